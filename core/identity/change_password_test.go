@@ -1,14 +1,10 @@
 package identity_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/core/identity"
-	"intents.internal/core/identity/account"
 )
 
 const newPassword = "staple correct horse"
@@ -17,25 +13,13 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
-	in, err := core.SignUp(t.Context(), home, "Ann", "ann@example.com", password, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(core.SignUp(t.Context(), home, "Ann", "ann@example.com", password, ""))(t)
 	home.Device = in.Device
-	changed, err := core.ChangePassword(t.Context(), home, own(in), password, newPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must(core.ChangePassword(t.Context(), home, own(in), password, newPassword))(t)
 	// What was read before the change is worth nothing after it, even with the password of then.
-	if _, err := core.ChangePassword(t.Context(), home, own(in), password, "another password"); !errors.Is(err, identity.ErrSignedOut) {
-		t.Errorf("with the account as it was: %v", err)
-	}
-	if err := core.SignOut(t.Context(), identity.Client{Token: changed.Token}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := core.ChangePassword(t.Context(), home, own(changed), newPassword, password); !errors.Is(err, identity.ErrSignedOut) {
-		t.Errorf("with a session that has ended: %v", err)
-	}
+	is(t, "with the account as it was", call(core.ChangePassword(t.Context(), home, own(in), password, "another password")), identity.ErrSignedOut)
+	ok(t, core.SignOut(t.Context(), identity.Client{Token: changed.Token}))
+	is(t, "with a session that has ended", call(core.ChangePassword(t.Context(), home, own(changed), newPassword, password)), identity.ErrSignedOut)
 	if changed.Device == "" || changed.Device == in.Device {
 		t.Errorf("the device is %q, before the change %q", changed.Device, in.Device)
 	}
@@ -43,9 +27,7 @@ func TestChangePassword(t *testing.T) {
 		"signed_up|||203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
 		"password_changed||all other sessions ended|203.0.113.7 Home/1.0",
 	}
-	if diff := cmp.Diff(want, auditLog(t, core, in.Account.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the audit log", auditLog(t, core, in.Account.ID), want)
 }
 
 // Somebody at a browser that is signed in can try few passwords.
@@ -53,23 +35,15 @@ func TestChangePassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *identity.Config) { c.Limits.SignInPerAccountAndIP = 3 })
 	client := identity.Client{IP: "203.0.113.7"}
-	in, err := core.SignUp(t.Context(), client, "Ann", "ann@example.com", password, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(core.SignUp(t.Context(), client, "Ann", "ann@example.com", password, ""))(t)
 	guess := func(current, next string) error {
-		_, err := core.ChangePassword(t.Context(), client, own(in), current, next)
-		return err
+		return call(core.ChangePassword(t.Context(), client, own(in), current, next))
 	}
 	for range 5 { // they are no guesses
-		if invalid, ok := errors.AsType[*account.InvalidError](guess(password, "short")); !ok || invalid.Field != "newPassword" {
-			t.Fatalf("a short password: %v", invalid)
-		}
+		isInvalid(t, "newPassword", guess(password, "short"))
 	}
 	for range 3 {
-		if err := guess("a wrong password", newPassword); !errors.Is(err, identity.ErrPassword) {
-			t.Fatalf("a wrong password: %v", err)
-		}
+		is(t, "a wrong password", guess("a wrong password", newPassword), identity.ErrPassword)
 	}
 	if wait := waits(t, guess(password, newPassword)); wait <= 0 || wait > time.Hour {
 		t.Errorf("the fourth guess waits %s", wait)

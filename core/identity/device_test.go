@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
@@ -60,11 +58,7 @@ func newGuarded(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 
 func signUp(t *testing.T, core *identity.Service, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
-	in, err := core.SignUp(t.Context(), v, "", email, password, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in
+	return must(core.SignUp(t.Context(), v, "", email, password, ""))(t)
 }
 
 // Whatever strangers try, the owner's right password is taken from a device that has signed in before. All strangers together
@@ -124,10 +118,7 @@ func TestResetPassword_AfterGuessing(t *testing.T) {
 			for attempt(t, core.Service, home, "ann@example.com", "a wrong password") == "wrong" {
 			}
 			attack(t, core.Service, "ann@example.com", 4)
-			reset, err := core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: core.request(t, "ann@example.com"), NewPassword: newPassword})
-			if err != nil {
-				t.Fatal(err)
-			}
+			reset := must(core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: core.request(t, "ann@example.com"), NewPassword: newPassword}))(t)
 			attack(t, core.Service, "ann@example.com", 4)
 			for _, c := range []struct{ name, device, password, want string }{
 				{"the new password", reset.Device, newPassword, "in"}, {"a wrong one", reset.Device, password, "wrong"}, {"a stranger", "", newPassword, "limited"},
@@ -140,7 +131,8 @@ func TestResetPassword_AfterGuessing(t *testing.T) {
 	}
 }
 
-// One network's tries end before the account's, so it cannot shut out others, known or not.
+// One network's tries end before the account's, so it cannot shut out others, known or not. They are counted whether or not the address
+// has an account, and a right password forgives them.
 func TestSignIn_GuessingFromOneNetwork(t *testing.T) {
 	t.Parallel()
 	for name, store := range stores {
@@ -148,18 +140,27 @@ func TestSignIn_GuessingFromOneNetwork(t *testing.T) {
 			t.Parallel()
 			core := newGuarded(t, store(t))
 			signUp(t, core, identity.Client{}, "ann@example.com")
-			try := func(ip, password string) string {
-				return attempt(t, core, identity.Client{IP: ip}, "ann@example.com", password)
+			signUp(t, core, identity.Client{}, "bob@example.com")
+			try := func(ip, email, password string) string {
+				return attempt(t, core, identity.Client{IP: ip}, email, password)
 			}
-			got := []string{}
-			for n := range 6 {
-				got = append(got, try(fmt.Sprintf("2001:db8::%x", n), "a wrong password"))
+			for _, email := range []string{"Ann@example.com", "nobody@example.com"} {
+				var got []string
+				for n := range 6 {
+					got = append(got, try(fmt.Sprintf("2001:db8::%x", n), email, "a wrong password"))
+				}
+				equal(t, email, got, []string{"wrong", "wrong", "wrong", "limited", "limited", "limited"})
 			}
-			got = append(got, try("2001:db8::ffff", password), try("2001:db8:0:1::1", password), try("203.0.113.7", password))
-			want := []string{"wrong", "wrong", "wrong", "limited", "limited", "limited", "limited", "in", "in"}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			var others []string
+			for _, ip := range []string{"2001:db8::ffff", "2001:db8:0:1::1", "203.0.113.7"} {
+				others = append(others, try(ip, "ann@example.com", password))
 			}
+			equal(t, "the right password there and elsewhere", others, []string{"limited", "in", "in"})
+			var bob []string
+			for _, p := range []string{"wrong 1", "wrong 2", password, "wrong 3", "wrong 4", "wrong 5", password} {
+				bob = append(bob, try("203.0.113.7", "bob@example.com", p))
+			}
+			equal(t, "bob", bob, []string{"wrong", "wrong", "in", "wrong", "wrong", "wrong", "limited"})
 			// The right passwords have given back what they took and no more: strangers have 8 tries in all, the refused ones not
 			// counted. A try in Redis may have to refill first.
 			if checked := attack(t, core, "ann@example.com", 4); checked < 4 || checked > 5 {
@@ -176,10 +177,7 @@ func TestSignIn_DeviceBudget(t *testing.T) {
 	first := identity.Client{IP: "203.0.113.7"}
 	first.Device = signUp(t, core, first, "ann@example.com").Device
 	second := identity.Client{IP: "203.0.113.7"}
-	in, err := core.SignIn(t.Context(), second, "ann@example.com", password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(core.SignIn(t.Context(), second, "ann@example.com", password))(t)
 	if second.Device = in.Device; first.Device == second.Device {
 		t.Fatal("two browsers are one device")
 	}
@@ -188,9 +186,7 @@ func TestSignIn_DeviceBudget(t *testing.T) {
 		got = append(got, attempt(t, core, first, "ann@example.com", p))
 	}
 	got = append(got, attempt(t, core, second, "ann@example.com", password))
-	if diff := cmp.Diff([]string{"wrong", "wrong", "in", "wrong", "wrong", "wrong", "limited", "in"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", got, []string{"wrong", "wrong", "in", "wrong", "wrong", "wrong", "limited", "in"})
 }
 
 // Any number of devices at one address have as many passwords checked a minute as strangers there.
@@ -207,9 +203,7 @@ func TestSignIn_DevicesOfOneAddress(t *testing.T) {
 		v := identity.Client{IP: farm.IP, Device: device}
 		got = append(got, attempt(t, core, v, fmt.Sprintf("farm-%d@example.com", n), "a wrong password"))
 	}
-	if diff := cmp.Diff([]string{"wrong", "wrong", "wrong", "wrong", "limited", "limited"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", got, []string{"wrong", "wrong", "wrong", "wrong", "limited", "limited"})
 }
 
 // A device is known until the password changes or the account ends.
@@ -241,9 +235,7 @@ func TestSignIn_DeviceEnds(t *testing.T) {
 			v := identity.Client{IP: "203.0.113.7"}
 			v.Device = signUp(t, core, v, "ann@example.com").Device
 			attack(t, core, "ann@example.com", 3)
-			if err := c.end(t, core); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, c.end(t, core))
 			if got := attempt(t, core, v, "ann@example.com", password); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
@@ -265,9 +257,7 @@ func TestSignIn_SharedDevice(t *testing.T) {
 		attack(t, core, email(n), 1)
 		got = append(got, attempt(t, core, v, email(n), password))
 	}
-	if diff := cmp.Diff([]string{"limited", "in", "in", "in", "in", "in"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the result", got, []string{"limited", "in", "in", "in", "in", "in"})
 }
 
 // The confirmation of an account's end counts the session's own tries.
@@ -277,19 +267,10 @@ func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	in := signUp(t, core, identity.Client{}, "ann@example.com")
 	attack(t, core, "ann@example.com", 4)
 	v := identity.Client{IP: "203.0.113.7", Token: in.Token}
-	for n, want := range []error{identity.ErrPassword, identity.ErrPassword, identity.ErrPassword} {
-		if err := core.DeleteAccount(t.Context(), with(v, "a wrong password"), own(in)); !errors.Is(err, want) {
-			t.Errorf("try %d: %v, want %v", n+1, err, want)
-		}
+	for range 3 {
+		is(t, "a guess", core.DeleteAccount(t.Context(), with(v, "a wrong password"), own(in)), identity.ErrPassword)
 	}
-	if err := core.DeleteAccount(t.Context(), with(v, password), own(in)); waits(t, err) == 0 {
-		t.Error("a session may guess for ever")
-	}
-	other, err := core.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := core.DeleteAccount(t.Context(), with(v, password), own(other)); err != nil {
-		t.Errorf("another session: %v", err)
-	}
+	isLimited(t, "the fourth", core.DeleteAccount(t.Context(), with(v, password), own(in)), true)
+	other := must(core.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password))(t)
+	is(t, "another session", core.DeleteAccount(t.Context(), with(v, password), own(other)), nil)
 }

@@ -72,11 +72,7 @@ func newIssuer(t *testing.T) *issuer {
 
 func newSigner(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
+	return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
@@ -123,15 +119,21 @@ type begun struct{ flow, state, nonce, challenge string }
 func begin(t *testing.T, s *identity.Service) begun {
 	t.Helper()
 	to, flow, err := s.StartOIDC(t.Context(), identity.Client{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
+	ok(t, err)
+	return newBegun(t, to, flow)
+}
+
+func newBegun(t *testing.T, to, flow string) begun {
+	t.Helper()
+	q := must(url.Parse(to))(t).Query()
 	return begun{flow: flow, state: q.Get("state"), nonce: q.Get("nonce"), challenge: q.Get("code_challenge")}
+}
+
+// signIn signs in a person with these claims, as grant takes them.
+func (i *issuer) signIn(t *testing.T, s *identity.Service, claims map[string]any) (*identity.SignedIn, error) {
+	t.Helper()
+	b := begin(t, s)
+	return s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, claims))
 }
 
 // grant makes a code that is good for an ID token with these claims, and those that every token has unless they are here

@@ -2,15 +2,13 @@ package identity_test
 
 import (
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
 )
 
 // at is the client in whose browser a session is.
@@ -22,25 +20,14 @@ func at(in *identity.SignedIn) identity.Client {
 func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
 	t.Helper()
 	to, flow, err := s.StartLink(t.Context(), at(in), own(in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	return begun{flow: flow, state: q.Get("state"), nonce: q.Get("nonce"), challenge: q.Get("code_challenge")}
+	ok(t, err)
+	return newBegun(t, to, flow)
 }
 
 func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
 	t.Helper()
 	message := w.message(nonce(t, s, identity.Client{}))
-	in, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return in
+	return must(s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))(t)
 }
 
 func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, password string) error {
@@ -52,11 +39,7 @@ func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, p
 
 func (w wallet) identity(t *testing.T) account.Identity {
 	t.Helper()
-	identity, err := account.NewWalletIdentity(w.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return identity
+	return must(account.NewWalletIdentity(w.address))(t)
 }
 
 func TestFinishLink(t *testing.T) {
@@ -69,27 +52,18 @@ func TestFinishLink(t *testing.T) {
 	if !identity.LinksAccount(b.flow) || identity.LinksAccount(begin(t, s).flow) {
 		t.Error("a link and a sign-in are not told apart")
 	}
-	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
-		t.Errorf("a link that ends as a sign-in: %v", err)
-	}
-	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); err != nil {
-		t.Fatal(err)
-	}
-	c := begin(t, s)
-	other, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(c, nil))
+	is(t, "a link that ends as a sign-in", call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), identity.ErrFlowExpired)
+	ok(t, s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)))
+	other, err := i.signIn(t, s, nil)
 	if err != nil || other.Account.ID != in.Account.ID || other.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
 		t.Errorf("the linked identity signs in to %+v, %v", other, err)
 	}
 	b = beginLink(t, s, in)
-	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); err != nil {
-		t.Errorf("linked again: %v", err)
-	}
+	is(t, "linked again", s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), nil)
 	want := []string{
 		"signed_up||| ", "signed_in||with a wallet| ", "identity_linked||ann at " + i.url + "|203.0.113.7 ", "signed_in||with Example| ",
 	}
-	if diff := cmp.Diff(want, auditLog(t, s, in.Account.ID)); diff != "" {
-		t.Errorf("the audit log (-want +got):\n%s", diff)
-	}
+	equal(t, "the audit log", auditLog(t, s, in.Account.ID), want)
 }
 
 // A flow links to the account of the session that started it and to no other: a page that plants a flow of its own, or that has a client
@@ -110,25 +84,13 @@ func TestFinishLink_OfAnotherSession(t *testing.T) {
 		"another's, with a later time": strings.Replace(b.flow, b.state, signIn.state, 1),
 		"none":                         "",
 	} {
-		if err := s.FinishLink(t.Context(), at(ann), flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
-			t.Errorf("%s: %v", name, err)
-		}
+		is(t, name, s.FinishLink(t.Context(), at(ann), flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
 	}
-	if err := s.FinishLink(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
-		t.Errorf("signed out: %v", err)
-	}
-	if err := s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
-		t.Errorf("another state: %v", err)
-	}
-	if err := s.SignOut(t.Context(), identity.Client{Token: mallory.Token}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, identity.ErrSignedOut) {
-		t.Errorf("a session that has ended: %v", err)
-	}
-	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM identities WHERE issuer = $1`, i.url); n != 0 {
-		t.Errorf("%d identities are linked", n)
-	}
+	is(t, "signed out", s.FinishLink(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
+	is(t, "another state", s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)), identity.ErrFlowExpired)
+	ok(t, s.SignOut(t.Context(), identity.Client{Token: mallory.Token}))
+	is(t, "a session that has ended", s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)), identity.ErrSignedOut)
+	equal(t, "identities are linked", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM identities WHERE issuer = $1`, i.url), 0)
 }
 
 func TestLink_Taken(t *testing.T) {
@@ -137,18 +99,11 @@ func TestLink_Taken(t *testing.T) {
 	s := newService(t, i.config)
 	theirs, w := newWallet(t), newWallet(t)
 	theirs.signIn(t, s)
-	c := begin(t, s)
-	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(c, nil)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(i.signIn(t, s, nil)))
 	in := w.signIn(t, s)
 	b := beginLink(t, s, in)
-	if err := s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)); !errors.Is(err, account.ErrIdentityTaken) {
-		t.Errorf("another's person: %v", err)
-	}
-	if err := theirs.link(t, s, in, ""); !errors.Is(err, account.ErrIdentityTaken) {
-		t.Errorf("another's wallet: %v", err)
-	}
+	is(t, "another's person", s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), account.ErrIdentityTaken)
+	is(t, "another's wallet", theirs.link(t, s, in, ""), account.ErrIdentityTaken)
 	if linked, err := s.Identities(t.Context(), in.Account.ID); err != nil || len(linked) != 1 {
 		t.Errorf("the account has %v, %v", linked, err)
 	}
@@ -159,19 +114,16 @@ func TestLink_Confirmed(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config, withPasswords(t))
-	ann, err := s.SignUp(t.Context(), identity.Client{}, "Ann", "ann@example.com", password, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ann := must(s.SignUp(t.Context(), identity.Client{}, "Ann", "ann@example.com", password, ""))(t)
 	bob := newWallet(t)
 	in := bob.signIn(t, s)
 	age := func(ago string) {
 		t.Helper()
+		var err error
 		pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - $1::interval`, ago)
 		for _, one := range []*identity.SignedIn{ann, in} {
-			if one.Session, one.Account, err = s.Session(t.Context(), one.Token); err != nil {
-				t.Fatal(err)
-			}
+			one.Session, one.Account, err = s.Session(t.Context(), one.Token)
+			ok(t, err)
 		}
 	}
 	age("11 minutes")
@@ -191,10 +143,8 @@ func TestLink_Confirmed(t *testing.T) {
 		"an account without one":          {in, "", identity.ErrSessionNotFresh},
 		"a password of one that has none": {in, password, identity.ErrSessionNotFresh},
 	} {
-		for n, err := range try(c.of, c.password) {
-			if !errors.Is(err, c.want) {
-				t.Errorf("%s, %d: %v, want %v", name, n, err, c.want)
-			}
+		for _, err := range try(c.of, c.password) {
+			is(t, name, err, c.want)
 		}
 	}
 	if errs := try(ann, password); errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], account.ErrIdentityNotFound) {
@@ -212,25 +162,13 @@ func TestUnlink(t *testing.T) {
 	s := newService(t, i.config)
 	first, second := newWallet(t), newWallet(t)
 	in := first.signIn(t, s)
-	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); !errors.Is(err, account.ErrLastWayIn) {
-		t.Errorf("the last way in: %v", err)
-	}
-	if err := second.link(t, s, in, ""); err != nil {
-		t.Fatal(err)
-	}
+	is(t, "the last way in", s.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrLastWayIn)
+	ok(t, second.link(t, s, in, ""))
 	elsewhere := first.signIn(t, s)
-	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := s.Session(t.Context(), elsewhere.Token); !errors.Is(err, identity.ErrSignedOut) {
-		t.Errorf("another session: %v", err)
-	}
-	if _, _, err := s.Session(t.Context(), in.Token); err != nil {
-		t.Errorf("the session that unlinked: %v", err)
-	}
-	if err := s.Unlink(t.Context(), at(in), own(in), first.identity(t)); !errors.Is(err, account.ErrIdentityNotFound) {
-		t.Errorf("a second time: %v", err)
-	}
+	ok(t, s.Unlink(t.Context(), at(in), own(in), first.identity(t)))
+	is(t, "another session", call2(s.Session(t.Context(), elsewhere.Token)), identity.ErrSignedOut)
+	is(t, "the session that unlinked", call2(s.Session(t.Context(), in.Token)), nil)
+	is(t, "a second time", s.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrIdentityNotFound)
 	if again := second.signIn(t, s); again.Account.ID != in.Account.ID {
 		t.Error("the wallet that is left signs in to another account")
 	}
@@ -257,8 +195,55 @@ func TestUnlink_UnusableLeft(t *testing.T) {
 		subject := strings.ToLower(w.address)
 		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
 		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
-		if err := s.Unlink(t.Context(), at(in), own(in), w.identity(t)); !errors.Is(err, want) {
-			t.Errorf("%s is left: %v, want %v", issuer, err, want)
+		is(t, issuer+" is left", s.Unlink(t.Context(), at(in), own(in), w.identity(t)), want)
+	}
+}
+
+// Owners and live keys are made, and members removed, only soon after a sign-in or with the password, like links. All else works in any
+// session.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
+	ann.shares("Shop")
+	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleViewer)), nil)
+	live := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
+	test := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"}))(t)
+	pgtest.Exec(t, core.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	on := ann.principal()
+	create := func(v identity.Client, env network.Environment) error {
+		return call2(core.CreateKey(t.Context(), v, on, account.KeyRequest{Name: "ci", Environment: env}))
+	}
+	rotate := func(v identity.Client, key *account.Key) error {
+		return call2(core.RotateKey(t.Context(), v, on, key.ID, 0))
+	}
+	change := func(v identity.Client, role account.Role) error {
+		return call(core.ChangeMember(t.Context(), v, on, bob.id, role))
+	}
+	invite := func(v identity.Client, role account.Role) error {
+		return call(core.Invite(t.Context(), v, on, string(role)+"@example.com", role, false))
+	}
+	for _, c := range []struct {
+		what  string
+		do    func(identity.Client) error
+		needs bool
+	}{
+		{"a test key", func(v identity.Client) error { return create(v, network.Test) }, false},
+		{"another test key", func(v identity.Client) error { return rotate(v, test) }, false},
+		{"a live key", func(v identity.Client) error { return create(v, network.Live) }, true},
+		{"another live key", func(v identity.Client) error { return rotate(v, live) }, true},
+		{"a developer", func(v identity.Client) error { return change(v, account.RoleDeveloper) }, false},
+		{"an owner", func(v identity.Client) error { return change(v, account.RoleOwner) }, true},
+		{"an invited viewer", func(v identity.Client) error { return invite(v, account.RoleViewer) }, false},
+		{"an invited owner", func(v identity.Client) error { return invite(v, account.RoleOwner) }, true},
+		{"a removed member", func(v identity.Client) error { return call(core.RemoveMember(t.Context(), v, on, bob.id)) }, true},
+	} {
+		if !c.needs {
+			is(t, c.what, c.do(ann.client), nil)
+			continue
 		}
+		is(t, c.what+" in an old session", c.do(ann.client), identity.ErrSessionNotFresh)
+		is(t, c.what+" with a wrong password", c.do(with(ann.client, "a wrong password")), identity.ErrPassword)
+		is(t, c.what+" with the password", c.do(with(ann.client, password)), nil)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity"
@@ -21,6 +21,7 @@ type somebody struct {
 	t      *testing.T
 	core   *identity.Service
 	token  string
+	in     *identity.SignedIn
 	id     uuid.UUID
 	client identity.Client
 }
@@ -32,7 +33,7 @@ func signedIn(t *testing.T, core *identity.Service, email string) somebody {
 	withoutMail.MailQueued = nil
 	in := signUp(t, &withoutMail, client, email)
 	client.Person = in.Account.ID
-	return somebody{t, core, in.Token, in.Account.ID, client}
+	return somebody{t, core, in.Token, in, in.Account.ID, client}
 }
 
 // acting is what the person's next request finds, nil for a session that has ended.
@@ -48,21 +49,13 @@ func (p somebody) principal() *identity.Principal {
 // shares makes a shared account and acts on it.
 func (p somebody) shares(name string) uuid.UUID {
 	p.t.Helper()
-	shared, err := p.core.CreateShared(p.t.Context(), p.client, p.principal(), identity.SharedRequest{Name: name})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return shared.ID
+	return must(p.core.CreateShared(p.t.Context(), p.client, p.principal(), identity.SharedRequest{Name: name}))(p.t).ID
 }
 
 // invites invites somebody to the account that the person acts on, and returns the token of the link that the inviter is shown.
 func (p somebody) invites(email string, role account.Role) string {
 	p.t.Helper()
-	invited, err := p.core.Invite(p.t.Context(), p.client, p.principal(), email, role, true)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return invitationToken(p.t, invited.Link)
+	return invitationToken(p.t, must(p.core.Invite(p.t.Context(), p.client, p.principal(), email, role, true))(p.t).Link)
 }
 
 func invitationToken(t *testing.T, link string) string {
@@ -78,14 +71,6 @@ func (p somebody) accepts(token string) error {
 	p.t.Helper()
 	_, _, err := p.core.AcceptInvitation(p.t.Context(), p.client, p.principal(), token)
 	return err
-}
-
-// is compares an error with the one that is expected, nil for none.
-func is(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
 }
 
 // What each role may do is this table, and nothing that is no need is allowed to anybody.
@@ -105,9 +90,7 @@ func TestRoles(t *testing.T) {
 				t.Errorf("%q and %s: Check and May differ", role, name)
 			}
 		}
-		if diff := cmp.Diff(want, strings.Join(may, " ")); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", role, diff)
-		}
+		equal(t, fmt.Sprintf("%q", role), strings.Join(may, " "), want)
 	}
 }
 
@@ -128,11 +111,8 @@ func TestMembers(t *testing.T) {
 	if a := bob.principal(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
 		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
 	}
-	key, _, err := core.CreateKey(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"})
-	is(t, "a key", err, nil)
-
-	_, err = core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)
-	is(t, "another role", err, nil)
+	key := must2(core.CreateKey(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"}))(t)
+	is(t, "another role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
 	if a := bob.principal(); a.Role != account.RoleViewer {
 		t.Errorf("bob's next request has the role %s", a.Role)
 	}
@@ -151,18 +131,15 @@ func TestMembers(t *testing.T) {
 	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrLastOwner)
 	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), account.ErrLastOwner)
 
-	_, err = core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id)
-	is(t, "removed", err, nil)
+	is(t, "removed", call(core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id)), nil)
 	if a := bob.principal(); a != nil {
 		t.Errorf("who was removed is still signed in, on %s", a.Account.Name)
 	}
 	if keys, err := core.Store.Keys(t.Context(), shop); err != nil || len(keys) != 1 || keys[0].ID != key.ID {
 		t.Errorf("the account's keys are %v, %v", keys, err)
 	}
-	log, err := core.Store.AuditLog(t.Context(), shop, uuid.Nil, 100)
-	is(t, "the log", err, nil)
 	var lines []string
-	for _, e := range log {
+	for _, e := range must(core.Store.AuditLog(t.Context(), shop, uuid.Nil, 100))(t) {
 		lines = append([]string{fmt.Sprintf("%s by %s: %s", e.Action, e.PersonEmail, e.Detail)}, lines...)
 	}
 	want := []string{
@@ -170,13 +147,8 @@ func TestMembers(t *testing.T) {
 		"member_joined by bob@example.com: bob@example.com as developer", "key_created by bob@example.com: test key, never expires",
 		"member_changed by ann@example.com: bob@example.com: viewer, was developer", "member_removed by ann@example.com: bob@example.com, was viewer",
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("the log (-want +got):\n%s", diff)
-	}
+	equal(t, "the log", lines, want)
 }
-
-// call is the error of a call.
-func call[T any](_ T, err error) error { return err }
 
 // In an account of their own people stay owners, also beside other owners.
 func TestMembers_Holder(t *testing.T) {
@@ -209,25 +181,16 @@ func TestMembers_LastOwner(t *testing.T) {
 		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
 		is(t, "bob", core.Act(t.Context(), bob.client, bob.principal(), shop), nil)
 		onAnn, onBob := ann.principal(), bob.principal()
-		steps := []func() error{
-			func() error { return call(core.Leave(t.Context(), ann.client, onAnn)) },
-			func() error { return call(core.Leave(t.Context(), bob.client, onBob)) },
-		}
-		if round%2 == 1 {
-			steps = []func() error{
-				func() error {
-					return call(core.ChangeMember(t.Context(), ann.client, onAnn, bob.id, account.RoleViewer))
-				},
-				func() error {
-					return call(core.ChangeMember(t.Context(), bob.client, onBob, ann.id, account.RoleViewer))
-				},
+		step := func(p somebody, on *identity.Principal, other somebody) error {
+			if round%2 == 0 {
+				return call(core.Leave(t.Context(), p.client, on))
 			}
+			return call(core.ChangeMember(t.Context(), p.client, on, other.id, account.RoleViewer))
 		}
 		var errs [2]error
 		var both sync.WaitGroup
-		for n, step := range steps {
-			both.Go(func() { errs[n] = step() })
-		}
+		both.Go(func() { errs[0] = step(ann, onAnn, bob) })
+		both.Go(func() { errs[1] = step(bob, onBob, ann) })
 		both.Wait()
 		if (errs[0] == nil) == (errs[1] == nil) {
 			t.Errorf("round %d: %v and %v", round, errs[0], errs[1])
@@ -264,7 +227,20 @@ func TestMembers_Bounds(t *testing.T) {
 			break
 		}
 	}
-	if limited, _ := errors.AsType[*identity.LimitedError](last); limited == nil {
-		t.Errorf("60 invitations a day: %v", last)
-	}
+	isLimited(t, "60 invitations a day", last, true)
+}
+
+// An owner whom the operator has disabled is no owner: the last one who can act stays, and may remove the other.
+func TestMembers_DisabledOwner(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
+	ann.shares("Shop")
+	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleOwner)), nil)
+	is(t, "disabled", core.Store.DisableAccount(t.Context(), "bob@example.com", account.Actor{Operator: true}, time.Now()), nil)
+	on := ann.principal()
+	is(t, "leaves", call(core.Leave(t.Context(), ann.client, on)), account.ErrLastOwner)
+	is(t, "demotes herself", call(core.ChangeMember(t.Context(), ann.client, on, ann.id, account.RoleViewer)), account.ErrLastOwner)
+	is(t, "deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), on), account.ErrLastOwner)
+	is(t, "removes the other", call(core.RemoveMember(t.Context(), ann.client, on, bob.id)), nil)
 }

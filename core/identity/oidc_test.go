@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -29,15 +31,9 @@ func TestStartOIDC(t *testing.T) {
 	if s.OIDCName() != "Example" {
 		t.Errorf("name %q", s.OIDCName())
 	}
-	to, _, err := s.StartOIDC(t.Context(), identity.Client{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must2(s.StartOIDC(t.Context(), identity.Client{}))(t)
 	at, query, _ := strings.Cut(to, "?")
-	got, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(url.ParseQuery(query))(t)
 	for _, random := range []string{"state", "nonce", "code_challenge"} {
 		if len(got.Get(random)) < 26 {
 			t.Errorf("%s is %q", random, got.Get(random))
@@ -56,9 +52,7 @@ func TestStartOIDC(t *testing.T) {
 	}
 
 	i.down.Store(true)
-	if _, _, err := s.StartOIDC(t.Context(), identity.Client{}); err != nil {
-		t.Errorf("the provider, down after discovery, was asked again: %v", err)
-	}
+	is(t, "the provider, down after discovery, was asked again", call2(s.StartOIDC(t.Context(), identity.Client{})), nil)
 	i.down.Store(false)
 	off := newServiceOn(t, s.Store)
 	if _, _, err := off.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {
@@ -66,10 +60,7 @@ func TestStartOIDC(t *testing.T) {
 	}
 	limited := newServiceOn(t, s.Store, func(c *identity.Config) { c.Limits.SignInPerIP = 1 }, i.config)
 	_, _, _ = limited.StartOIDC(t.Context(), identity.Client{})
-	_, _, err = limited.StartOIDC(t.Context(), identity.Client{})
-	if _, is := errors.AsType[*identity.LimitedError](err); !is {
-		t.Errorf("too often: %v", err)
-	}
+	isLimited(t, "too often", call2(limited.StartOIDC(t.Context(), identity.Client{})), true)
 }
 
 // Sign-in answers ErrOIDCUnavailable until a provider that was down is discovered.
@@ -112,41 +103,6 @@ func TestDiscover_AnotherIssuer(t *testing.T) {
 	}
 }
 
-func TestFinishOIDC(t *testing.T) {
-	t.Parallel()
-	i := newIssuer(t)
-	s := newService(t, i.config)
-	var first *identity.SignedIn
-	for range 2 {
-		b := begin(t, s)
-		in, err := s.FinishOIDC(t.Context(), identity.Client{IP: "203.0.113.7"}, b.flow, b.state, i.grant(b, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, owner, err := s.Session(t.Context(), in.Token); err != nil || owner.ID != in.Account.ID {
-			t.Errorf("the session: %v, %v", owner, err)
-		}
-		if in.Account.Name != "Ann" || in.Account.Email != "ann@example.com" || in.Account.PasswordHash != "" {
-			t.Errorf("the account: %+v", in.Account)
-		}
-		if first != nil && in.Account.ID != first.Account.ID {
-			t.Error("the same person has two accounts")
-		}
-		first = in
-	}
-	want := "signed_up  203.0.113.7; signed_in with Example 203.0.113.7; signed_in with Example 203.0.113.7"
-	got := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', action, detail, ip_address), '; ' ORDER BY id) FROM audit_log`)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the audit log (-want +got):\n%s", diff)
-	}
-	// A known person needs no further claims, and keeps the account whatever becomes of the address.
-	b := begin(t, s)
-	in, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"email": "other@example.com"}))
-	if err != nil || in.Account.ID != first.Account.ID || in.Account.Email != "ann@example.com" {
-		t.Errorf("with another address: %+v, %v", in, err)
-	}
-}
-
 func TestFinishOIDC_Refused(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
@@ -185,9 +141,7 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		}),
 	} {
 		b := begin(t, s)
-		if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code(b)); !errors.Is(err, identity.ErrOIDC) {
-			t.Errorf("%s: %v", name, err)
-		}
+		is(t, name, call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code(b))), identity.ErrOIDC)
 	}
 
 	b, other := begin(t, s), begin(t, s)
@@ -203,16 +157,10 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		"a cookie with a bad time":      {strings.Join(parts[:3], ".") + ".x", b.state},
 		"a cookie that has expired":     {strings.Join(parts[:3], ".") + ".1700000000", b.state},
 	} {
-		if _, err := s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(b, nil)); !errors.Is(err, identity.ErrFlowExpired) {
-			t.Errorf("%s: %v", name, err)
-		}
+		is(t, name, call(s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(b, nil))), identity.ErrFlowExpired)
 	}
-	if accounts := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); accounts != 0 {
-		t.Errorf("%d accounts were made", accounts)
-	}
-	if _, err := s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)); err != nil {
-		t.Errorf("after all that, the sign-in itself: %v", err)
-	}
+	equal(t, "accounts were made", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`), 0)
+	is(t, "after all that, the sign-in itself", call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), nil)
 }
 
 func TestLocalPath(t *testing.T) {
@@ -225,6 +173,53 @@ func TestLocalPath(t *testing.T) {
 	} {
 		if got := identity.LocalPath(path); got != want {
 			t.Errorf("LocalPath(%q) = %t", path, got)
+		}
+	}
+}
+
+func TestFinishOIDC_Accounts(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	s := newService(t, i.config)
+	taken := must(account.New("Bob", "bob@example.com", "", time.Now()))(t)
+	taken.EmailVerifiedAt = taken.CreatedAt
+	entry := must(account.NewAuditEntry(taken.ID, account.Actor{}, account.SignedUp, time.Now()))(t)
+	ok(t, s.Store.InsertAccount(t.Context(), taken, entry))
+	const nobodys = "@oidc.invalid"
+	for name, c := range map[string]struct {
+		claims, userInfo map[string]any
+		email            string // of the account, or how it ends
+		err              error
+	}{
+		"verified":              {claims: map[string]any{"email": "Verified@Example.com"}, email: "verified@example.com"},
+		"verified, as a string": {claims: map[string]any{"email": "string@example.com", "email_verified": "true"}, email: "string@example.com"},
+		"not verified":          {claims: map[string]any{"email_verified": false}, email: nobodys},
+		"not said to be":        {claims: map[string]any{"email_verified": nil}, email: nobodys},
+		"taken":                 {claims: map[string]any{"email": "bob@example.com"}, err: account.ErrEmailTaken},
+		"taken, not verified":   {claims: map[string]any{"email": "bob@example.com", "email_verified": false}, email: nobodys},
+		"a wallet's":            {claims: map[string]any{"email": "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266@eip155.invalid"}, email: nobodys},
+		"no address":            {claims: map[string]any{"email": "not an address"}, email: nobodys},
+		"none":                  {claims: map[string]any{"email": nil}, email: nobodys},
+		"from user info": {
+			claims: map[string]any{"email": nil, "email_verified": nil}, userInfo: map[string]any{"email": "info@example.com", "email_verified": true},
+			email: "info@example.com",
+		},
+		"from user info, not verified": {
+			claims: map[string]any{"email": nil}, userInfo: map[string]any{"email": "unsure@example.com"}, email: nobodys,
+		},
+		"user info of somebody else": {
+			claims: map[string]any{"email": nil}, userInfo: map[string]any{"sub": "bob", "email": "carol@example.com", "email_verified": true},
+			err: identity.ErrOIDC,
+		},
+	} {
+		i.mu.Lock()
+		i.userInfo = map[string]any{"sub": name}
+		maps.Copy(i.userInfo, c.userInfo)
+		i.mu.Unlock()
+		c.claims["sub"] = name
+		in, err := i.signIn(t, s, c.claims)
+		if !errors.Is(err, c.err) || err == nil && !strings.HasSuffix(in.Account.Email, c.email) {
+			t.Errorf("%s: %+v, %v", name, in, err)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
 )
 
@@ -33,10 +34,7 @@ const generous = 10 * time.Second
 // startRedis runs a private Redis.
 func startRedis(t *testing.T) *embedded.Redis {
 	t.Helper()
-	r, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(embedded.StartRedis(t.Context(), embedded.RedisConfig{}))(t)
 	t.Cleanup(func() { _ = r.Stop() })
 	if r.PID() == 0 && os.Getenv("CI") == "true" {
 		t.Fatal("no redis-server or valkey-server on PATH: this test wants a real one")
@@ -52,10 +50,7 @@ func countingIn(t *testing.T, url string, budget time.Duration) func(*identity.C
 
 func countingOn(t *testing.T, mode topology.Mode, url string, budget time.Duration) func(*identity.Config) {
 	t.Helper()
-	client, err := identity.NewRedis(mode, url, budget)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(identity.NewRedis(mode, url, budget))(t)
 	t.Cleanup(func() { _ = client.Close() })
 	return func(c *identity.Config) { c.Redis = client }
 }
@@ -63,17 +58,9 @@ func countingOn(t *testing.T, mode topology.Mode, url string, budget time.Durati
 // newOwner is an account without a password.
 func newOwner(t *testing.T, store *postgres.Store) uuid.UUID {
 	t.Helper()
-	owner, err := account.New("Ann", uuid.NewString()+"@example.com", "", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, err := account.NewAuditEntry(owner.ID, account.Actor{}, account.SignedUp, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.InsertAccount(t.Context(), owner, entry); err != nil {
-		t.Fatal(err)
-	}
+	owner := must(account.New("Ann", uuid.NewString()+"@example.com", "", time.Now()))(t)
+	entry := must(account.NewAuditEntry(owner.ID, account.Actor{}, account.SignedUp, time.Now()))(t)
+	ok(t, store.InsertAccount(t.Context(), owner, entry))
 	return owner.ID
 }
 
@@ -112,10 +99,7 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) 
 // counters are the values of all counters and gauges and the numbers of observations of all histograms.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
-	families, err := gatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must(gatherer.Gather())(t)
 	counted := map[string]float64{}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
@@ -129,62 +113,63 @@ func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	return counted
 }
 
-// What one core counts the others know; while Redis is away each counts alone, and says so once.
-func TestLimits_SharedByCores(t *testing.T) {
-	t.Parallel()
-	redis, store := startRedis(t), pgtest.New(t)
-	var logs [2]bytes.Buffer
-	var cores [2]*identity.Service
-	var registries [2]*prometheus.Registry
+// newCores are n cores on a database, which share their limits, five keys an hour. Each has its metrics and its log.
+func newCores(t *testing.T, n int, store *postgres.Store, mode topology.Mode, url string, budget time.Duration) ([]*identity.Service, []*prometheus.Registry, []bytes.Buffer) {
+	t.Helper()
+	cores, registries, logs := make([]*identity.Service, n), make([]*prometheus.Registry, n), make([]bytes.Buffer, n)
 	for i := range cores {
 		registries[i] = prometheus.NewRegistry()
-		cores[i] = newServiceOn(t, store, countingIn(t, redis.URL, generous), func(c *identity.Config) {
+		cores[i] = newServiceOn(t, store, countingOn(t, mode, url, budget), func(c *identity.Config) {
 			c.Limits.KeysPerAccount = 5
 			c.Metrics, c.Log = registries[i], slog.New(slog.NewJSONHandler(&logs[i], nil))
 		})
 	}
-	if made := madeKeys(t, 20, newOwner(t, store), cores[:]...); made != 5 {
-		t.Errorf("two cores let %d keys through, want 5", made)
+	return cores, registries, logs
+}
+
+// decided is how often cores decided about the keys of accounts.
+func decided(t *testing.T, how string, registries ...*prometheus.Registry) (n float64) {
+	t.Helper()
+	for _, registry := range registries {
+		n += counters(t, registry)["intents_core_access_decisions_total "+how+" keys-account"]
 	}
-	allowed := 0.0
+	return n
+}
+
+func fallbacks(t *testing.T, registries []*prometheus.Registry) float64 {
+	t.Helper()
+	return decided(t, "fallback_allowed", registries...) + decided(t, "fallback_refused", registries...)
+}
+
+// What one core counts the others know; while Redis is away each counts alone, and says so once.
+func TestLimits_SharedByCores(t *testing.T) {
+	t.Parallel()
+	redis, store := startRedis(t), pgtest.New(t)
+	cores, registries, logs := newCores(t, 2, store, topology.Single, redis.URL, generous)
+	equal(t, "keys of two cores", madeKeys(t, 20, newOwner(t, store), cores...), 5)
+	equal(t, "keys counted by both", decided(t, "allowed", registries...), 5)
 	for i := range cores {
-		counted := counters(t, registries[i])
-		allowed += counted["intents_core_access_decisions_total allowed keys-account"]
-		if counted["intents_core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
-			t.Errorf("with Redis: %v, %s", counted, &logs[i])
+		if counters(t, registries[i])["intents_core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
+			t.Errorf("with Redis: %s", &logs[i])
 		}
 	}
-	if allowed != 5 {
-		t.Errorf("both together count %g allowed", allowed)
-	}
 
-	if err := redis.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, redis.Stop())
 	owner := newOwner(t, store)
 	for i, core := range cores {
-		if made := madeKeys(t, 20, owner, core); made != 5 {
-			t.Errorf("alone, a core let %d keys through, want 5", made)
-		}
-		counted := counters(t, registries[i])
-		if counted["intents_core_access_decisions_total fallback_allowed keys-account"] != 5 ||
-			counted["intents_core_access_decisions_total fallback_refused keys-account"] != 15 || counted["intents_core_access_redis_failures_total"] == 0 {
-			t.Errorf("without Redis: %v", counted)
-		}
-		if n := strings.Count(logs[i].String(), "\n"); n != 1 {
-			t.Errorf("%d log lines, want one:\n%s", n, &logs[i])
+		equal(t, "keys of a core alone", madeKeys(t, 20, owner, core), 5)
+		equal(t, "allowed alone", decided(t, "fallback_allowed", registries[i]), 5)
+		equal(t, "refused alone", decided(t, "fallback_refused", registries[i]), 15)
+		if counters(t, registries[i])["intents_core_access_redis_failures_total"] == 0 || strings.Count(logs[i].String(), "\n") != 1 {
+			t.Errorf("no failure is counted, or the log is not one line:\n%s", &logs[i])
 		}
 	}
 
-	if err := redis.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, redis.Restart(t.Context()))
 	for _, core := range cores {
 		awaitRedis(t, core)
 	}
-	if made := madeKeys(t, 20, newOwner(t, store), cores[:]...); made != 5 {
-		t.Errorf("with Redis again, two cores let %d keys through, want 5", made)
-	}
+	equal(t, "keys of two cores with Redis again", madeKeys(t, 20, newOwner(t, store), cores...), 5)
 }
 
 // awaitRedis waits until a core uses Redis.
@@ -198,10 +183,7 @@ func awaitRedis(t *testing.T, core *identity.Service) {
 // A Redis that takes connections and says nothing holds clients up now and then, not each of them.
 func TestLimits_RedisHangs(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	var dials atomic.Int64
 	var accepting sync.WaitGroup
 	accepting.Go(func() {
@@ -221,9 +203,7 @@ func TestLimits_RedisHangs(t *testing.T) {
 	core := newService(t, countingIn(t, "redis://"+listener.Addr().String()+"/0", 50*time.Millisecond))
 	began := time.Now()
 	for range 50 {
-		if _, err := core.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, call(core.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"})))
 	}
 	if most := 2 + int64(time.Since(began)/time.Second); dials.Load() > most {
 		t.Errorf("%d dials in %s", dials.Load(), time.Since(began))
@@ -237,12 +217,95 @@ func TestLimits_RequestCanceled(t *testing.T) {
 	core := newService(t, countingIn(t, startRedis(t).URL, generous), func(c *identity.Config) { c.Metrics = registry })
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	if _, err := core.WalletNonce(gone, identity.Client{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that the client has left", err)
-	}
+	is(t, "a client that has left", call(core.WalletNonce(gone, identity.Client{})), context.Canceled)
 	for name, n := range counters(t, registry) {
 		if n != 0 {
 			t.Errorf("counted %g %s", n, name)
 		}
+	}
+}
+
+// Cores count together on a Cluster. While one of its nodes is down, they count alone only what is kept there.
+func TestLimits_SharedOnCluster(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	c := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	cores, registries, _ := newCores(t, 3, store, topology.Cluster, c.URL, time.Second)
+	nodeOf := func(owner uuid.UUID) *topologytest.Node {
+		return c.Owner(c.Slot("rate:keys-account:" + owner.String()))
+	}
+	owners := map[bool][]uuid.UUID{}
+	for len(owners[true]) < 2 || len(owners[false]) < 4 {
+		owner := newOwner(t, store)
+		onLast := nodeOf(owner) == c.Masters[2]
+		owners[onLast] = append(owners[onLast], owner)
+	}
+	for _, owner := range owners[false][:2] {
+		equal(t, "keys of three cores", madeKeys(t, 20, owner, cores...), 5)
+	}
+	equal(t, "tries counted alone", fallbacks(t, registries), 0)
+
+	c.Masters[2].Kill()
+	alone := madeKeys(t, 60, owners[true][0], cores...)
+	if alone < 5 || alone > 15 {
+		t.Errorf("three cores, each alone, let %d keys through, want 5 to 15", alone)
+	}
+	before := fallbacks(t, registries)
+	if before == 0 {
+		t.Error("a node is down, and nothing was counted alone: this shows nothing")
+	}
+	for _, owner := range owners[false][2:4] {
+		equal(t, "keys of with a node down elsewhere, three cores", madeKeys(t, 20, owner, cores...), 5)
+	}
+	equal(t, "tries counted alone", fallbacks(t, registries), before)
+}
+
+// Cores count together on the master that Sentinels name, and go on after it was replaced.
+func TestLimits_SharedBehindSentinels(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	all := topologytest.StartSentinels(t, 1, topologytest.Security{})
+	cores, registries, _ := newCores(t, 3, store, topology.Sentinel, all.URL, time.Second)
+	equal(t, "keys of three cores", madeKeys(t, 20, newOwner(t, store), cores...), 5)
+	equal(t, "tries counted alone", fallbacks(t, registries), 0)
+	died := time.Now()
+	all.Master.Kill()
+	asynctest.Eventually(t, "the replica is the master", func() bool { return all.Named() == all.Replicas[0].Address })
+	named := time.Now()
+	for _, core := range cores {
+		awaitRedis(t, core)
+	}
+	t.Logf("another master after %s, in use %s later", named.Sub(died), time.Since(named))
+	equal(t, "keys of on the new master, three cores", madeKeys(t, 20, newOwner(t, store), cores...), 5)
+}
+
+// A password whose turn does not come is seen waiting, and counted when it is refused.
+func TestMetrics_Passwords(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	core := newService(t, func(c *identity.Config) {
+		c.Metrics, c.Passwords = registry, &account.Passwords{} // it has no turn to give
+	})
+	refused := make(chan error, 1)
+	go func() {
+		_, err := core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
+		refused <- err
+	}()
+	var err error
+	waited := false
+	for left := false; !left; {
+		select {
+		case err = <-refused:
+			left = true
+		case <-time.After(5 * time.Millisecond):
+			waited = waited || counters(t, registry)["intents_core_passwords_waiting"] == 1
+		}
+	}
+	if !errors.Is(err, identity.ErrBusy) || !waited {
+		t.Errorf("%v, seen waiting: %v; want ErrBusy after a wait", err, waited)
+	}
+	got := counters(t, registry)
+	if got["intents_core_passwords_waiting"] != 0 || got["intents_core_passwords_refused_total"] != 1 || got["intents_core_password_duration_seconds"] != 1 {
+		t.Errorf("counted %v", got)
 	}
 }

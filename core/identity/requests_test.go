@@ -40,15 +40,9 @@ func TestAdmit_Writes(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	here := identity.Client{IP: "203.0.113.7", Token: ann.token, Person: ann.id}
-	second, err := core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must(core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t)
 	there := identity.Client{IP: "203.0.113.8", Token: second.Token}
-	key, _, err := core.CreateKey(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must2(core.CreateKey(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"}))(t)
 	on := false
 	n := admitted(t, func() error {
 		if err := admits(t, core, here, http.MethodPost); err != nil {
@@ -77,9 +71,7 @@ func TestAdmit_Writes(t *testing.T) {
 		"another person": {identity.Client{IP: here.IP, Token: bob.token}, http.MethodPost, false},
 		"nobody":         {identity.Client{IP: here.IP}, http.MethodPost, false},
 	} {
-		if limited := waits(t, admits(t, core, c.client, c.method)) > 0; limited != c.limited {
-			t.Errorf("%s: limited = %t, want %t", what, limited, c.limited)
-		}
+		isLimited(t, what, admits(t, core, c.client, c.method), c.limited)
 	}
 }
 
@@ -101,12 +93,6 @@ func TestAdmit_Reads(t *testing.T) {
 	if n := admitted(t, visits("203.0.113.7", ann.token)); n < 1800 {
 		t.Errorf("only %d reads of a person were admitted", n)
 	}
-	for what, err := range map[string]error{
-		"another person in that network": visits("203.0.113.7", bob.token)(),
-		"another network":                visits("203.0.113.9", "")(),
-	} {
-		if waits(t, err) > 0 {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
+	is(t, "another person in that network", visits("203.0.113.7", bob.token)(), nil)
+	is(t, "another network", visits("203.0.113.9", "")(), nil)
 }

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,10 +42,7 @@ func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	client, err := mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + server.Address, From: "no-reply@example.com", Domain: "intents.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + server.Address, From: "no-reply@example.com", Domain: "intents.example"}))(t)
 	outbox := mail.NewOutbox(store, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	m.Service = newServiceOn(t, store, append(change, withPasswords(t), func(c *identity.Config) { c.MailQueued = outbox.Wake })...)
 	ctx, stop := context.WithCancel(t.Context())
@@ -86,20 +81,21 @@ func (m *mailing) settle(t *testing.T) (to []string) {
 // token is that of the link in the next mail.
 func (m *mailing) token(t *testing.T) string {
 	t.Helper()
-	link, err := url.Parse((<-m.mails).Link())
-	if err != nil {
-		t.Fatal(err)
-	}
+	link := must(url.Parse((<-m.mails).Link()))(t)
 	return link.Query().Get("token")
 }
 
 // request asks for a link and returns its token.
 func (m *mailing) request(t *testing.T, email string) string {
 	t.Helper()
-	if err := m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""))
 	return m.token(t)
+}
+
+// reset sets the new password by a token.
+func (m *mailing) reset(t *testing.T, token string) error {
+	t.Helper()
+	return call(m.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword}))
 }
 
 func TestResetPassword(t *testing.T) {
@@ -108,9 +104,7 @@ func TestResetPassword(t *testing.T) {
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in := core.signUp(t, home, "ann@example.com")
 	other := core.signUp(t, home, "bob@example.com")
-	if err := core.RequestPasswordReset(t.Context(), home, "ANN@example.com", ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, core.RequestPasswordReset(t.Context(), home, "ANN@example.com", ""))
 	got := <-core.mails
 	link := got.Link()
 	token, found := strings.CutPrefix(link, "http://intents.example/console/reset-password?token=")
@@ -123,106 +117,15 @@ func TestResetPassword(t *testing.T) {
 	if reset, err := core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatal(reset, err)
 	}
-	if _, _, err := core.Session(t.Context(), in.Token); !errors.Is(err, identity.ErrSignedOut) {
-		t.Errorf("a session outlives the reset: %v", err)
-	}
-	if _, _, err := core.Session(t.Context(), other.Token); err != nil {
-		t.Errorf("another account's session: %v", err)
-	}
-	if _, err := core.SignIn(t.Context(), home, "ann@example.com", password); !errors.Is(err, identity.ErrCredentials) {
-		t.Errorf("the old password: %v", err)
-	}
-	if _, err := core.SignIn(t.Context(), home, "ann@example.com", newPassword); err != nil {
-		t.Errorf("the new password: %v", err)
-	}
+	is(t, "a session outlives the reset", call2(core.Session(t.Context(), in.Token)), identity.ErrSignedOut)
+	is(t, "another account's session", call2(core.Session(t.Context(), other.Token)), nil)
+	is(t, "the old password", call(core.SignIn(t.Context(), home, "ann@example.com", password)), identity.ErrCredentials)
+	is(t, "the new password", call(core.SignIn(t.Context(), home, "ann@example.com", newPassword)), nil)
 	want := []string{
 		"signed_up|||203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
 		"password_reset||by a link; all sessions ended|203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
 	}
-	if diff := cmp.Diff(want, auditLog(t, core.Service, in.Account.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// Each token is refused, and nothing is changed by it.
-func TestResetPassword_Tokens(t *testing.T) {
-	t.Parallel()
-	core := newMailing(t)
-	in := core.signUp(t, identity.Client{}, "ann@example.com")
-	reset := func(token string) error {
-		_, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword})
-		return err
-	}
-	for what, token := range map[string]func() string{
-		"none":       func() string { return "" },
-		"a guess":    account.NewLinkToken,
-		"NUL":        func() string { return "\x00" },
-		"a megabyte": func() string { return strings.Repeat("x", 1<<20) },
-		"a session":  func() string { return in.Token },
-		"the hash": func() string {
-			hash := account.HashToken(core.request(t, "ann@example.com"))
-			return string(hash[:])
-		},
-		"a part":       func() string { return core.request(t, "ann@example.com")[:42] },
-		"another case": func() string { return strings.ToLower(core.request(t, "ann@example.com")) + "A" },
-		"one that has expired": func() string {
-			token := core.request(t, "ann@example.com")
-			pgtest.Exec(t, core.Store, `UPDATE reset_tokens SET expires_at = now() - interval '1 second'`)
-			return token
-		},
-		"one of an account that is disabled": func() string {
-			core.signUp(t, identity.Client{}, "disabled@example.com")
-			token := core.request(t, "disabled@example.com")
-			pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
-			return token
-		},
-		"one of an account that has ended": func() string {
-			core.signUp(t, identity.Client{}, "ended@example.com")
-			token := core.request(t, "ended@example.com")
-			pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
-			return token
-		},
-	} {
-		if err := reset(token()); !errors.Is(err, identity.ErrResetToken) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	if _, _, err := core.Session(t.Context(), in.Token); err != nil {
-		t.Errorf("a refused token has ended a session: %v", err)
-	}
-
-	first, second := core.request(t, "ann@example.com"), core.request(t, "ann@example.com")
-	if _, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: first, NewPassword: "short"}); err == nil || errors.Is(err, identity.ErrResetToken) {
-		t.Errorf("a short password: %v", err)
-	}
-	if err := reset(first); err != nil {
-		t.Errorf("after a short password: %v", err)
-	}
-	for what, token := range map[string]string{"used": first, "the account's other": second} {
-		if err := reset(token); !errors.Is(err, identity.ErrResetToken) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	third := core.request(t, "ann@example.com")
-	if err := core.Store.SetPassword(t.Context(), "ann@example.com", "hash", account.Actor{Operator: true}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	if err := reset(third); !errors.Is(err, identity.ErrResetToken) {
-		t.Errorf("after another change of the password: %v", err)
-	}
-}
-
-// Of any number of concurrent uses of a token one succeeds.
-func TestResetPassword_Once(t *testing.T) {
-	t.Parallel()
-	core := newMailing(t)
-	in := core.signUp(t, identity.Client{}, "ann@example.com")
-	token := account.HashToken(core.request(t, "ann@example.com"))
-	mustSucceedOnce(t, account.ErrNotFound, func(n int) error {
-		entry, err := account.NewAuditEntry(in.Account.ID, account.Actor{}, account.PasswordReset, core.Store.Now())
-		_, reset := core.Store.ResetPassword(t.Context(), token, fmt.Sprintf("hash %d", n), false, entry)
-		return errors.Join(err, reset)
-	})
+	equal(t, "the audit log", auditLog(t, core.Service, in.Account.ID), want)
 }
 
 // mustSucceedOnce fails the test unless of eight concurrent uses one succeeds and the others return an error.
@@ -247,15 +150,74 @@ func mustSucceedOnce(t *testing.T, otherwise error, use func(n int) error) {
 	}
 }
 
-// Tokens cannot be tried without end, and a wrong one costs no hash.
-func TestResetPassword_Guesses(t *testing.T) {
+// A link to a new password shows the other ways into its account, and the reset ends them where that is asked for: also those that the
+// account has got since the page was opened. It ends none of an account that the reset leaves to its holder.
+func TestResetPassword_UnlinkAccounts(t *testing.T) {
 	t.Parallel()
-	core := newService(t, func(c *identity.Config) { c.Limits.SignInPerIP, c.Passwords = 3, &account.Passwords{} }) // it has no turn to give
-	for n := range 4 {
-		_, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: account.NewLinkToken(), NewPassword: newPassword})
-		_, limited := errors.AsType[*identity.LimitedError](err)
-		if limited != (n == 3) || n < 3 && !errors.Is(err, identity.ErrResetToken) {
-			t.Errorf("guess %d: %v", n, err)
-		}
+	for name, c := range map[string]struct {
+		unlink, unproven bool
+		listed, left     int
+	}{
+		"they stay unless it is asked for":     {listed: 1, left: 2},
+		"all end":                              {unlink: true, listed: 1},
+		"an account that loses its address":    {unlink: true, unproven: true, left: 2},
+		"the same, where nobody asks for them": {unproven: true, left: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			core := newMailing(t)
+			in := core.signUpUnverified(t, identity.Client{}, "ann@example.com")
+			if !c.unproven {
+				pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
+			}
+			first, second := newWallet(t), newWallet(t)
+			is(t, "a wallet", first.link(t, core.Service, in, ""), nil)
+			token := core.request(t, "ann@example.com")
+			listed, err := core.IdentitiesToReset(t.Context(), token)
+			if err != nil || len(listed) != c.listed || c.listed > 0 && listed[0].Identity != first.identity(t) {
+				t.Errorf("listed %+v, %v", listed, err)
+			}
+			if none, err := core.IdentitiesToReset(t.Context(), account.NewLinkToken()); len(none) > 0 || err != nil {
+				t.Errorf("a guess lists %+v, %v", none, err)
+			}
+			is(t, "another wallet", second.link(t, core.Service, in, ""), nil)
+			reset, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{
+				Token: token, NewPassword: newPassword, UnlinkAccounts: c.unlink,
+			})
+			if err != nil || reset.Fresh != c.unproven {
+				t.Fatalf("%+v, %v", reset, err)
+			}
+			left, err := core.Identities(t.Context(), in.Account.ID)
+			if err != nil || len(left) != c.left {
+				t.Errorf("left %+v, %v", left, err)
+			}
+			entered := first.signIn(t, core.Service)
+			if own := entered.Account.ID == in.Account.ID; own != (c.left > 0) {
+				t.Errorf("the wallet enters the account: %v", own)
+			}
+			logged := strings.Join(auditLog(t, core.Service, in.Account.ID), "\n")
+			for _, w := range []wallet{first, second} {
+				entry := "identity_unlinked||" + w.identity(t).String() + "; with the reset of the password|"
+				if strings.Contains(logged, entry) != (c.left == 0) {
+					t.Errorf("of %s: the audit log is\n%s", w.address, logged)
+				}
+			}
+		})
+	}
+}
+
+// A reset that fails ends no way to sign in.
+func TestResetPassword_UnlinkAccounts_UsedLink(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	in := core.signUp(t, identity.Client{}, "ann@example.com")
+	token := core.request(t, "ann@example.com")
+	r := identity.ResetRequest{Token: token, NewPassword: newPassword, UnlinkAccounts: true}
+	ok(t, call(core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)))
+	again := must(core.SignIn(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", newPassword))(t)
+	is(t, "a wallet", newWallet(t).link(t, core.Service, again, ""), nil)
+	is(t, "the link again", call(core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)), identity.ErrResetToken)
+	if left, err := core.Identities(t.Context(), in.Account.ID); err != nil || len(left) != 1 {
+		t.Errorf("left %+v, %v", left, err)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
@@ -21,10 +19,7 @@ func (m *mailing) told(t *testing.T) (notices []string) {
 	asynctest.Eventually(t, "all mails are sent", func() bool { return pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM mails`) == 0 })
 	for len(m.notices) > 0 {
 		got := <-m.notices
-		parts, err := got.Parts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must(got.Parts())(t)
 		what, _, _ := strings.Cut(parts["text/plain"], "\n")
 		notices = append(notices, strings.Join(got.To, " ")+": "+strings.TrimSpace(what))
 	}
@@ -48,79 +43,51 @@ func TestSecurityNotices(t *testing.T) {
 	ann, bob, eve := core.verified(t, "ann@example.com"), core.verified(t, "bob@example.com"), signedIn(t, core.Service, "eve@example.com")
 	compare := func(after string, want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, core.told(t)); diff != "" {
-			t.Errorf("after %s (-want +got):\n%s", after, diff)
-		}
+		equal(t, "after "+after, core.told(t), want)
 	}
 	key := func(p somebody, e network.Environment) *account.Key {
 		t.Helper()
-		made, _, err := core.CreateKey(t.Context(), p.client, p.principal(), account.KeyRequest{Name: "ci <x.y>", Environment: e})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return made
+		return must2(core.CreateKey(t.Context(), p.client, p.principal(), account.KeyRequest{Name: "ci <x.y>", Environment: e}))(t)
 	}
 
 	shop := ann.shares("Shop <x.y>")
 	join := func(p somebody, email string, role account.Role) {
 		t.Helper()
-		if _, err := core.Invite(t.Context(), ann.client, ann.principal(), email, role, true); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, call(core.Invite(t.Context(), ann.client, ann.principal(), email, role, true)))
 		is(t, email+" joins", p.accepts(core.token(t)), nil)
 	}
 	join(bob, "bob@example.com", account.RoleDeveloper)
 	compare("a developer has joined")
-	if _, err := core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner)))
 	const owner = "The account Shop x y at intents.example has a new owner: bob@example.com: owner, was developer"
 	compare("a new owner", "ann@example.com: "+owner, "bob@example.com: "+owner)
 	join(eve, "eve@example.com", account.RoleOwner) // the invitation's link proves the address
 	const joined = "The account Shop x y at intents.example has a new owner: eve@example.com as owner"
 	compare("an owner has joined", "ann@example.com: "+joined, "bob@example.com: "+joined, "eve@example.com: "+joined)
-	if _, err := core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)))
 
 	key(ann, network.Test)
 	live := key(ann, network.Live)
 	const made = "The account Shop x y at intents.example has a new live API key: ci x y"
 	compare("a live key", "ann@example.com: "+made, "bob@example.com: "+made)
-	if _, _, err := core.RotateKey(t.Context(), bob.client, bob.principal(), live.ID, 0); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call2(core.RotateKey(t.Context(), bob.client, bob.principal(), live.ID, 0)))
 	const rotated = "A live API key of the account Shop x y at intents.example was replaced by a new one: ci x y"
 	compare("a rotation", "ann@example.com: "+rotated, "bob@example.com: "+rotated)
 	if a := ann.principal(); a.Account.ID != shop {
 		t.Fatalf("ann acts on %s", a.Account.ID)
 	}
 
-	session, person, err := core.Session(t.Context(), ann.token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := &identity.SignedIn{Account: person, Session: session, Token: ann.token}
-	is(t, "a wallet", newWallet(t).link(t, core.Service, in, ""), nil)
+	is(t, "a wallet", newWallet(t).link(t, core.Service, ann.in, ""), nil)
 	compare("a wallet", "ann@example.com: Your account at intents.example has another way to sign in now: a wallet or an identity provider was linked.")
-	changed, err := core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
+	changed := must(core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword))(t)
 	compare("another password", "ann@example.com: The password of your account at intents.example was changed.")
-	if _, err := core.ResetPassword(t.Context(), ann.client, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(core.ResetPassword(t.Context(), ann.client, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword})))
 	compare("a reset", "bob@example.com: The password of your account at intents.example was set by a link for a forgotten password.")
 
 	here := identity.Client{IP: "203.0.113.7", Token: changed.Token}
-	if err := core.ChangeEmail(t.Context(), here, own(changed), "new@example.com", ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, core.ChangeEmail(t.Context(), here, own(changed), "new@example.com", ""))
 	for range 2 { // at the present address, and at the new one
-		if _, err := core.VerifyEmail(t.Context(), here, core.token(t), ""); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, call(core.VerifyEmail(t.Context(), here, core.token(t), "")))
 	}
 	compare("another address", "ann@example.com: Your account at intents.example has another e-mail address now. This one no longer signs in.")
 
@@ -136,26 +103,14 @@ func TestSecurityNotice_Text(t *testing.T) {
 	ann := core.verified(t, "ann@example.com")
 	ann.client.UserAgent = "visit evil.example/now"
 	_, text, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "https://evil.example", Environment: network.Live})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	at := pgtest.LookUp[time.Time](t, core.Store, `SELECT occurred_at FROM audit_log WHERE action = 'key_created'`)
 	got := <-core.notices
-	parts, err := got.Parts()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for media, body := range parts {
-		for _, want := range []string{at.UTC().Format("15:04:05 UTC"), "By: ann@example.com", "visit evil example", "203.0.113.7", "http://intents.example/console", "https evil example"} {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s does not say %q:\n%s", media, want, body)
-			}
-		}
-		for _, never := range []string{"evil.example", text.Reveal(), text.Start()} {
-			if strings.Contains(body, never) {
-				t.Errorf("%s has %q:\n%s", media, never, body)
-			}
-		}
+	parts := must(got.Parts())(t)
+	for _, body := range parts {
+		says(t, body, []string{
+			at.UTC().Format("15:04:05 UTC"), "By: ann@example.com", "visit evil example", "203.0.113.7", "http://intents.example/console", "https evil example",
+		}, []string{"evil.example", text.Reveal(), text.Start()})
 	}
 }
 
@@ -165,19 +120,11 @@ func TestSecurityNotices_Bound(t *testing.T) {
 	core := newMailing(t)
 	ann := core.verified(t, "ann@example.com")
 	for range 8 {
-		if _, _, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
 	}
-	if n := len(core.told(t)); n != 5 {
-		t.Errorf("%d notices of 8 keys", n)
-	}
-	if _, err := core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(core.told(t)); n != 1 {
-		t.Errorf("%d notices of a password", n)
-	}
+	equal(t, "notices of 8 keys", len(core.told(t)), 5)
+	ok(t, call(core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)))
+	equal(t, "notices of a password", len(core.told(t)), 1)
 }
 
 // Where no mail is sent nothing is queued.
@@ -186,10 +133,6 @@ func TestSecurityNotices_MailOff(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
-	if _, _, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live}); err != nil {
-		t.Fatal(err)
-	}
-	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM mails`); n != 0 {
-		t.Errorf("%d mails are queued", n)
-	}
+	ok(t, call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
+	equal(t, "mails are queued", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM mails`), 0)
 }

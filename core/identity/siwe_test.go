@@ -3,20 +3,26 @@ package identity_test
 import (
 	"crypto/ecdsa"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/chains/onchain"
+	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/siwe"
 	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 )
 
 // wallet is a key and the messages it signs for http://intents.example.
@@ -27,10 +33,7 @@ type wallet struct {
 
 func newWallet(t *testing.T) wallet {
 	t.Helper()
-	key, err := crypto.GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must(crypto.GenerateKey())(t)
 	return wallet{key: key, address: crypto.PubkeyToAddress(key.PublicKey).Hex()}
 }
 
@@ -54,51 +57,20 @@ func ago(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.R
 
 func (w wallet) sign(t *testing.T, message string) string {
 	t.Helper()
-	signature, err := crypto.Sign(crypto.Keccak256(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(message), message)), w.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signature := must(crypto.Sign(crypto.Keccak256(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(message), message)), w.key))(t)
 	signature[64] += 27
 	return "0x" + hex.EncodeToString(signature)
 }
 
-func nonce(t *testing.T, s *identity.Service, v identity.Client) string {
+// send signs a message and signs in with it.
+func (w wallet) send(t *testing.T, s *identity.Service, message string) error {
 	t.Helper()
-	nonce, err := s.WalletNonce(t.Context(), v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nonce
+	return call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))
 }
 
-func TestSignInWithEthereum(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	w := newWallet(t)
-	client := identity.Client{IP: "203.0.113.7", UserAgent: "Wallet/1.0"}
-	var ids []string
-	for range 2 {
-		message := w.message(nonce(t, s, client))
-		got, err := s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, owner, err := s.Session(t.Context(), got.Token); err != nil || owner.ID != got.Account.ID {
-			t.Errorf("the session: %v, %v", owner, err)
-		}
-		if got.Account.Name != w.address || got.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" || got.Account.PasswordHash != "" {
-			t.Errorf("the account: %+v", got.Account)
-		}
-		ids = append(ids, got.Account.ID.String())
-	}
-	if ids[0] != ids[1] {
-		t.Errorf("the wallet has two accounts: %v", ids)
-	}
-	want := "signed_up  203.0.113.7; signed_in with a wallet 203.0.113.7; signed_in with a wallet 203.0.113.7"
-	got := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', action, detail, ip_address), '; ' ORDER BY id) FROM audit_log`)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the audit log (-want +got):\n%s", diff)
-	}
+func nonce(t *testing.T, s *identity.Service, v identity.Client) string {
+	t.Helper()
+	return must(s.WalletNonce(t.Context(), v))(t)
 }
 
 // What is refused before the nonce is looked at leaves it good; what is refused after has used it up.
@@ -130,13 +102,9 @@ func TestSignInWithEthereum_Refused(t *testing.T) {
 	} {
 		n := nonce(t, s, identity.Client{})
 		message := w.message(n, c.changes...)
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v, of\n%s", name, err, c.want, message)
-		}
+		is(t, name+" in\n"+message, w.send(t, s, message), c.want)
 		message = w.message(n, "<issued>", ago(-30*time.Second), "<end>", "\nExpiration Time: "+ago(-time.Hour)+"\nNot Before: "+ago(time.Hour))
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); err != nil {
-			t.Errorf("%s: after that, a good message: %v", name, err)
-		}
+		is(t, name+": after that, a good message", w.send(t, s, message), nil)
 	}
 	for name, make := range map[string]func(message string) (sent, signature string){
 		"by another wallet": func(m string) (string, string) { return m, stranger.sign(t, m) },
@@ -154,82 +122,165 @@ func TestSignInWithEthereum_Refused(t *testing.T) {
 		if signature == "" {
 			wanted = siwe.ErrSignature
 		}
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, signature); !errors.Is(err, wanted) {
-			t.Errorf("%s: %v, want %v", name, err, wanted)
-		}
-		message = w.message(n)
-		if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
-			t.Errorf("%s: after that the nonce gives %v", name, err)
-		}
+		is(t, name, call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, signature)), wanted)
+		is(t, name+": after that the nonce", w.send(t, s, w.message(n)), identity.ErrWalletNonce)
 	}
 	message := w.message(nonce(t, s, identity.Client{}), "<end>", "\nJust this once")
-	_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
+	err := w.send(t, s, message)
 	if syntax, ok := errors.AsType[*siwe.SyntaxError](err); !ok || syntax.Line != 11 {
 		t.Errorf("trailing garbage: %v", err)
 	}
-	pgtest.Exec(t, s.Store, `UPDATE nonces SET expires_at = now()`)
 	message = w.message(nonce(t, s, identity.Client{}))
 	pgtest.Exec(t, s.Store, `UPDATE nonces SET expires_at = now()`)
-	if _, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)); !errors.Is(err, identity.ErrWalletNonce) {
-		t.Errorf("a nonce that has expired: %v", err)
-	}
+	is(t, "a nonce that has expired", w.send(t, s, message), identity.ErrWalletNonce)
 }
 
 // twin is the other signature that the same key could have made of the same text.
 func twin(t *testing.T, signature string) string {
 	t.Helper()
-	raw, err := hex.DecodeString(signature[2:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must(hex.DecodeString(signature[2:]))(t)
 	s := new(big.Int).Sub(crypto.S256().Params().N, new(big.Int).SetBytes(raw[32:64]))
 	s.FillBytes(raw[32:64])
 	raw[64] = 55 - raw[64]
 	return "0x" + hex.EncodeToString(raw)
 }
 
-// At the same moment, one message signs in once, and one wallet gets one account.
+// Of any number of concurrent uses of a message one signs in.
 func TestSignInWithEthereum_Concurrent(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	const sent = 12
-	run := func(message func(i int) (text, signature string)) (errs []error) {
-		var done sync.WaitGroup
-		errs = make([]error, sent)
-		for i := range sent {
-			text, signature := message(i)
-			done.Go(func() { _, errs[i] = s.SignInWithEthereum(t.Context(), identity.Client{}, text, signature) })
-		}
-		done.Wait()
-		return errs
-	}
-
 	w := newWallet(t)
-	text := w.message(nonce(t, s, identity.Client{}))
-	signature := w.sign(t, text)
-	good := 0
-	for _, err := range run(func(int) (string, string) { return text, signature }) {
-		switch {
-		case err == nil:
-			good++
-		case !errors.Is(err, identity.ErrWalletNonce):
-			t.Error(err)
-		}
-	}
-	if sessions := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM sessions`); good != 1 || sessions != 1 {
-		t.Errorf("one message signed in %d times and made %d sessions", good, sessions)
-	}
+	message := w.message(nonce(t, s, identity.Client{}))
+	mustSucceedOnce(t, identity.ErrWalletNonce, func(int) error { return w.send(t, s, message) })
+	equal(t, "sessions", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM sessions`), 1)
+}
 
-	w = newWallet(t)
-	for _, err := range run(func(int) (string, string) {
-		text := w.message(nonce(t, s, identity.Client{}))
-		return text, w.sign(t, text)
-	}) {
-		if err != nil {
-			t.Error(err)
+func TestSignInWithEthereum_Limited(t *testing.T) {
+	t.Parallel()
+	s := newService(t, func(c *identity.Config) { c.Limits.SignInPerIP = 2 })
+	client := identity.Client{IP: "203.0.113.7"}
+	w := newWallet(t)
+	message := w.message(nonce(t, s, client))
+	ok(t, call(s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))))
+	isLimited(t, "a nonce too many", call(s.WalletNonce(t.Context(), client)), true)
+	isLimited(t, "a message too many", call(s.SignInWithEthereum(t.Context(), client, message, "")), true)
+	is(t, "somebody else", call(s.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.8"})), nil)
+
+	s = newService(t, func(c *identity.Config) { c.Limits.SignUpPerIP = 1 })
+	for n := range 2 {
+		w := newWallet(t)
+		isLimited(t, fmt.Sprintf("new account %d", n+1), w.send(t, s, w.message(nonce(t, s, identity.Client{}))), n == 1)
+	}
+}
+
+// Browsers leave the scheme's own port out, whatever the setting says.
+func TestSignInWithEthereum_OverTLS(t *testing.T) {
+	t.Parallel()
+	for publicURL, domains := range map[string][]string{
+		"https://intents.example":     {"intents.example", "https://intents.example"},
+		"https://Intents.example:443": {"intents.example", "https://intents.example", "Intents.example:443"},
+	} {
+		s := newService(t, func(c *identity.Config) { c.PublicURL = publicURL })
+		w := newWallet(t)
+		for _, domain := range domains {
+			message := w.message(nonce(t, s, identity.Client{}), "intents.example wants", domain+" wants", "http://", "https://")
+			is(t, publicURL+" of\n"+message, w.send(t, s, message), nil)
 		}
 	}
-	if accounts := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts WHERE name = $1`, w.address); accounts != 1 {
-		t.Errorf("the wallet has %d accounts", accounts)
+}
+
+// word is 32 bytes that begin with these digits.
+func word(digits string) string { return `"0x` + digits + strings.Repeat("0", 64-len(digits)) + `"` }
+
+// verdict is a node that answers every check of a signature alike; loadtest/anvil has real ones with real accounts. The answer is the
+// result, or an HTTP status that is none.
+type verdict struct{ answer atomic.Value }
+
+// on has newService ask the node on two chains.
+func (n *verdict) on(t *testing.T) func(*identity.Config) {
+	t.Helper()
+	providers := rpc.Providers{}
+	for _, number := range []uint64{10, 11155111} {
+		id := caip.EIP155Chain(number)
+		chainID, _ := json.Marshal("0x" + map[uint64]string{10: "a", 11155111: "aa36a7"}[number])
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var request struct {
+				ID     int    `json:"id"`
+				Method string `json:"method"`
+			}
+			_ = json.NewDecoder(r.Body).Decode(&request)
+			answer, _ := n.answer.Load().(string)
+			if answer == "down" {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			if request.Method == "eth_chainId" {
+				answer = string(chainID)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			writeJSON(w, http.StatusOK, map[string]any{"jsonrpc": "2.0", "id": request.ID, "result": json.RawMessage(answer)})
+		}))
+		t.Cleanup(server.Close)
+		providers[id] = []rpc.Endpoint{{URL: telemetry.Secret(server.URL + "/v3/a-secret-key"), RequestsPerSecond: 1000}}
+	}
+	client := must(rpc.NewClient(providers, rpc.Options{}))(t)
+	t.Cleanup(client.Close)
+	return func(c *identity.Config) { c.Chains = client }
+}
+
+func TestSignInWithEthereum_SmartAccount(t *testing.T) {
+	t.Parallel()
+	var node verdict
+	s := newService(t, node.on(t))
+	w := newWallet(t)
+	signIn := func(answer string, changes ...string) (*identity.SignedIn, error) {
+		node.answer.Store(answer)
+		return s.SignInWithEthereum(t.Context(), identity.Client{}, w.message(nonce(t, s, identity.Client{}), changes...), "0xabcd")
+	}
+	smart := must(signIn(word("1626ba7e")))(t)
+	if smart.Account.Name != w.address || smart.Account.Email != strings.ToLower(w.address)+"@11155111.eip155.invalid" {
+		t.Errorf("the account %+v", smart.Account)
+	}
+	again, err := signIn(word("1626ba7e"))
+	if err != nil || again.Account.ID != smart.Account.ID {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	elsewhere, err := signIn(word("1626ba7e"), "11155111", "10")
+	if err != nil || elsewhere.Account.ID == smart.Account.ID {
+		t.Errorf("the same address on another chain: %+v, %v", elsewhere, err)
+	}
+	// The key of the address is asked first, and is an account of its own, whatever code the address has.
+	message := w.message(nonce(t, s, identity.Client{}))
+	key, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
+	if err != nil || key.Account.ID == smart.Account.ID || key.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
+		t.Errorf("the key of the address: %+v, %v", key, err)
+	}
+	for _, answer := range []string{word("00"), word("ffffffff"), word("1626ba7f"), word("1626ba7e01"), word("")} {
+		is(t, answer, call(signIn(answer)), siwe.ErrSignature)
+	}
+	is(t, "a chain without a node", call(signIn(word("1626ba7e"), "11155111", "1")), identity.ErrWalletChain)
+}
+
+// A node that does not answer, or with what the validator never returns, proves nothing: neither who signed nor that nobody did. The
+// message stays good.
+func TestSignInWithEthereum_NodeDown(t *testing.T) {
+	t.Parallel()
+	var node verdict
+	s := newService(t, node.on(t))
+	w := newWallet(t)
+	for _, answer := range []string{"down", `"0x"`, `"0x1626ba7e"`, `null`, `"0x` + strings.Repeat("16", 1<<20) + `"`, `true`} {
+		node.answer.Store(answer)
+		message := w.message(nonce(t, s, identity.Client{}))
+		_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd")
+		if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); !unanswered || errors.Is(err, siwe.ErrSignature) {
+			t.Errorf("%.20s: %v", answer, err)
+		} else if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%.20s: the node's URL is in %v", answer, err)
+		}
+		node.answer.Store(word("1626ba7e"))
+		for what, want := range []error{nil, identity.ErrWalletNonce} {
+			err := call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd"))
+			is(t, fmt.Sprintf("%.20s: the same message after that, time %d", answer, what+1), err, want)
+		}
 	}
 }

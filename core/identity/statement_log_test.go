@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -32,15 +31,10 @@ func logUpTo(t *testing.T, store *postgres.Store, log *asynctest.Buffer, end str
 func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *asynctest.Buffer) {
 	t.Helper()
 	log := &asynctest.Buffer{}
-	server, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }}))(t)
 	t.Cleanup(func() { _ = server.Stop() })
 	operator := pgtest.Open(t, server.URL)
-	if _, err := operator.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, call(operator.Migrate(t.Context())))
 	for name, value := range settings {
 		pgtest.Exec(t, operator, "ALTER DATABASE intents SET "+name+" = '"+value+"'")
 	}
@@ -53,90 +47,64 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	t.Helper()
 	core := newServiceOn(t, store, withPasswords(t))
 	ctx, v, secrets := t.Context(), identity.Client{IP: "203.0.113.7"}, map[string][]byte{}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Error(err)
-		}
-	}
 	note := func(in *identity.SignedIn) {
 		token := account.HashToken(in.Token)
 		secrets["password hash"], secrets["session of "+in.Session.ID.String()] = []byte(in.Account.PasswordHash), token[:]
 	}
 	in := signUp(t, core, v, "ann@example.com")
 	note(in)
-	if _, err := core.SignUp(ctx, v, "", "ann@example.com", password, ""); !errors.Is(err, account.ErrEmailTaken) {
-		t.Errorf("an address that is taken: %v", err)
-	}
-	again, err := core.SignIn(ctx, v, "ann@example.com", password)
-	must(err)
+	is(t, "an address that is taken", call(core.SignUp(ctx, v, "", "ann@example.com", password, "")), account.ErrEmailTaken)
+	again := must(core.SignIn(ctx, v, "ann@example.com", password))(t)
 	note(again)
 	form := sha256.Sum256([]byte("a form"))
 	secrets["form"] = form[:]
-	key, _, err := core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})
-	must(err)
-	next, _, err := core.RotateKey(ctx, v, own(in), key.ID, time.Hour)
-	must(err)
+	key := must2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form}))(t)
+	next := must2(core.RotateKey(ctx, v, own(in), key.ID, time.Hour))(t)
 	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
-	_, _, err = store.UsableKey(ctx, next.Hash, time.Now())
-	must(err)
+	ok(t, call2(store.UsableKey(ctx, next.Hash, time.Now())))
 	for _, err := range store.KeyHashes(ctx) {
-		must(err)
+		ok(t, err)
 	}
-	_, err = store.Keys(ctx, in.Account.ID)
-	must(err)
-	_, _, err = core.Session(ctx, again.Token)
-	must(err)
-	_, err = core.Sessions(ctx, in.Account.ID)
-	must(err)
-	nonce, err := core.WalletNonce(ctx, v)
-	must(err)
+	ok(t, call(store.Keys(ctx, in.Account.ID)))
+	ok(t, call2(core.Session(ctx, again.Token)))
+	ok(t, call(core.Sessions(ctx, in.Account.ID)))
+	nonce := must(core.WalletNonce(ctx, v))(t)
 	nonceHash := sha256.Sum256([]byte(nonce))
 	secrets["nonce"] = nonceHash[:]
-	_, err = store.TakeNonce(ctx, nonceHash, time.Now())
-	must(err)
-	must(core.SignOut(ctx, identity.Client{Token: again.Token}))
-	changed, err := core.ChangePassword(ctx, v, own(in), password, newPassword)
-	must(err)
+	ok(t, call(store.TakeNonce(ctx, nonceHash, time.Now())))
+	ok(t, core.SignOut(ctx, identity.Client{Token: again.Token}))
+	changed := must(core.ChangePassword(ctx, v, own(in), password, newPassword))(t)
 	changedToken := account.HashToken(changed.Token)
 	secrets["changed password"], secrets["session of the change"] = []byte(changed.Account.PasswordHash), changedToken[:]
 	resetToken := account.HashToken("a token")
 	secrets["reset token"] = resetToken[:]
-	must(store.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
-	_, err = core.ResetPassword(ctx, v, identity.ResetRequest{Token: "a token", NewPassword: password})
-	must(err)
+	ok(t, store.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
+	ok(t, call(core.ResetPassword(ctx, v, identity.ResetRequest{Token: "a token", NewPassword: password})))
 	linkToken := account.HashToken("a link")
 	secrets["link token"] = linkToken[:]
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
 	secrets["password that was reset"] = []byte(reset)
 	link := postgres.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: postgres.SignUp{PasswordHash: reset}}
-	must(store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
-	must(store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
+	ok(t, store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
+	ok(t, store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
 
 	// Nothing of this is there any more, so each statement is an error of its own, which Postgres logs with its text.
-	pgtest.Exec(t, store, "ALTER TABLE accounts RENAME TO a")
-	pgtest.Exec(t, store, "ALTER TABLE sessions RENAME TO s")
-	pgtest.Exec(t, store, "ALTER TABLE api_keys RENAME TO k")
-	pgtest.Exec(t, store, "ALTER TABLE nonces RENAME TO n")
-	pgtest.Exec(t, store, "ALTER TABLE reset_tokens RENAME TO r")
-	pgtest.Exec(t, store, "ALTER TABLE link_tokens RENAME TO l")
-	_, linkErr := store.LinkByToken(ctx, linkToken, time.Now())
-	_, tokenErr := store.AccountByResetToken(ctx, resetToken, time.Now())
-	_, _, sessionErr := core.Session(ctx, again.Token)
-	_, _, usableErr := store.UsableKey(ctx, next.Hash, time.Now())
-	_, nonceErr := store.TakeNonce(ctx, nonceHash, time.Now())
-	_, _, formErr := core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})
+	for _, table := range []string{"accounts", "sessions", "api_keys", "nonces", "reset_tokens", "link_tokens"} {
+		pgtest.Exec(t, store, "ALTER TABLE "+table+" RENAME TO no_"+table)
+	}
 	for what, err := range map[string]error{
-		"session": sessionErr, "key": usableErr, "nonce": nonceErr, "form": formErr, "token": tokenErr, "link": linkErr,
+		"session":   call2(core.Session(ctx, again.Token)),
+		"key":       call2(store.UsableKey(ctx, next.Hash, time.Now())),
+		"nonce":     call(store.TakeNonce(ctx, nonceHash, time.Now())),
+		"form":      call2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})),
+		"token":     call(store.AccountByResetToken(ctx, resetToken, time.Now())),
+		"link":      call(store.LinkByToken(ctx, linkToken, time.Now())),
 		"new token": store.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
 		"new link":  store.InsertLink(ctx, linkToken, link, time.Now()),
 		"use link":  call(store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now())),
 		"sign-up":   store.InsertSignUp(ctx, in.Account, postgres.Mail{Kind: account.MailSignUp}),
-		"reset": func() error {
-			_, err := store.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})
-			return err
-		}(),
-		"account": store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
+		"reset":     call(store.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})),
+		"account":   store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
 		"change":   store.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),

@@ -6,56 +6,49 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/network"
 )
 
-// holders are accounts with the address squat@example.com, by what keeps them from losing it.
-var holders = map[string]struct {
-	prepare func(t *testing.T, m *mailing, in *identity.SignedIn)
-	loses   bool
-}{
-	"nothing": {func(*testing.T, *mailing, *identity.SignedIn) {}, true},
-	"a test key": {func(t *testing.T, m *mailing, in *identity.SignedIn) {
-		t.Helper()
-		makeKey(t, m, in, network.Test)
-	}, true},
-	"a live key": {func(t *testing.T, m *mailing, in *identity.SignedIn) {
-		t.Helper()
-		makeKey(t, m, in, network.Live)
-	}, false},
-	"a live key that is deleted": {func(t *testing.T, m *mailing, in *identity.SignedIn) {
-		t.Helper()
-		if err := m.DeleteKey(t.Context(), identity.Client{}, in.Account.ID, makeKey(t, m, in, network.Live).ID); err != nil {
-			t.Fatal(err)
+// holder is an account with the address squat@example.com.
+type holder struct {
+	// key is the environment of a key that it has made, and deleted, empty for none.
+	key     network.Environment
+	deleted bool
+	// statement is what else has happened to it, empty for nothing.
+	statement string
+	// loses tells whether it loses the address to a person who proves it.
+	loses bool
+}
+
+// holders are named by what they have.
+var holders = map[string]holder{
+	"nothing":                     {loses: true},
+	"a test key":                  {key: network.Test, loses: true},
+	"a live key":                  {key: network.Live},
+	"a live key that is deleted":  {key: network.Live, deleted: true},
+	"a verified address":          {statement: `UPDATE accounts SET email_verified_at = now()`},
+	"an operator who disabled it": {statement: `UPDATE accounts SET disabled_at = now()`},
+}
+
+func (h holder) signUp(t *testing.T, m *mailing) *identity.SignedIn {
+	t.Helper()
+	in := m.signUpUnverified(t, identity.Client{}, squatted)
+	if h.key != "" {
+		key := must2(m.CreateKey(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: h.key}))(t)
+		if h.deleted {
+			ok(t, m.DeleteKey(t.Context(), identity.Client{}, in.Account.ID, key.ID))
 		}
-	}, false},
-	"a verified address": {func(t *testing.T, m *mailing, _ *identity.SignedIn) {
-		t.Helper()
-		if err := m.Store.VerifyEmail(t.Context(), squatted, account.Actor{Operator: true}, m.Store.Now()); err != nil {
-			t.Fatal(err)
-		}
-	}, false},
-	"an operator who disabled it": {func(t *testing.T, m *mailing, _ *identity.SignedIn) {
-		t.Helper()
-		pgtest.Exec(t, m.Store, `UPDATE accounts SET disabled_at = now()`)
-	}, false},
+	}
+	if h.statement != "" {
+		pgtest.Exec(t, m.Store, h.statement)
+	}
+	return in
 }
 
 const squatted = "squat@example.com"
-
-func makeKey(t *testing.T, m *mailing, in *identity.SignedIn, environment network.Environment) *account.Key {
-	t.Helper()
-	key, _, err := m.CreateKey(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: environment})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
 
 // lost checks that an account has lost its address and nothing else, and that its holder is told.
 func lost(t *testing.T, m *mailing, in *identity.SignedIn) {
@@ -67,9 +60,7 @@ func lost(t *testing.T, m *mailing, in *identity.SignedIn) {
 	if again, err := m.SignIn(t.Context(), identity.Client{}, owner.Email, password); err != nil || again.Account.ID != in.Account.ID {
 		t.Errorf("the password with the address that it got: %v", err)
 	}
-	if log := strings.Join(auditLog(t, m.Service, owner.ID), "\n"); !strings.Contains(log, "email_lost||its owner proved") || !strings.Contains(log, "sign in as "+owner.Email) {
-		t.Errorf("the audit log: %s", log)
-	}
+	says(t, strings.Join(auditLog(t, m.Service, owner.ID), "\n"), []string{"email_lost||its owner proved", "sign in as " + owner.Email}, nil)
 }
 
 // An OpenID Connect sign-in with a verified address takes it from an account that holds nothing by it.
@@ -80,14 +71,10 @@ func TestUnverified_OIDC(t *testing.T) {
 			t.Parallel()
 			i := newIssuer(t)
 			m := newMailing(t, i.config)
-			in := m.signUpUnverified(t, identity.Client{}, squatted)
-			c.prepare(t, m, in)
-			b := begin(t, m.Service)
-			got, err := m.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, map[string]any{"email": squatted}))
+			in := c.signUp(t, m)
+			got, err := i.signIn(t, m.Service, map[string]any{"email": squatted})
 			if !c.loses {
-				if !errors.Is(err, account.ErrEmailTaken) {
-					t.Errorf("%+v, %v", got, err)
-				}
+				is(t, "the sign-in", err, account.ErrEmailTaken)
 				return
 			}
 			if err != nil || got.Account.ID == in.Account.ID || got.Account.Email != squatted || !got.Account.EmailVerified() {
@@ -105,11 +92,8 @@ func TestUnverified_Reset(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			in := m.signUpUnverified(t, identity.Client{}, squatted)
-			c.prepare(t, m, in)
-			if err := m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, squatted, ""); err != nil {
-				t.Fatal(err)
-			}
+			in := c.signUp(t, m)
+			ok(t, m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, squatted, ""))
 			if name == "an operator who disabled it" {
 				if to := m.settle(t); len(to) > 0 {
 					t.Errorf("mails went to %q", to)
@@ -128,9 +112,7 @@ func TestUnverified_Reset(t *testing.T) {
 				lost(t, m, in)
 				return
 			}
-			if _, _, err := m.Session(t.Context(), in.Token); !errors.Is(err, identity.ErrSignedOut) {
-				t.Errorf("a session outlives the reset: %v", err)
-			}
+			is(t, "a session outlives the reset", call2(m.Session(t.Context(), in.Token)), identity.ErrSignedOut)
 		})
 	}
 }
@@ -142,9 +124,7 @@ func TestUnverified_OperatorsLink(t *testing.T) {
 	in := m.signUpUnverified(t, identity.Client{}, squatted)
 	token, entry := account.NewLinkToken(), account.AuditEntry{AccountID: in.Account.ID, Action: account.ResetLinkMade}
 	entry.ID, entry.OccurredAt, entry.Actor = in.Session.ID, m.Store.Now(), account.Actor{Operator: true}
-	if err := m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry))
 	if reset, err := m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatalf("a new account: %+v, %v", reset, err)
 	}
@@ -170,15 +150,13 @@ func TestUnverified_Concurrent(t *testing.T) {
 			}
 		})
 		done.Go(func() {
-			if _, err := m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil && !errors.Is(err, identity.ErrResetToken) {
+			if err := m.reset(t, token); err != nil && !errors.Is(err, identity.ErrResetToken) {
 				t.Error(err)
 			}
 		})
 	}
 	done.Wait()
 	lost(t, m, in)
-	want := "2 1" // accounts, and those with the address
-	if got := pgtest.LookUp[string](t, m.Store, `SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE email = $1)) FROM accounts`, squatted); cmp.Diff(want, got) != "" {
-		t.Errorf("accounts, and those with the address: %s, want %s", got, want)
-	}
+	const counts = `SELECT concat_ws(' ', count(*), count(*) FILTER (WHERE email = $1)) FROM accounts`
+	equal(t, "accounts, and those with the address", pgtest.LookUp[string](t, m.Store, counts, squatted), "2 1")
 }

@@ -26,10 +26,34 @@ func TestParseEmail(t *testing.T) {
 		"a\x00@example.com":                 "",
 		strings.Repeat("a", 250) + "@a.com": "",
 		"ann@example.com, bob@example.com":  "",
+		"ann@example.com\r\nBcc: eve@x.io":  "",
+		"\"ann\r\nBcc: eve\"@example.com":   "",
+		`"ann bcc: x"@example.com`:          "",
 	} {
 		got, err := account.ParseEmail(given)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("ParseEmail(%q) = %q, %v; want %q", given, got, err, want)
+		}
+	}
+}
+
+// A new address is in ASCII and not under .invalid.
+func TestParseNewEmail(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"Kate@xn--bcher-kva.example": "kate@xn--bcher-kva.example",
+		"\u212aate@example.com":      "",
+		"k\u0430te@example.com":      "",
+		"kate@ex\u0430mple.com":      "",
+		"kate@b\u00fccher.example":   "",
+		"kate\u200b@example.com":     "",
+		"kate":                       "",
+		"kate@b.invalid":             "",
+	} {
+		got, err := account.ParseNewEmail("newEmail", given)
+		var invalid *account.InvalidError
+		if got != want || (err == nil) != (want != "") || err != nil && (!errors.As(err, &invalid) || invalid.Field != "newEmail") {
+			t.Errorf("ParseNewEmail(%q) = %q, %v; want %q", given, got, err, want)
 		}
 	}
 }

@@ -1,8 +1,9 @@
 package identity_test
 
 import (
-	"errors"
 	"fmt"
+	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,10 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
 )
 
 // A request is answered alike for every address, and mails go only to the stored address of an account that may sign in.
@@ -27,18 +32,10 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 	}
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET disabled_at = now() WHERE email LIKE 'disabled%'`)
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET deleted_at = now() WHERE email LIKE 'ended%'`)
-	subject, err := account.NewWalletIdentity("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wallet, err := account.NewWalletAccount(subject, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	subject := must(account.NewWalletIdentity("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"))(t)
+	wallet := must(account.NewWalletAccount(subject, time.Now()))(t)
 	entry := account.AuditEntry{ID: uuid.Must(uuid.NewV7()), AccountID: wallet.ID, Action: account.SignedUp, OccurredAt: time.Now()}
-	if err := core.Store.InsertAccountWithIdentity(t.Context(), wallet, subject, entry); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, core.Store.InsertAccountWithIdentity(t.Context(), wallet, subject, entry))
 	for email, want := range map[string][]string{
 		"kate@example.com":       {"kate@example.com"},
 		"KATE@Example.COM":       {"kate@example.com"},
@@ -52,21 +49,10 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 		"ended@example.com":      nil,
 		wallet.Email:             nil,
 	} {
-		if err := core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""); err != nil {
-			t.Errorf("%q: %v", email, err)
-		}
-		if diff := cmp.Diff(want, core.settle(t)); diff != "" {
-			t.Errorf("%q is mailed to (-want +got):\n%s", email, diff)
-		}
+		is(t, email, core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""), nil)
+		equal(t, fmt.Sprintf("%q is mailed to", email), core.settle(t), want)
 	}
-	for _, email := range []string{
-		"", "kate", "kate@example.com, eve@example.com", "kate@example.com\r\nBcc: eve@example.com", "Kate <kate@example.com>", "kate@example.com\x00",
-		"\"kate\r\nBcc: eve\"@example.com", `"kate bcc: x"@example.com`, strings.Repeat("k", 250) + "@example.com",
-	} {
-		if invalid, ok := errors.AsType[*account.InvalidError](core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, "")); !ok || invalid.Field != "email" {
-			t.Errorf("%q: %v", email, invalid)
-		}
-	}
+	isInvalid(t, "email", core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, "kate@example.com, eve@example.com", ""))
 	if to := core.settle(t); len(to) > 0 {
 		t.Errorf("mails went to %q", to)
 	}
@@ -83,17 +69,12 @@ func TestMails_SameQueries(t *testing.T) {
 	for what, request := range map[string]func(email string) error{
 		"request-password-reset":  func(email string) error { return core.RequestPasswordReset(t.Context(), v, email, "") },
 		"send-verification-email": func(email string) error { return core.SendVerificationEmail(t.Context(), v, email, "") },
-		"sign-up": func(email string) error {
-			_, err := core.SignUp(t.Context(), v, "Ann", email, password, "")
-			return err
-		},
+		"sign-up":                 func(email string) error { return call(core.SignUp(t.Context(), v, "Ann", email, password, "")) },
 	} {
 		work := func(email string) []string {
 			before, after := what+" before "+email, what+" after "+email
 			logUpTo(t, store, log, before)
-			if err := request(email); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, request(email))
 			_, text, _ := strings.Cut(logUpTo(t, store, log, after), before)
 			var statements []string
 			for line := range strings.Lines(text) {
@@ -155,18 +136,10 @@ func TestMails_StrangersLimit(t *testing.T) {
 		}
 	}
 	core.settle(t)
-	if err := core.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""); err != nil {
-		t.Errorf("the owner asks for a link: %v", err)
-	}
-	if diff := cmp.Diff([]string{"ann@example.com"}, core.settle(t)); diff != "" {
-		t.Errorf("mailed to (-want +got):\n%s", diff)
-	}
-	if _, err := core.SignUp(t.Context(), owner, "New", "new@example.com", password, ""); err != nil {
-		t.Errorf("the owner signs up: %v", err)
-	}
-	if diff := cmp.Diff([]string{"new@example.com"}, core.settle(t)); diff != "" {
-		t.Errorf("mailed to (-want +got):\n%s", diff)
-	}
+	is(t, "the owner asks for a link", core.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""), nil)
+	equal(t, "mailed to", core.settle(t), []string{"ann@example.com"})
+	is(t, "the owner signs up", call(core.SignUp(t.Context(), owner, "New", "new@example.com", password, "")), nil)
+	equal(t, "mailed to", core.settle(t), []string{"new@example.com"})
 }
 
 // Where a mailed link leads is no choice of whoever asks for the mail.
@@ -179,15 +152,11 @@ func TestMails_Destinations(t *testing.T) {
 		"": "", "/v2/health?": "", "/v2/health": "", "/auth/sign-out": "", "/app": "", "/console/../v2/health": "", "/console?x": "", "/consoles": "", "/console/%2e%2e/v2": "",
 		"/console": "/console", "/console/keys": "/console/keys", "http://intents.example/console/keys": "/console/keys",
 	} {
-		if err := core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", given); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", given))
 		if link := (<-core.mails).Link(); !strings.HasPrefix(link, "http://intents.example"+identity.ResetPath+"?token=") {
 			t.Errorf("%q: the link to a new password is %s", given, link)
 		}
-		if err := core.SendVerificationEmail(t.Context(), identity.Client{}, "bob@example.com", given); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, core.SendVerificationEmail(t.Context(), identity.Client{}, "bob@example.com", given))
 		link, err := url.Parse((<-core.mails).Link())
 		if err != nil || link.Path != identity.LinkPath || link.Query().Get("callbackURL") != callback {
 			t.Errorf("%q: the link that verifies an address is %s, %v", given, link, err)
@@ -198,10 +167,58 @@ func TestMails_Destinations(t *testing.T) {
 func TestRequestPasswordReset_NoMail(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
-	if err := core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""); !errors.Is(err, identity.ErrMailOff) {
-		t.Errorf("without a mail server: %v", err)
-	}
+	is(t, "without a mail server", core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), identity.ErrMailOff)
 	if message, err := core.ComposeMail(t.Context(), &postgres.QueuedMail{Mail: postgres.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
 		t.Errorf("to nobody: %+v, %v", message, err)
 	}
+}
+
+// The owners of an account are told that a webhook was disabled, with a link to it and without its URL, unless it is enabled again.
+func TestComposeMail_WebhookDisabled(t *testing.T) {
+	t.Parallel()
+	core := newMailing(t)
+	ann := signedIn(t, core.Service, "ann@example.com")
+	shop := ann.shares("Shop <x.y>")
+	sealer := must(webhook.NewSealer(make([]byte, 32), nil))(t)
+	rules := &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
+	e := must2(rules.New(event.Owner{AccountID: shop, Environment: network.Test}, webhook.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
+	ok(t, core.Store.InsertWebhook(t.Context(), e, entry, [32]byte{}))
+	ok(t, call(core.Store.TestWebhook(t.Context(), e.Owner(), e.ID)))
+	deliveries, err := core.Store.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
+	if err != nil || len(deliveries) != 1 {
+		t.Fatalf("%+v, %v", deliveries, err)
+	}
+	gone := webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
+	record := postgres.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
+	if recorded, err := core.Store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
+		t.Fatalf("%+v, %v", recorded, err)
+	}
+	core.MailQueued()
+	mailed := <-core.mails
+	equal(t, "mailed to", mailed.To, []string{"ann@example.com"})
+	if link := mailed.Link(); !strings.HasSuffix(link, "/console/webhooks/"+e.ID.String()) {
+		t.Errorf("the link is %q", link)
+	}
+	says(t, string(mailed.Data), []string{"410 Gone", "Shop x y"}, []string{"secret-path", "x.y"})
+	queued := &postgres.QueuedMail{Mail: postgres.Mail{
+		Kind: account.MailWebhookDisabled, Recipient: "ann@example.com", AccountID: shop, WebhookID: e.ID,
+	}}
+	compose := func(why string, want bool) {
+		t.Helper()
+		if message, err := core.ComposeMail(t.Context(), queued); err != nil || (message != nil) != want {
+			t.Errorf("%s: %+v, %v", why, message, err)
+		}
+	}
+	compose("to an owner", true)
+	queued.Recipient = "eve@example.com"
+	compose("to another person", false)
+	queued.Recipient = "ann@example.com"
+	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
+	ok(t, call(core.Store.ChangeWebhook(t.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
+		return rules.Change(e, webhook.Change{Enabled: new(true)}, core.Store.Now())
+	})))
+	compose("after it was enabled", false)
+	queued.WebhookID = uuid.New()
+	compose("after it was deleted", false)
 }

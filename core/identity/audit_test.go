@@ -1,0 +1,158 @@
+package identity_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
+)
+
+const password = "correct horse battery"
+
+var passwords = sync.OnceValues(account.NewPasswords)
+
+func withPasswords(t *testing.T) func(*identity.Config) {
+	t.Helper()
+	hasher := must(passwords())(t)
+	return func(c *identity.Config) { c.Passwords = hasher }
+}
+
+// Everything that changes who may come in is in the audit log, with who did it and from where.
+func TestAuditLog(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t))
+	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
+	work := identity.Client{IP: "203.0.113.8", UserAgent: "Work\x00/1.0\xff" + strings.Repeat("x", 300)}
+	ctx := t.Context()
+	first := must(core.SignUp(ctx, home, "Ann", "ann@example.com", password, ""))(t)
+	owner := first.Account.ID
+	second := must(core.SignIn(ctx, work, "ann@example.com", password))(t)
+	test := must2(core.CreateKey(ctx, home, own(first), account.KeyRequest{Name: "ci"}))(t)
+	live := must2(core.CreateKey(ctx, work, own(first), account.KeyRequest{Name: "<b>", Environment: network.Live, ExpiresIn: time.Hour}))(t)
+	name, off := "renamed", false
+	ok(t, call(core.UpdateKey(ctx, home, owner, test.ID, account.KeyChange{Name: &name, Enabled: &off})))
+	next := must2(core.RotateKey(ctx, home, own(first), test.ID, 0))(t)
+	other := must2(core.RotateKey(ctx, home, own(first), live.ID, time.Minute))(t)
+	ok(t, core.DeleteKey(ctx, home, owner, next.ID))
+	ok(t, core.RevokeSession(ctx, home, owner, second.Session.ID))
+	third := must(core.SignIn(ctx, home, "ann@example.com", password))(t)
+	equal(t, "other sessions", must(core.RevokeOtherSessions(ctx, home, third.Session))(t), 1)
+	// What fails leaves no trace.
+	is(t, "an unknown key", core.DeleteKey(ctx, home, owner, uuid.New()), account.ErrNotFound)
+	is(t, "an unknown session", core.RevokeSession(ctx, home, owner, uuid.New()), account.ErrNotFound)
+	is(t, "rotated twice", call2(core.RotateKey(ctx, home, own(first), live.ID, time.Minute)), account.ErrKeyRotated)
+	is(t, "a wrong password", core.DeleteAccount(ctx, with(home, "a wrong password"), own(third)), identity.ErrPassword)
+	equal(t, "sessions", must(core.RevokeSessions(ctx, home, owner))(t), 1)
+	ok(t, core.DeleteAccount(ctx, with(work, password), own(third)))
+	is(t, "deleted twice", core.DeleteAccount(ctx, with(work, password), own(third)), identity.ErrSignedOut)
+
+	stamp := func(at *time.Time) string { return at.UTC().Format(time.RFC3339) }
+	old := must(core.Store.Key(ctx, owner, live.ID))(t)
+	workplace := "203.0.113.8 Work/1.0\uFFFD" + strings.Repeat("x", 247)
+	want := []string{
+		"signed_up|||203.0.113.7 Home/1.0",
+		"signed_in||with a password|203.0.113.7 Home/1.0",
+		"signed_in||with a password|" + workplace,
+		"key_created|ci|test key, never expires|203.0.113.7 Home/1.0",
+		"key_created|<b>|live key, expires " + stamp(live.ExpiresAt) + "|" + workplace,
+		`key_updated|renamed|name "ci" → "renamed", disabled|203.0.113.7 Home/1.0`,
+		"key_rotated|renamed|" + next.Start + "… takes its place at once|203.0.113.7 Home/1.0",
+		"key_rotated|<b>|" + other.Start + "… takes its place, it works until " + stamp(old.ExpiresAt) + "|203.0.113.7 Home/1.0",
+		"key_deleted|renamed||203.0.113.7 Home/1.0",
+		"sessions_revoked||one session|203.0.113.7 Home/1.0",
+		"signed_in||with a password|203.0.113.7 Home/1.0",
+		"sessions_revoked||all other sessions|203.0.113.7 Home/1.0",
+		"sessions_revoked||all sessions|203.0.113.7 Home/1.0",
+		"account_deleted|||" + workplace,
+	}
+	equal(t, "the audit log", auditLog(t, core, owner), want)
+}
+
+// own is who has signed in, acting on the account that they signed in to.
+func own(in *identity.SignedIn) *identity.Principal {
+	return &identity.Principal{Session: in.Session, Person: in.Account, Account: in.Account, Role: account.RoleOwner}
+}
+
+// with is a client whose request repeats the password.
+func with(client identity.Client, password string) identity.Client {
+	client.Password = password
+	return client
+}
+
+// auditLog is an account's log, oldest first, without the entries of whole hours, which TestAuditLog_Hourly sees to.
+func auditLog(t *testing.T, core *identity.Service, owner uuid.UUID) []string {
+	t.Helper()
+	entries := must(core.Store.AuditLog(t.Context(), owner, uuid.Nil, 100))(t)
+	lines := []string{}
+	for _, e := range slices.Backward(entries) {
+		switch e.Action {
+		case account.SignInFailed, account.SignedOut, account.ResetRequested, account.AccountSwitched:
+		default:
+			lines = append(lines, fmt.Sprintf("%s|%s|%s|%s %s", e.Action, e.KeyName, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent))
+		}
+	}
+	return lines
+}
+
+// Failed sign-ins, requests of a new password, sign-outs and switches are in the log, one entry an hour, address and person; those for
+// addresses without an account leave nothing.
+func TestAuditLog_Hourly(t *testing.T) {
+	t.Parallel()
+	core := newService(t, withPasswords(t), func(c *identity.Config) { c.MailQueued = func() {} })
+	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
+	here, there := identity.Client{IP: "203.0.113.7", UserAgent: "Here/1.0"}, identity.Client{IP: "203.0.113.8", UserAgent: "There/1.0"}
+	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
+	for range 3 {
+		is(t, "a wrong password", call(core.SignIn(t.Context(), here, "Ann@example.com", "a wrong password")), identity.ErrCredentials)
+		is(t, "nobody", call(core.SignIn(t.Context(), here, "nobody@example.com", password)), identity.ErrCredentials)
+		in := must(core.SignIn(t.Context(), here, "ann@example.com", password))(t)
+		leaving := here
+		leaving.Token = in.Token
+		is(t, "signed out", core.SignOut(t.Context(), leaving), nil)
+		is(t, "signed out again", core.SignOut(t.Context(), leaving), nil)
+	}
+	is(t, "elsewhere", call(core.SignIn(t.Context(), there, "ann@example.com", "a wrong password")), identity.ErrCredentials)
+	for _, email := range []string{"ann@example.com", "ann@example.com", "nobody@example.com"} {
+		is(t, "a reset of "+email, core.RequestPasswordReset(t.Context(), there, email, ""), nil)
+	}
+	pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
+	for range 2 {
+		is(t, "switched", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "the same again", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "back", core.Act(t.Context(), bob.client, bob.principal(), bob.id), nil)
+	}
+	// log counts the entries of an account; an hour may end meanwhile, so it adds up what was done.
+	log := func(of uuid.UUID) map[string]int {
+		entries := must(core.Store.AuditLog(t.Context(), of, uuid.Nil, 100))(t)
+		done := map[string]int{}
+		for _, e := range entries {
+			if e.Action != account.SignedUp && e.Action != account.SignedIn {
+				done[fmt.Sprintf("%s by %q from %s", e.Action, e.PersonEmail, e.Actor.IPAddress)] += 1 + e.Repeats
+			}
+		}
+		if len(entries) > 16 {
+			t.Errorf("%d entries", len(entries))
+		}
+		return done
+	}
+	want := []map[string]int{{
+		`sign_in_failed by "" from 203.0.113.7`:                       3,
+		`sign_in_failed by "" from 203.0.113.8`:                       1,
+		`reset_requested by "" from 203.0.113.8`:                      2,
+		`signed_out by "ann@example.com" from 203.0.113.7`:            3,
+		`account_switched by "bob@example.com" from ` + bob.client.IP: 2,
+	}, {
+		`account_switched by "bob@example.com" from ` + bob.client.IP: 2,
+	}}
+	equal(t, "the result", []map[string]int{log(ann.id), log(bob.id)}, want)
+	equal(t, "entries of nobody", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM audit_log WHERE account_id NOT IN (SELECT id FROM accounts)`), 0)
+}
