@@ -60,6 +60,8 @@ type Client struct {
 	// ahead is what was read with the first byte of a request. aheadBuffer is its buffer, nil if nothing was read ahead.
 	ahead       []byte
 	aheadBuffer *[aheadBytes]byte
+	// responseTimeout replaces the server's write timeout for the next response, 0 for none.
+	responseTimeout time.Duration
 	// deadline is when the client must have read the current response, zero before the first response. written is how many bytes
 	// of it were written, and writeTime how long the writes took.
 	deadline  time.Time
@@ -131,9 +133,15 @@ func (c *Client) readSocket(p []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline starts a response that the client must have read by the deadline.
+// SetResponseTimeout sets how long the client may take to read the next response, instead of the server's write timeout.
+func (c *Client) SetResponseTimeout(d time.Duration) { c.responseTimeout = d }
+
+// SetWriteDeadline starts a response that the client must have read by the deadline, or within the time of SetResponseTimeout.
 func (c *Client) SetWriteDeadline(deadline time.Time) error {
-	c.deadline, c.written, c.writeTime = deadline, 0, 0
+	if c.responseTimeout > 0 {
+		deadline = time.Now().Add(c.responseTimeout)
+	}
+	c.deadline, c.written, c.writeTime, c.responseTimeout = deadline, 0, 0, 0
 	return nil
 }
 

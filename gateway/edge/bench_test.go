@@ -78,10 +78,13 @@ func startBench(b *testing.B, body string) (*gateway, *coretest.Core) {
 	return g, core
 }
 
+// unlimited is a limit that no benchmark reaches.
+var unlimited = wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}
+
 // unlimitedKey is the header of a key whose limit no benchmark reaches.
 func unlimitedKey(core *coretest.Core) string {
 	key := apikey.New(network.Test)
-	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}})
+	core.Put(key, wire.VerifiedKey{Limit: unlimited, AccountLimit: unlimited})
 	return apiKey(key)
 }
 
@@ -99,7 +102,7 @@ func BenchmarkForwardedRestricted(b *testing.B) {
 	}
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{
-		Limit: wire.KeyLimit{Requests: 1_000_000_000, PeriodSeconds: 1}, Scopes: []string{"intents:read"},
+		Limit: unlimited, AccountLimit: unlimited, Scopes: []string{"intents:read"},
 		Networks: append(networks, netip.MustParsePrefix("192.0.2.0/24")),
 	})
 	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)

@@ -62,6 +62,7 @@ type Edge struct {
 	coreSilence    time.Duration
 	trustedProxies []netip.Prefix
 	maxBody        int
+	streamTimeout  time.Duration
 
 	server      *fasthttp.Server
 	connLimiter *conn.Limiter
@@ -89,13 +90,14 @@ func New(o Options) *Edge {
 		coreSilence:    o.CoreSilence,
 		trustedProxies: o.TrustedProxies,
 		maxBody:        o.Server.MaxBodyBytes,
+		streamTimeout:  o.Server.StreamTimeout,
 		tracer:         o.Tracer,
 		accessLog:      o.AccessLog,
 		log:            o.Log,
 		streams:        newStreamLimiter(o.Server.MaxLongLists, o.Metrics),
 		metrics:        newMetrics(o.Metrics),
 	}
-	e.exchanges.New = func() any { return &exchange{} }
+	e.exchanges.New = func() any { return &exchange{response: &forward.Response{}} }
 	e.connLimiter = conn.NewLimiter(conn.Options{
 		MaxConns: o.Server.MaxConns, MaxConnsPerIP: o.Server.MaxConnsPerIP, WriteTimeout: o.Server.WriteTimeout, StreamRate: o.Server.StreamRate,
 	}, o.Log, o.Metrics)
@@ -168,11 +170,12 @@ func (e *Edge) serve(x *exchange) *reply {
 
 // authenticate runs the checks that need no body: framing, route, key format, key verdict and key restrictions.
 func (e *Edge) authenticate(x *exchange) *reply {
-	if refusal := e.checkFraming(&x.ctx.Request); refusal != nil {
+	if refusal := checkFraming(&x.ctx.Request.Header); refusal != nil {
 		return refusal
 	}
 	path := x.path()
 	x.route = match(path)
+	e.setWriteTimeout(x)
 	x.clientIP, x.proto = e.client(x.ctx)
 	if !x.route.wantsKey(path, x.method()) {
 		return nil
@@ -194,7 +197,7 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 	start := x.now
 	verdict, err := e.keys.Lookup(hash, start)
 	if errors.Is(err, keys.ErrNotCached) {
-		verdict, err = e.keys.Verify(x.span, hash)
+		verdict, err = e.keys.Verify(hash)
 		x.now = time.Now()
 		e.metrics.keyStage.Observe(x.now.Sub(start).Seconds())
 	}
@@ -214,7 +217,7 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 // takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
 func (e *Edge) takeToken(x *exchange) *reply {
 	start := x.now
-	decision, err := e.limiter.Take(x.span, x.verdict.Limit(), x.verdict.AccountLimit(), start)
+	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -239,34 +242,45 @@ func (e *Edge) forward(x *exchange, target []byte) *reply {
 		}
 		return e.forwardList(x, target)
 	}
-	_, refusal := e.sendToCore(x, target)
+	refusal := e.sendToCore(x, target)
+	if refusal == nil {
+		x.writeHeader()
+	}
 	return refusal
 }
 
-// sendToCore sends the request to core and sets the client's response. It returns the stream if the response is a list that
-// streams.
-func (e *Edge) sendToCore(x *exchange, target []byte) (*forward.Stream, *reply) {
+// sendToCore sends the request to core and reads core's response, into the client's body if it does not stream.
+func (e *Edge) sendToCore(x *exchange, target []byte) *reply {
 	x.usageKind = usage.Accepted
-	request := x.upstreamRequest(target)
-	stream, err := e.upstream.Do(request)
-	took := request.Ended.Sub(request.Began)
-	x.upstreamTime, x.now = x.upstreamTime+took, request.Ended
+	request, response := x.upstreamRequest(target), x.response
+	response.Body = x.ctx.Response.SwapBody(nil) // its buffer
+	err := e.upstream.Do(request, response)
+	x.ctx.Response.SwapBody(response.Body)
+	took := response.Ended.Sub(request.Began)
+	x.upstreamTime, x.now = x.upstreamTime+took, response.Ended
 	e.metrics.coreStage.Observe(took.Seconds())
 	switch {
-	case err == nil && stream != nil:
-		x.outcome = outcomeOf(stream.Status())
-		return stream, nil
 	case err == nil:
-		x.outcome = outcomeOf(x.ctx.Response.StatusCode())
-		return nil, nil
+		x.outcome = outcomeOf(response.Status())
+		return nil
 	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
-		return nil, coreUnreachable
+		return coreUnreachable
 	case errors.Is(err, forward.ErrTimeout):
-		return nil, lateWrite.of(request, coreTimeout)
+		return lateWrite.of(request, coreTimeout)
 	case errors.Is(err, forward.ErrClientGone):
-		return nil, clientGone
+		return clientGone
 	default:
-		return nil, brokenWrite.of(request, coreBroken)
+		return brokenWrite.of(request, coreBroken)
+	}
+}
+
+// writeHeader sets the status and header of core's response as the client's.
+func (x *exchange) writeHeader() {
+	to, from := &x.ctx.Response, x.response
+	from.CopyHeader(&to.Header)
+	to.SkipBody = from.HasNoBody
+	if x.ctx.IsHead() {
+		to.Header.SetContentLength(from.Head.ContentLength())
 	}
 }
 

@@ -49,12 +49,12 @@ type exchange struct {
 	// awaitsBody is set while the request is incomplete: its body follows a 100 Continue.
 	awaitsBody bool
 
-	// mayPark is set if the request may wait for events.
-	mayPark bool
 	// upstreamTime is the time that core took in total, parked how long the request waited for events.
 	upstreamTime, parked time.Duration
 
 	request forward.Request
+	// response is core's response, kept for the next exchange because of its buffers.
+	response *forward.Response
 	// rateLimited is the 429 reply of this request.
 	rateLimited reply
 	scratch     []byte
@@ -95,7 +95,7 @@ func (e *Edge) end(x *exchange) {
 }
 
 func (e *Edge) release(x *exchange) {
-	*x = exchange{scratch: x.scratch}
+	*x = exchange{scratch: x.scratch, response: x.response}
 	e.exchanges.Put(x)
 }
 
@@ -124,7 +124,7 @@ func (x *exchange) path() []byte {
 func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 	x.scratch = x.clientIP.AppendTo(x.scratch[:0])
 	x.request = forward.Request{
-		Ctx:      x.ctx,
+		Client:   &x.ctx.Request,
 		Began:    x.now,
 		Target:   target,
 		ID:       x.id,
@@ -135,7 +135,6 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 		Verdict:  x.verdict,
 		Session:  x.route.access == session,
 		Stream:   x.route.lists(x.method()),
-		Poll:     x.mayPark,
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}

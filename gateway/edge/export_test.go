@@ -8,7 +8,10 @@ import (
 )
 
 // Handle is the handler without the server around it, for benchmarks.
-func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.handleAt(ctx, time.Now()) }
+func (e *Edge) Handle(ctx *fasthttp.RequestCtx) {
+	e.handleHeader(&ctx.Request.Header)
+	e.handleAt(ctx, time.Now())
+}
 
 // OpenConnections is how many clients are still connected to an edge that has drained. fasthttp takes one off for a
 // listener that it has no more.

@@ -66,29 +66,35 @@ var (
 	badVersion      = malformed(fasthttp.StatusHTTPVersionNotSupported, versionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
 	badExpectation  = malformed(fasthttp.StatusExpectationFailed, expectationFailed, "The only expectation met is 100-continue.")
 	compressedBody  = malformed(fasthttp.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "The body must not be compressed.")
-	unknownMethod   = earlyMethodRefusal()
+	unknownMethod   = early(methodNotAllowed(strings.Join(routedMethods, ", ")))
 )
 
-func earlyMethodRefusal() *reply {
-	r := methodNotAllowed(strings.Join(routedMethods, ", "))
-	r.closes = true
-	return r
-}
+// framingResult is the name under which handleHeader leaves the result of its check in the header, because fasthttp does not tell it
+// whose header it is. No client can send this name. The value is chunkedBody or the number of a malformed reply; there is none for
+// the requests without a fault whose body is not chunked.
+const framingResult = ":framing"
+
+var chunkedBody = []byte("chunked")
 
 // checkFraming rejects requests that two parsers could read differently, and requests that no client of this service needs to
-// send. It parses the raw header block again because fasthttp's parser is more lenient.
-func (e *Edge) checkFraming(request *fasthttp.Request) *reply {
-	var f framing
-	if r := f.check(&request.Header, e.maxBody); r != nil {
-		return r
-	}
-	if f.seen&hasTransferEncoding != 0 && hasTrailers(&request.Header) {
+// send. handleHeader has checked all but the trailers, which follow the body.
+func checkFraming(h *fasthttp.RequestHeader) *reply {
+	result := h.Peek(framingResult)
+	switch {
+	case len(result) == 0:
+		return nil
+	case !bytes.Equal(result, chunkedBody):
+		n, _ := number(result)
+		return malformedReplies[n]
+	case hasTrailers(h):
 		return trailerRefused
+	default:
+		return nil
 	}
-	return nil
 }
 
-// check reads only the bytes before the body. It uses only the request line of fasthttp's parser.
+// check reads only the bytes before the body. It uses only the request line of fasthttp's parser, and parses the raw header block
+// again because fasthttp's parser is more lenient.
 func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	switch protocol := h.Protocol(); {
 	case string(protocol) == "HTTP/1.1", string(protocol) == "HTTP/1.0":

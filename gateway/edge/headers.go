@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -24,17 +25,20 @@ func (e *Edge) handleHeader(h *fasthttp.RequestHeader) {
 	if !h.IsHTTP11() {
 		h.Del(fasthttp.HeaderExpect) // HTTP/1.0 has no interim responses
 	}
-	if h.ContentLength() == noBody {
-		return
-	}
 	// fasthttp recognizes the expectation only in lower case.
-	if bytes.EqualFold(h.Peek(fasthttp.HeaderExpect), []byte(expect100Continue)) {
+	if h.ContentLength() != noBody && bytes.EqualFold(h.Peek(fasthttp.HeaderExpect), []byte(expect100Continue)) {
 		h.Set(fasthttp.HeaderExpect, expect100Continue)
 	}
 	var f framing
-	if r := f.check(h, e.maxBody); r != nil && r != tooLong { // fasthttp does not read a body that is too long
-		h.SetContentLength(0)
-		h.SetConnectionClose()
+	switch r := f.check(h, e.maxBody); {
+	case r != nil:
+		h.Set(framingResult, strconv.Itoa(r.number))
+		if r != tooLong { // fasthttp does not read a body that is too long
+			h.SetContentLength(0)
+			h.SetConnectionClose()
+		}
+	case f.seen&hasTransferEncoding != 0:
+		h.SetBytesV(framingResult, chunkedBody)
 	}
 }
 
@@ -60,7 +64,7 @@ func hasTrailers(h *fasthttp.RequestHeader) bool {
 	h.CopyTo(&whole) // All modifies the cookies
 	for key := range whole.All() {
 		name := strings.ToLower(string(key))
-		if unseen[name]++; unseen[name] > 0 && name != "content-length" && name != "connection" { // fasthttp sets these itself
+		if unseen[name]++; unseen[name] > 0 && name != "content-length" && name != "connection" && name != framingResult { // these are not the client's
 			return true
 		}
 	}

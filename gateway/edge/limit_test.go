@@ -140,7 +140,7 @@ func TestRateLimit_ByKey(t *testing.T) {
 		r := g.send(t, request("GET", "/v2/tokens", apiKey(key), ""))
 		got = append(got, fmt.Sprint(r.Status, " ", r.Header.Get("Ratelimit-Policy"), " ", r.Header.Get("Retry-After")))
 	}
-	const policy = `"default";q=2;w=3600, "account";q=1000;w=60`
+	const policy = `"default";q=2;w=3600, "account";q=40;w=3600`
 	want := []string{"200 " + policy + " ", "200 " + policy + " ", "429 " + policy + " 1800"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

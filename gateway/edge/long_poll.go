@@ -45,7 +45,6 @@ func (e *Edge) longPoll(x *exchange, target []byte) *reply {
 		return tooManyPolls(err)
 	}
 	defer poll.Release()
-	x.mayPark = true
 	interval := minRefetchInterval
 	refusal := e.forwardList(x, target)
 	for refusal == nil {
@@ -93,7 +92,7 @@ const (
 func (e *Edge) park(x *exchange, poll *polls.Poll, interval time.Duration) parkResult {
 	began, client := x.now, connOf(x.ctx)
 	defer func() { x.parked += x.now.Sub(began) }()
-	until, nextFetch, nextCheck := x.began.Add(x.request.PollWait), x.request.Began.Add(interval), began.Add(disconnectCheckInterval)
+	until, nextFetch, nextCheck := x.began.Add(x.response.PollWait), x.request.Began.Add(interval), began.Add(disconnectCheckInterval)
 	wake, slot := poll.News(), chan<- struct{}(nil)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -141,10 +140,10 @@ func earlier(a, b time.Time) time.Time {
 // cannot be repeated, because its cursor may be "now", which is a later position each time.
 func (x *exchange) holdResponse(target []byte) (rest []byte, waits bool) {
 	answer := &x.ctx.Response
-	if x.request.PollWait <= 0 || answer.IsBodyStream() || answer.StatusCode() != fasthttp.StatusOK {
+	if x.response.PollWait <= 0 || answer.IsBodyStream() || answer.StatusCode() != fasthttp.StatusOK {
 		return nil, false
 	}
-	x.request.PollWait = min(x.request.PollWait, maxPollWait)
+	x.response.PollWait = min(x.response.PollWait, maxPollWait)
 	var page struct {
 		Next string `json:"next"`
 	}

@@ -38,6 +38,8 @@ type reply struct {
 	retryAfter int64
 	// closes ends the connection, because the bytes that follow cannot be parsed safely.
 	closes bool
+	// number is the index of a reply that closes in malformedReplies.
+	number int
 	// headers alternates names and values.
 	headers []string
 }
@@ -56,8 +58,16 @@ func encode(body any) []byte {
 
 // malformed returns the reply to a request that two parsers could read differently.
 func malformed(status int, code wire.Code, message string) *reply {
-	r := newReply(status, outcomeMalformedRequest, code, message)
-	r.closes = true
+	return early(newReply(status, outcomeMalformedRequest, code, message))
+}
+
+// malformedReplies are the replies by number.
+var malformedReplies []*reply
+
+// early returns a reply that does not wait for the request's body, and so closes the connection.
+func early(r *reply) *reply {
+	r.closes, r.number = true, len(malformedReplies)
+	malformedReplies = append(malformedReplies, r)
 	return r
 }
 

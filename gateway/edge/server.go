@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +46,13 @@ const (
 // newServer makes the fasthttp server. Its request streaming stays off: in this version it allows request smuggling.
 func (e *Edge) newServer(o ServerOptions) *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:        e.handle,
-		ErrorHandler:   e.handleUnreadable,
-		ExpectHandler:  e.handleExpect,
-		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig { e.handleHeader(h); return requestConfig(h, o) },
+		Handler:       e.handle,
+		ErrorHandler:  e.handleUnreadable,
+		ExpectHandler: e.handleExpect,
+		HeaderReceived: func(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+			e.handleHeader(h)
+			return fasthttp.RequestConfig{}
+		},
 
 		ReadTimeout:           o.ReadTimeout,
 		WriteTimeout:          o.WriteTimeout,
@@ -76,13 +78,11 @@ type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}
 
-// requestConfig sets StreamTimeout for long responses.
-func requestConfig(h *fasthttp.RequestHeader, o ServerOptions) fasthttp.RequestConfig {
-	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
-	if match(path).streams(h.Method()) {
-		return fasthttp.RequestConfig{WriteTimeout: o.StreamTimeout}
+// setWriteTimeout sets StreamTimeout for a response that may be long.
+func (e *Edge) setWriteTimeout(x *exchange) {
+	if c := connOf(x.ctx); c != nil && x.route.streams(x.method()) {
+		c.SetResponseTimeout(e.streamTimeout)
 	}
-	return fasthttp.RequestConfig{}
 }
 
 // Serve serves the listener's connections until Drain, then returns nil.

@@ -62,25 +62,23 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 			release()
 		}
 	}()
-	stream, refusal := e.sendToCore(x, target)
-	answer := &x.ctx.Response
-	switch {
-	case refusal != nil:
+	if refusal := e.sendToCore(x, target); refusal != nil {
 		return refusal
-	case stream != nil:
+	}
+	answer := &x.ctx.Response
+	if stream := x.response.Stream; stream != nil {
 		if refusal := e.streamList(x, stream, release); refusal != nil {
 			return refusal
 		}
-	case len(answer.Body()) <= smallBody:
-		return nil
-	default:
+	} else if len(answer.Body()) > smallBody {
 		whole := answer.SwapBody(nil)
 		setWholeBody(x.ctx, whole, func() {
 			release()
 			e.upstream.Recycle(whole)
 		})
 	}
-	bodyReleases = true
+	bodyReleases = answer.IsBodyStream()
+	x.writeHeader()
 	return nil
 }
 
@@ -101,7 +99,7 @@ func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *
 		release()
 	}}
 	x.span.AddEvent(tracing.ResponseStarted)
-	stream.Send(&x.ctx.Response, body)
+	x.ctx.Response.SetBodyStream(body, stream.Length())
 	return nil
 }
 

@@ -28,8 +28,8 @@ func writeLong(w http.ResponseWriter, bytes int) {
 	}
 }
 
-// longTrace are the spans of a list: the request's and that of its attempt at core.
-func longTrace(t *testing.T, collector *tracingtest.Collector, traceID string) (own, attempt tracingtest.Span) {
+// longTrace are the spans of a list: the request's and that of the call to core.
+func longTrace(t *testing.T, collector *tracingtest.Collector, traceID string) (own, call tracingtest.Span) {
 	t.Helper()
 	collector.Await(t, traceID, "both spans have come", func(spans []tracingtest.Span) bool {
 		for _, s := range spans {
@@ -38,12 +38,12 @@ func longTrace(t *testing.T, collector *tracingtest.Collector, traceID string) (
 			case s.Kind == "server":
 				own = s
 			case s.Kind == "client":
-				attempt = s
+				call = s
 			}
 		}
-		return own.ID != "" && attempt.ID != ""
+		return own.ID != "" && call.ID != ""
 	})
-	return own, attempt
+	return own, call
 }
 
 // begun is when the answer of the span began.
@@ -80,17 +80,17 @@ func TestTrace_Stream(t *testing.T) {
 		if n, err := io.Copy(io.Discard, answer.Body); n != longBody || err != nil {
 			t.Fatalf("read %d bytes, %v", n, err)
 		}
-		own, attempt := longTrace(t, collector, id)
-		for _, s := range []tracingtest.Span{own, attempt} {
+		own, call := longTrace(t, collector, id)
+		for _, s := range []tracingtest.Span{own, call} {
 			if at := begun(t, s); at.After(reading) || s.End.Before(reading) {
 				t.Errorf("%s: the answer begins at %s, is read from %s on, and ends at %s", s.Kind, at, reading, s.End)
 			}
 		}
-		if attempt.End.After(own.End) {
-			t.Errorf("core's part ends at %s, the answer at %s", attempt.End, own.End)
+		if call.End.After(own.End) {
+			t.Errorf("core's part ends at %s, the answer at %s", call.End, own.End)
 		}
-		if own.Failed || attempt.Failed || attempt.Attributes["http.response.body.size"] != int64(longBody) {
-			t.Errorf("a list that was read:\n%s", tracingtest.Text([]tracingtest.Span{own, attempt}))
+		if own.Failed || call.Failed || call.Attributes["http.response.body.size"] != int64(longBody) {
+			t.Errorf("a list that was read:\n%s", tracingtest.Text([]tracingtest.Span{own, call}))
 		}
 	}
 }
@@ -128,8 +128,8 @@ func TestTrace_BrokenStream(t *testing.T) {
 	for name, c := range map[string]struct {
 		core func(http.ResponseWriter, *http.Request)
 		// read is what the client does once the answer has begun.
-		read         func(*clientConn, io.Reader)
-		own, attempt string // why they fail
+		read      func(*clientConn, io.Reader)
+		own, call string // why they fail
 		// least is how long it takes to notice.
 		least time.Duration
 	}{
@@ -139,7 +139,7 @@ func TestTrace_BrokenStream(t *testing.T) {
 				panic(http.ErrAbortHandler)
 			},
 			read: func(_ *clientConn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
-			own:  "core_broken", attempt: "broken",
+			own:  "core_broken", call: "broken",
 		},
 		"core stalls": {
 			core: func(w http.ResponseWriter, r *http.Request) {
@@ -147,17 +147,17 @@ func TestTrace_BrokenStream(t *testing.T) {
 				<-r.Context().Done()
 			},
 			read: func(_ *clientConn, body io.Reader) { _, _ = io.Copy(io.Discard, body) },
-			own:  "core_timeout", attempt: "timeout", least: slowTimeout * 9 / 10,
+			own:  "core_timeout", call: "timeout", least: slowTimeout * 9 / 10,
 		},
 		"the client leaves": {
 			core: func(w http.ResponseWriter, _ *http.Request) { writeLong(w, longBody) },
 			read: func(c *clientConn, _ io.Reader) { _ = c.Close() },
-			own:  "client_gone", attempt: "client_gone",
+			own:  "client_gone", call: "client_gone",
 		},
 		"the client does not read": {
 			core: func(w http.ResponseWriter, _ *http.Request) { writeLong(w, longBody) },
 			read: func(*clientConn, io.Reader) {},
-			own:  "slow_reader", attempt: "client_gone", least: slowTimeout * 9 / 10,
+			own:  "slow_reader", call: "client_gone", least: slowTimeout * 9 / 10,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,9 +178,9 @@ func TestTrace_BrokenStream(t *testing.T) {
 			}
 			defer answer.Body.Close()
 			c.read(client, answer.Body)
-			own, attempt := longTrace(t, collector, clientTrace)
-			for _, s := range []tracingtest.Span{own, attempt} {
-				want := map[string]string{"server": c.own, "client": c.attempt}[s.Kind]
+			own, call := longTrace(t, collector, clientTrace)
+			for _, s := range []tracingtest.Span{own, call} {
+				want := map[string]string{"server": c.own, "client": c.call}[s.Kind]
 				if !s.Failed || s.Attributes["error.type"] != want || s.Attributes["http.response.status_code"] != int64(200) {
 					t.Errorf("%s: %t, %v, want %s", s.Kind, s.Failed, s.Attributes, want)
 				}
@@ -188,7 +188,7 @@ func TestTrace_BrokenStream(t *testing.T) {
 					t.Errorf("%s lasts %s from the beginning of the answer, want %s", s.Kind, lasted, c.least)
 				}
 			}
-			if size, _ := attempt.Attributes["http.response.body.size"].(int64); size < 1 || size >= longBody {
+			if size, _ := call.Attributes["http.response.body.size"].(int64); size < 1 || size >= longBody {
 				t.Errorf("%d bytes were passed on", size)
 			}
 		})

@@ -10,7 +10,6 @@ import (
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/tracing"
 )
 
 // Whichever core stops answering, a key that is revoked then is refused in time, and nobody else is.
@@ -29,10 +28,10 @@ func TestVerifier_RevokedWhileCoreFails(t *testing.T) {
 					o.LookUpTimeout = keys.MaxStaleness
 				})
 				stays, goes := core.AddKey(network.Test), core.AddKey(network.Test)
-				if _, err := v.Verify(tracing.Noop, goes.Hash()); err != nil {
+				if _, err := v.Verify(goes.Hash()); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := v.Verify(tracing.Noop, stays.Hash()); err != nil {
+				if _, err := v.Verify(stays.Hash()); err != nil {
 					t.Fatal(err)
 				}
 				ctx, done := context.WithCancel(t.Context())
@@ -42,7 +41,7 @@ func TestVerifier_RevokedWhileCoreFails(t *testing.T) {
 					ticker := time.NewTicker(time.Millisecond)
 					defer ticker.Stop()
 					for ctx.Err() == nil {
-						if _, err := v.Verify(tracing.Noop, stays.Hash()); err != nil {
+						if _, err := v.Verify(stays.Hash()); err != nil {
 							t.Errorf("a good key: %v", err)
 							return
 						}

@@ -14,7 +14,6 @@ import (
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/tracing"
 )
 
 // panicking is a log that panics.
@@ -45,7 +44,7 @@ func TestVerifier_LookUpPanics(t *testing.T) {
 				panicked.Add(1)
 			}
 		}()
-		if verdict, err := v.Verify(tracing.Noop, key.Hash()); err == nil {
+		if verdict, err := v.Verify(key.Hash()); err == nil {
 			passed.Add(1)
 			t.Errorf("passed with the verdict %v", verdict)
 		}
@@ -75,7 +74,7 @@ func TestVerifier_LogsFailures(t *testing.T) {
 	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	core.VerifyDown.Store(true)
 	for range 50 {
-		if _, err := v.Verify(tracing.Noop, key.Hash()); !errors.Is(err, keys.ErrUnavailable) {
+		if _, err := v.Verify(key.Hash()); !errors.Is(err, keys.ErrUnavailable) {
 			t.Fatal(err)
 		}
 	}

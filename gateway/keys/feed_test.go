@@ -11,7 +11,6 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -40,7 +39,7 @@ func (v verifier) mustEnd(t *testing.T, key apikey.Key, ended time.Time) {
 	t.Helper()
 	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(tracing.Noop, key.Hash())
+		_, err := v.Verify(key.Hash())
 		if late := began.Sub(ended); err == nil && late >= keys.MaxStaleness {
 			t.Errorf("accepted %s after its end", late)
 		}
@@ -63,7 +62,7 @@ func TestVerifier_FeedDown(t *testing.T) {
 
 	core.VerifyDown.Store(true)
 	asynctest.Eventually(t, "nobody gets in on an old verdict", func() bool {
-		_, err := v.Verify(tracing.Noop, other.Hash())
+		_, err := v.Verify(other.Hash())
 		return errors.Is(err, keys.ErrUnavailable)
 	})
 
@@ -71,7 +70,7 @@ func TestVerifier_FeedDown(t *testing.T) {
 	core.FeedDown.Store(false)
 	asynctest.Eventually(t, "the cached verdict counts again", func() bool {
 		before := core.LookUps.Load()
-		_, err := v.Verify(tracing.Noop, other.Hash())
+		_, err := v.Verify(other.Hash())
 		return err == nil && core.LookUps.Load() == before
 	})
 }
@@ -93,7 +92,7 @@ func TestVerifier_ChangeDuringLookUp(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_, _ = v.Verify(tracing.Noop, key.Hash()) // as it happens the old answer, which was right when it was asked for
+		_, _ = v.Verify(key.Hash()) // as it happens the old answer, which was right when it was asked for
 	}()
 	<-reading
 	core.Revoke(key)

@@ -13,7 +13,6 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/tracing"
 )
 
 // flood presents unknown keys until stop is called, which tells how many there were. None may get another error than these,
@@ -31,7 +30,7 @@ func (v verifier) flood(t *testing.T, wants ...error) (stop func() int64) {
 					return
 				default:
 				}
-				_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
+				_, err := v.Verify(apikey.New(network.Test).Hash())
 				if !v.stalled(t, err) && !slices.ContainsFunc(wants, func(want error) bool { return errors.Is(err, want) }) {
 					t.Errorf("an unknown key: %v, want one of %v", err, wants)
 					return
@@ -53,7 +52,7 @@ func (v verifier) stalled(t *testing.T, err error) bool {
 func (v verifier) mustPass(t *testing.T, key apikey.Key) {
 	t.Helper()
 	for {
-		_, err := v.Verify(tracing.Noop, key.Hash())
+		_, err := v.Verify(key.Hash())
 		if v.stalled(t, err) {
 			continue
 		}
@@ -95,7 +94,7 @@ func TestVerifier_SharedPoll(t *testing.T) {
 	var asking sync.WaitGroup
 	guess := func() {
 		asking.Go(func() {
-			if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
+			if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
 				t.Errorf("an unknown key: %v", err)
 			}
 		})
@@ -125,7 +124,7 @@ func TestVerifier_KeyCreatedDuringPoll(t *testing.T) {
 	core, v, reading, release := startWithHeldReading(t)
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
+		if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnknown) {
 			t.Errorf("an unknown key: %v", err)
 		}
 	})
@@ -176,14 +175,14 @@ func TestVerifier_UnknownKeyWithoutFeed(t *testing.T) {
 	v.awaitFilter(t, existing)
 	core.FeedDown.Store(true)
 	for range 20 {
-		if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnavailable) {
+		if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrUnavailable) {
 			t.Errorf("an unknown key: %v", err)
 		}
 	}
 	v.mustAccept(t, existing)
 	core.FeedDown.Store(false)
 	asynctest.Eventually(t, "it is refused again", func() bool {
-		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
+		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
 }
@@ -198,7 +197,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	core.FilterDown.Store(true)
 	core.ExpireCursors()
 	asynctest.Eventually(t, "unknown keys are looked up", func() bool {
-		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
+		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrRefused)
 	})
 	made := core.AddKey(network.Test)
@@ -212,7 +211,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	}
 	var guesses sync.WaitGroup
 	for range 20 {
-		guesses.Go(func() { _, _ = v.Verify(tracing.Noop, apikey.New(network.Test).Hash()) })
+		guesses.Go(func() { _, _ = v.Verify(apikey.New(network.Test).Hash()) })
 	}
 	asynctest.Eventually(t, "a guess is looked up", func() bool { return held.Load() == 1 })
 	guesses.Go(func() { v.mustAccept(t, existing) })
@@ -222,7 +221,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 
 	core.FilterDown.Store(false)
 	asynctest.Eventually(t, "the filter is complete again", func() bool {
-		_, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash())
+		_, err := v.Verify(apikey.New(network.Test).Hash())
 		return errors.Is(err, keys.ErrUnknown)
 	})
 }
@@ -269,7 +268,7 @@ func TestVerifier_FalsePositive(t *testing.T) {
 	guess := apikey.New(network.Test)
 	v.awaitFilter(t, guess)
 	for range 100 {
-		if _, err := v.Verify(tracing.Noop, guess.Hash()); !errors.Is(err, keys.ErrRefused) {
+		if _, err := v.Verify(guess.Hash()); !errors.Is(err, keys.ErrRefused) {
 			t.Fatalf("an unknown key: %v", err)
 		}
 	}
@@ -285,7 +284,7 @@ func TestVerifier_WithoutFilter(t *testing.T) {
 	key := core.AddKey(network.Test)
 	v := start(t, core)
 	v.mustAccept(t, key)
-	if _, err := v.Verify(tracing.Noop, apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrRefused) {
+	if _, err := v.Verify(apikey.New(network.Test).Hash()); !errors.Is(err, keys.ErrRefused) {
 		t.Errorf("an unknown key: %v", err)
 	}
 	if v.InFilter(key.Hash()) {

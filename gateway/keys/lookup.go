@@ -4,17 +4,12 @@ import (
 	"context"
 	"errors"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/tracing"
 )
 
 // lookUp is one call to core that all concurrent requests with the same key share.
 type lookUp struct {
-	// span is the wait of the request that makes the call.
-	span trace.Span
 	done chan struct{}
 	// verdict and err are the result, ErrUnavailable until core has answered.
 	verdict *Verdict
@@ -23,11 +18,8 @@ type lookUp struct {
 	invalidated bool
 }
 
-// lookUpSpan is the name of the span that waits for a look-up.
-const lookUpSpan = "key look-up"
-
 // lookUp verifies the key at core within one of these slots, or joins the look-up in flight.
-func (v *Verifier) lookUp(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
+func (v *Verifier) lookUp(hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
 	v.mu.Lock()
 	if verdict, err := v.cached(hash, v.now()); !errors.Is(err, ErrNotCached) { // a look-up has just finished
 		v.mu.Unlock()
@@ -35,30 +27,22 @@ func (v *Verifier) lookUp(span trace.Span, hash apikey.Hash, slots chan struct{}
 	}
 	l, inFlight := v.lookUps[hash]
 	if !inFlight {
-		l = &lookUp{span: tracing.Start(span, lookUpSpan), done: make(chan struct{}), err: ErrUnavailable}
+		l = &lookUp{done: make(chan struct{}), err: ErrUnavailable}
 		v.lookUps[hash] = l
 	}
 	v.mu.Unlock()
 
 	if inFlight {
-		l.join(span)
+		<-l.done // it has a deadline
 	} else {
 		v.runLookUp(hash, l, slots)
 	}
 	return l.verdict, l.err
 }
 
-// join waits for the look-up, which has a deadline.
-func (l *lookUp) join(span trace.Span) {
-	joined := tracing.Start(span, lookUpSpan)
-	tracing.Link(joined, l.span)
-	<-l.done
-	joined.End()
-}
-
 func (v *Verifier) runLookUp(hash apikey.Hash, l *lookUp, slots chan struct{}) {
 	defer v.finishLookUp(hash, l) // also after a panic
-	l.verdict, l.err = v.askCore(l.span, hash, slots)
+	l.verdict, l.err = v.askCore(hash, slots)
 }
 
 // finishLookUp caches the result and releases the requests that wait for it.
@@ -66,9 +50,7 @@ func (v *Verifier) finishLookUp(hash apikey.Hash, l *lookUp) {
 	defer close(l.done)
 	if errors.Is(l.err, ErrUnavailable) {
 		v.metrics.lookUpsFailed.Inc()
-		tracing.Fail(l.span, "unavailable")
 	}
-	l.span.End()
 
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -87,8 +69,8 @@ func (v *Verifier) finishLookUp(hash apikey.Hash, l *lookUp) {
 }
 
 // askCore waits for a slot and verifies the key at core.
-func (v *Verifier) askCore(span trace.Span, hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
-	ctx, cancel := context.WithTimeout(trace.ContextWithSpan(context.Background(), span), v.lookUpTimeout)
+func (v *Verifier) askCore(hash apikey.Hash, slots chan struct{}) (*Verdict, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), v.lookUpTimeout)
 	defer cancel()
 	select {
 	case slots <- struct{}{}:

@@ -19,7 +19,6 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/pkg/apikey"
@@ -142,16 +141,16 @@ func (v *Verifier) Lookup(hash apikey.Hash, now time.Time) (*Verdict, error) {
 	return verdict, err
 }
 
-// Verify returns the verdict on the key with this hash, from the cache or from core. The wait for core is a child of the given
-// span, which may be tracing.Noop. Its errors are ErrUnknown, ErrRefused and ErrUnavailable.
-func (v *Verifier) Verify(span trace.Span, hash apikey.Hash) (*Verdict, error) {
+// Verify returns the verdict on the key with this hash, from the cache or from core. Its errors are ErrUnknown,
+// ErrRefused and ErrUnavailable.
+func (v *Verifier) Verify(hash apikey.Hash) (*Verdict, error) {
 	verdict, err := v.cached(hash, v.now())
 	switch {
 	case errors.Is(err, errStale):
 		v.metrics.rechecks.Inc()
-		return v.lookUp(span, hash, v.slots)
+		return v.lookUp(hash, v.slots)
 	case errors.Is(err, ErrNotCached):
-		return v.verifyNew(span, hash)
+		return v.verifyNew(hash)
 	default:
 		v.countCached(err)
 		return verdict, err
@@ -194,7 +193,7 @@ func (v *Verifier) feedLag(now time.Duration) time.Duration {
 func (v *Verifier) now() time.Duration { return time.Since(v.start) }
 
 // verifyNew verifies a key that is not cached.
-func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error) {
+func (v *Verifier) verifyNew(hash apikey.Hash) (*Verdict, error) {
 	slots := v.slots
 	if !v.inFilter(hash) {
 		err := v.awaitPoll()
@@ -210,7 +209,7 @@ func (v *Verifier) verifyNew(span trace.Span, hash apikey.Hash) (*Verdict, error
 		}
 	}
 	v.metrics.misses.Inc()
-	return v.lookUp(span, hash, slots)
+	return v.lookUp(hash, slots)
 }
 
 // inFilter reports whether the key may exist. It is true for every key until a filter is loaded.

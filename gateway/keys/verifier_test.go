@@ -20,7 +20,6 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -89,7 +88,7 @@ func (v verifier) awaitChanges(t *testing.T, n float64) {
 }
 
 func (v verifier) refused(key apikey.Key) bool {
-	_, err := v.Verify(tracing.Noop, key.Hash())
+	_, err := v.Verify(key.Hash())
 	return errors.Is(err, keys.ErrRefused) || errors.Is(err, keys.ErrUnknown)
 }
 
@@ -101,7 +100,7 @@ func (v verifier) awaitFilter(t *testing.T, key apikey.Key) {
 
 func (v verifier) mustAccept(t *testing.T, key apikey.Key) *keys.Verdict {
 	t.Helper()
-	verdict, err := v.Verify(tracing.Noop, key.Hash())
+	verdict, err := v.Verify(key.Hash())
 	if err != nil {
 		t.Fatalf("a usable key: %v", err)
 	}
@@ -128,7 +127,7 @@ func TestVerdict_Fields(t *testing.T) {
 			said{
 				"the-key", "the-account", network.Test,
 				limit.Limit{Bucket: "key:the-key", Rule: redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second}},
-				limit.Limit{Bucket: "account:test:the-account", Rule: redis_rate.PerMinute(1000)},
+				limit.Limit{Bucket: "account:test:the-account", Rule: redis_rate.Limit{Rate: 140, Burst: 140, Period: 10 * time.Second}},
 			},
 		},
 		{ // of a rotation
@@ -165,7 +164,7 @@ func TestVerifier_SharedLookUp(t *testing.T) {
 	var asking sync.WaitGroup
 	for range 50 {
 		asking.Go(func() {
-			if _, err := v.Verify(tracing.Noop, usable.Hash()); err != nil {
+			if _, err := v.Verify(usable.Hash()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -199,7 +198,7 @@ func TestVerifier_ExpiredKey(t *testing.T) {
 	v.mustAccept(t, key)
 	asynctest.Eventually(t, "the key is refused", func() bool {
 		began := time.Now()
-		_, err := v.Verify(tracing.Noop, key.Hash())
+		_, err := v.Verify(key.Hash())
 		if err == nil && !began.Before(ends) {
 			t.Errorf("accepted %s after its end", began.Sub(ends))
 		}

@@ -5,10 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-
-	"go.opentelemetry.io/otel/trace"
-
-	"intents.internal/pkg/tracing"
 )
 
 // maxBatch bounds the items of one call, and so how long one call blocks Redis.
@@ -25,8 +21,6 @@ type pending[T any] struct {
 	// wake is signalled once: when the item's batch has run, or with leads set when the item must run the next batch.
 	wake  chan struct{}
 	leads bool
-	// span is the item's own, batchSpan that of the call that sent its batch.
-	span, batchSpan trace.Span
 }
 
 // batcher runs the items of concurrent requests in batches, one batch at a time, without a timer or a goroutine (flat combining).
@@ -46,18 +40,17 @@ type batcher[T any] struct {
 }
 
 // do runs one item in a batch and returns the item with its result.
-func (b *batcher[T]) do(span trace.Span, item T) (T, error) {
+func (b *batcher[T]) do(item T) (T, error) {
 	p, ok := b.pool.Get().(*pending[T])
 	if !ok {
 		p = &pending[T]{wake: make(chan struct{}, 1)}
 	}
-	p.span, p.item = span, item
+	p.item = item
 	if b.enqueue(p) {
 		b.lead(p)
 	} else if <-p.wake; p.leads {
 		b.lead(p)
 	}
-	tracing.Link(span, p.batchSpan)
 	item, err := p.item, p.err
 	*p = pending[T]{wake: p.wake}
 	b.pool.Put(p)

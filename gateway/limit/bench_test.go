@@ -14,7 +14,6 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/topologytest"
-	"intents.internal/pkg/tracing"
 )
 
 // A key's aMillion and an account's aBillion are never used up here.
@@ -67,7 +66,7 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		next := int(client.Add(1)) * benchKeys / 64
 		return func() {
 			next++
-			if d, err := l.Limiter.Take(tracing.Noop, limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], time.Now()); err != nil || !d.Allowed {
+			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
@@ -51,8 +50,8 @@ func newCluster(client *redis.ClusterClient, budget time.Duration, m metrics) *c
 	}
 }
 
-func (c *cluster) take(span trace.Span, r request) (Decision, error) {
-	t, err := c.node(tokenbucket.AccountHash(r.account.name)).batcher.do(span, tokenTake{request: r})
+func (c *cluster) take(r request) (Decision, error) {
+	t, err := c.node(tokenbucket.AccountHash(r.account.name)).batcher.do(tokenTake{request: r})
 	return t.decision, err
 }
 
@@ -112,7 +111,6 @@ type accountCall struct {
 // even with a redirect; only the calls without an answer fail.
 func (n *node) runBatch(batch []*pending[tokenTake]) error {
 	n.cluster.metrics.batch.Observe(float64(len(batch)))
-	span := startBatchSpan("PIPELINE", batch)
 	_, err := n.breaker.Execute(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), n.cluster.budget)
 		defer cancel()
@@ -126,7 +124,6 @@ func (n *node) runBatch(batch []*pending[tokenTake]) error {
 		_, err = n.pipeline(ctx, unknown)
 		return "", err
 	})
-	endBatchSpan(span, err)
 	n.cluster.metrics.countCall(err)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/topologytest"
-	"intents.internal/pkg/tracing"
 )
 
 // byNode are names of buckets, grouped by the master that has them: those of the first, and those of the others.
@@ -85,7 +84,7 @@ func mustBeExact(t *testing.T, limiters []limiter, want func(name string) bool) 
 		var all sync.WaitGroup
 		for n := range 120 {
 			all.Go(func() {
-				if d, err := limiters[n%len(limiters)].Take(tracing.Noop, name, fiftyADay, time.Now()); err != nil {
+				if d, err := limiters[n%len(limiters)].Take(name, fiftyADay, time.Now()); err != nil {
 					t.Error(err)
 				} else if d.Allowed {
 					passed.Add(1)
@@ -144,7 +143,7 @@ func TestCluster_SlotMigratesToHungNode(t *testing.T) {
 	defer c.Masters[1].Resume()
 	// The first call is alone, so that nobody tells the node from the slot but by its answer. From then on nobody waits for it.
 	for range tripsAfter {
-		if d, err := l.Take(tracing.Noop, moving, plenty, time.Now()); err == nil {
+		if d, err := l.Take(moving, plenty, time.Now()); err == nil {
 			t.Fatalf("decided by a node that hangs: %+v", d)
 		}
 	}
@@ -157,7 +156,7 @@ func TestCluster_SlotMigratesToHungNode(t *testing.T) {
 	tried := 0
 	asynctest.Eventually(t, "two seconds are over", func() bool {
 		tried++
-		if _, err := l.Take(tracing.Noop, moving, plenty, time.Now()); err == nil {
+		if _, err := l.Take(moving, plenty, time.Now()); err == nil {
 			t.Error("decided by a node that hangs")
 		}
 		return time.Since(since) > 2*time.Second

@@ -13,7 +13,6 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/tracing"
 )
 
 // onCluster makes limiters that share a Cluster.
@@ -50,7 +49,7 @@ func TestCluster_SlotsMigrateUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				if d, err := replicas[client%3].Take(tracing.Noop, names[n%slots], plenty, time.Now()); err != nil {
+				if d, err := replicas[client%3].Take(names[n%slots], plenty, time.Now()); err != nil {
 					t.Error(err)
 					return
 				} else if d.Allowed {
@@ -104,7 +103,7 @@ func TestCluster_ChargesOnce(t *testing.T) {
 	const cut = 15
 	for range cut {
 		cutter.CutNextReply()
-		if d, err := l.Take(tracing.Noop, name, fiftyADay, time.Now()); err == nil {
+		if d, err := l.Take(name, fiftyADay, time.Now()); err == nil {
 			t.Errorf("decided without an answer: %+v", d)
 		}
 		l.take(t, name, fiftyADay) // a connection for the next one

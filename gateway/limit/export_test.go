@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
-
-	"intents.internal/pkg/tracing"
 )
 
 // ParseQuota parses a number of Redis's reply.
@@ -43,7 +41,7 @@ func NewBatcher(run func(items int) error) *Batcher {
 
 // Do runs one item.
 func (b *Batcher) Do() error {
-	_, err := b.do(tracing.Noop, struct{}{})
+	_, err := b.do(struct{}{})
 	return err
 }
 

@@ -15,10 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/telemetry"
-	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -101,7 +99,7 @@ type Limiter struct {
 // store holds the buckets of all replicas, on one server or on the nodes of a Cluster.
 type store interface {
 	// take takes one token from the request's buckets and updates their copies. An error means that Redis has not decided.
-	take(span trace.Span, r request) (Decision, error)
+	take(r request) (Decision, error)
 	// degraded is the share of the servers in use whose breaker is not closed, 0 to 1.
 	degraded() float64
 	close()
@@ -151,18 +149,15 @@ func (l *Limiter) Close() {
 	l.store.close()
 }
 
-// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. An account whose
-// Rule is zero has no limit. All replicas share the buckets. The wait for Redis is a child of the given span, which may be
-// tracing.Noop. The only error is ErrUnavailable.
-func (l *Limiter) Take(span trace.Span, key, account Limit, now time.Time) (Decision, error) {
+// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. All
+// replicas share the buckets. The only error is ErrUnavailable.
+func (l *Limiter) Take(key, account Limit, now time.Time) (Decision, error) {
 	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
 	if d, ok := r.cachedRefusal(now); ok {
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
-	wait := tracing.Start(span, "limit")
-	d, err := l.store.take(wait, r)
-	tracing.End(wait, err, errorType(err))
+	d, err := l.store.take(r)
 	switch {
 	case err != nil:
 		return l.takeWithoutRedis(r, err)
@@ -172,6 +167,11 @@ func (l *Limiter) Take(span trace.Span, key, account Limit, now time.Time) (Deci
 		l.metrics.refused.Inc()
 	}
 	return d, nil
+}
+
+// isBreakerOpen reports whether the breaker blocked a call to Redis.
+func isBreakerOpen(err error) bool {
+	return errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests)
 }
 
 // takeWithoutRedis decides by the fallback.

@@ -14,13 +14,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/tracing"
 )
 
 var fiftyAMinute = redis_rate.PerMinute(50)
@@ -98,8 +96,8 @@ func accountOf(name string, rule redis_rate.Limit) limit.Limit {
 func hashOf(name string) string { return tokenbucket.AccountHash("account:" + name) }
 
 // Take takes from the buckets of a key that is alone in its account.
-func (l limiter) Take(span trace.Span, name string, rule redis_rate.Limit, now time.Time) (limit.Decision, error) {
-	return l.Limiter.Take(span, limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), now)
+func (l limiter) Take(name string, rule redis_rate.Limit, now time.Time) (limit.Decision, error) {
+	return l.Limiter.Take(limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), now)
 }
 
 // charged is how many requests the bucket of a key that is alone in its account has been charged, and has not got back.
@@ -115,7 +113,7 @@ func (l limiter) charged(t *testing.T, name string, rule redis_rate.Limit) int {
 
 func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {
 	t.Helper()
-	d, err := l.Take(tracing.Noop, name, rule, time.Now())
+	d, err := l.Take(name, rule, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
-	"intents.internal/pkg/tracing"
 )
 
 func TestLimiter_Fallback(t *testing.T) {
@@ -33,7 +32,7 @@ func TestLimiter_Fallback(t *testing.T) {
 			l := newLimiter(t, nobody, 50*time.Millisecond, test.fallback)
 			passed := 0
 			for range 60 {
-				d, err := l.Take(tracing.Noop, "a key", fiftyAMinute, time.Now())
+				d, err := l.Take("a key", fiftyAMinute, time.Now())
 				if !errors.Is(err, test.err) {
 					t.Fatalf("error %v, want %v", err, test.err)
 				}

@@ -14,7 +14,6 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
-	"intents.internal/pkg/tracing"
 )
 
 // gate lets the first round trip to Redis go on only once open is closed, and counts all.
@@ -65,7 +64,7 @@ func TestLimiter_RulesShareRoundTrip(t *testing.T) {
 			rule, key := redis_rate.Limit{Rate: each - n%2, Burst: each - n%2, Period: time.Duration(24+n) * time.Hour}, uuid.NewString()
 			for range each {
 				all.Go(func() {
-					if d, err := l.Take(tracing.Noop, key, rule, time.Now()); err != nil {
+					if d, err := l.Take(key, rule, time.Now()); err != nil {
 						t.Error(err)
 					} else if d.Allowed {
 						allowed[n].Add(1)

@@ -11,7 +11,6 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
-	"intents.internal/pkg/tracing"
 )
 
 // A master that dies is replaced by the one that the Sentinels name; what was taken before is not forgotten but for its last
@@ -26,7 +25,7 @@ func TestSentinel_Failover(t *testing.T) {
 	name, passed := uuid.NewString(), 0
 	take := func(times int) {
 		for n := range times {
-			if d, err := limiters[n%3].Take(tracing.Noop, name, fiftyADay, time.Now()); err == nil && d.Allowed {
+			if d, err := limiters[n%3].Take(name, fiftyADay, time.Now()); err == nil && d.Allowed {
 				passed++
 			}
 		}

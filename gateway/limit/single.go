@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/tokenbucket"
 )
@@ -37,8 +36,8 @@ func newSingle(client redis.UniversalClient, budget time.Duration, m metrics) *s
 	return s
 }
 
-func (s *single) take(span trace.Span, r request) (Decision, error) {
-	t, err := s.batcher.do(span, tokenTake{request: r})
+func (s *single) take(r request) (Decision, error) {
+	t, err := s.batcher.do(tokenTake{request: r})
 	return t.decision, err
 }
 
@@ -47,14 +46,13 @@ func (s *single) take(span trace.Span, r request) (Decision, error) {
 func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
 	s.addCalls(batch)
-	askedAt, span := time.Now(), startBatchSpan("EVALSHA", batch)
+	askedAt := time.Now()
 	_, err := s.breaker.Execute(func() (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), s.budget)
 		defer cancel()
 		tokenbucket.DoAll(ctx, s.redis, s.calls)
 		return "", s.setDecisions(askedAt, time.Since(askedAt))
 	})
-	endBatchSpan(span, err)
 	s.metrics.countCall(err)
 	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/topologytest"
-	"intents.internal/pkg/tracing"
 )
 
 // brief is a budget that a busy machine keeps where Redis answers, and that shows where it does not.
@@ -59,7 +58,7 @@ func (s *stream) run(l limiter, group string, names []string) {
 		case <-pace.C:
 		}
 		name, at := names[n%len(names)], time.Now()
-		d, err := l.Take(tracing.Noop, name, plenty, at)
+		d, err := l.Take(name, plenty, at)
 		s.mu.Lock()
 		s.taken = append(s.taken, taken{group, at, time.Since(at), err != nil})
 		if err == nil && d.Allowed {

@@ -20,52 +20,15 @@ var Noop = trace.SpanFromContext(context.Background())
 // ResponseStarted is the event that the header of a streamed response has arrived.
 const ResponseStarted = "answer begins"
 
-// Start starts a child span of parent. If parent does not record, it returns parent, which propagates the trace.
-func Start(parent trace.Span, name string, options ...trace.SpanStartOption) trace.Span {
-	if !parent.IsRecording() {
-		return parent
-	}
-	_, span := parent.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(context.Background(), parent), name, options...)
-	return span
-}
-
-// StartClient is Start for a call to another process.
+// StartClient starts the span of a call to another process, a child of parent. If parent does not record, it returns parent, which
+// propagates the trace.
 func StartClient(parent trace.Span, name string, attributes ...attribute.KeyValue) trace.Span {
 	if !parent.IsRecording() {
 		return parent
 	}
-	return Start(parent, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
-}
-
-// StartShared starts the span of one call for a batch: a child of the first span of the batch that records, linked with the
-// others, which should link to it. It returns Noop if none records.
-func StartShared[T any](batch []T, spanOf func(T) trace.Span, name string) trace.Span {
-	var first trace.Span
-	var links []trace.Link
-	for _, part := range batch {
-		switch span := spanOf(part); {
-		case !span.IsRecording():
-		case first == nil:
-			first = span
-		default:
-			links = append(links, trace.Link{SpanContext: span.SpanContext()})
-		}
-	}
-	if first == nil {
-		return Noop
-	}
-	shared := Start(first, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...))
-	if len(batch) > 1 { // by the conventions a single operation is not a batch
-		shared.SetAttributes(semconv.DBOperationBatchSize(len(batch)))
-	}
-	return shared
-}
-
-// Link links a span to a sampled one that it is part of; to may be nil.
-func Link(span, to trace.Span) {
-	if span.IsRecording() && to != nil && to.SpanContext().IsSampled() {
-		span.AddLink(trace.Link{SpanContext: to.SpanContext()})
-	}
+	_, span := parent.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(context.Background(), parent), name,
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...))
+	return span
 }
 
 // Fail marks a span as failed. reason is from a closed set, an HTTP status or an SQLSTATE, never a message.
@@ -90,17 +53,20 @@ func End(span trace.Span, err error, reason string) {
 	span.End()
 }
 
-// StartRequest starts the span of a request to another service at host:port. template is its path without ids.
-func StartRequest(parent trace.Span, method, template, address string) trace.Span {
+// StartRequest starts the span of a request to another service. template is its path without ids.
+func StartRequest(parent trace.Span, method, template string) trace.Span {
 	if !parent.IsRecording() {
 		return parent
 	}
-	span := StartClient(parent, method+" "+template, semconv.HTTPRequestMethodKey.String(method), semconv.URLTemplate(template))
+	return StartClient(parent, method+" "+template, semconv.HTTPRequestMethodKey.String(method), semconv.URLTemplate(template))
+}
+
+// SetAddress sets the host:port that a request is sent to.
+func SetAddress(span trace.Span, address string) {
 	if host, port, err := net.SplitHostPort(address); err == nil {
 		number, _ := strconv.Atoi(port)
 		span.SetAttributes(semconv.ServerAddress(host), semconv.ServerPort(number))
 	}
-	return span
 }
 
 // SetResponse sets the status of the response. By the conventions a status of 400 or more fails a client span.

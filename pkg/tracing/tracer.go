@@ -63,8 +63,8 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
 }
 
-// limits bound a span. Only the links of a call that many requests share come close to them.
-var limits = sdk.SpanLimits{AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8, LinkCountLimit: 256}
+// limits bound a span.
+var limits = sdk.SpanLimits{AttributeValueLengthLimit: 256, AttributeCountLimit: 32, EventCountLimit: 8}
 
 // resource describes this process.
 func (c Config) resource() *resource.Resource {

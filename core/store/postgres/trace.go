@@ -63,7 +63,7 @@ func (t queryTracer) query(operation, table string) []attribute.KeyValue {
 	return about
 }
 
-// endQuery ends the span of a query or a commit.
+// endQuery ends the span of a query.
 func endQuery(span trace.Span, err error) {
 	reason := "failed"
 	switch state := sqlState(err); {
@@ -104,12 +104,20 @@ func tableOf(event *bun.QueryEvent) string {
 	return ""
 }
 
-// startCommit starts the span of a commit, which all callers that wait for its rows share.
-func (w *transferWriter) startCommit(batch []*pendingInsert) trace.Span {
-	const operation, table = "INSERT", "transfers"
-	commit := tracing.StartShared(batch, func(i *pendingInsert) trace.Span { return i.span }, queryName(operation, table))
-	if commit.IsRecording() {
-		commit.SetAttributes(w.tracer.query(operation, table)...)
+// startInsert starts the span of one insert: it waits in the queue, then for the commit that it shares with others.
+func (t queryTracer) startInsert(ctx context.Context) trace.Span {
+	request := trace.SpanFromContext(ctx)
+	if !request.IsRecording() {
+		return request
 	}
-	return commit
+	const operation, table = "INSERT", "transfers"
+	return tracing.StartClient(request, queryName(operation, table), t.query(operation, table)...)
+}
+
+// endInsert ends the span of an insert. That the row exists already is no failure.
+func endInsert(span trace.Span, err error) {
+	if errors.Is(err, errDuplicateKey) {
+		err = nil
+	}
+	endQuery(span, err)
 }

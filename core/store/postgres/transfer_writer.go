@@ -11,10 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/pkg/tracing"
 )
 
 const (
@@ -63,9 +61,7 @@ type transferWriter struct {
 
 // pendingInsert is one row in the queue. done receives its result once.
 type pendingInsert struct {
-	row *transferRow
-	// span is the span of the caller that waits for the row.
-	span trace.Span
+	row  *transferRow
 	done chan insertResult
 	// abandoned is set once the caller has left: the row is not sent to the database any more. The writer's mutex guards both.
 	abandoned bool
@@ -77,8 +73,6 @@ type pendingInsert struct {
 type insertResult struct {
 	createdAt time.Time
 	err       error
-	// commit is the span of the commit, which all its rows share.
-	commit trace.Span
 }
 
 func newTransferWriter(db *bun.DB, clientTimeout time.Duration, m *metrics, tracer queryTracer) *transferWriter {
@@ -103,15 +97,14 @@ func (w *transferWriter) close() {
 // stored, and an OutcomeUnknownError if the row was sent to the database and no result has arrived. After any other error the row
 // is not stored and never will be.
 func (w *transferWriter) insert(ctx context.Context, row *transferRow) (createdAt time.Time, err error) {
-	span := tracing.Start(trace.SpanFromContext(ctx), "write transfer")
-	defer span.End()
-	i := &pendingInsert{row: row, span: span, done: make(chan insertResult, 1)}
+	span := w.tracer.startInsert(ctx)
+	defer func() { endInsert(span, err) }()
+	i := &pendingInsert{row: row, done: make(chan insertResult, 1)}
 	if err := w.enqueue(i); err != nil {
 		return time.Time{}, err
 	}
 	select {
 	case o := <-i.done:
-		tracing.Link(span, o.commit)
 		return o.createdAt, o.err
 	case <-ctx.Done():
 		sent := w.abandon(i)
@@ -214,9 +207,7 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	started := time.Now()
-	commit := w.startCommit(batch)
 	created, err := w.store(ctx, batch)
-	endQuery(commit, err)
 	if err != nil && !isOutcomeUnknown(err) {
 		w.unclaim(batch)
 	}
@@ -235,10 +226,10 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
 		if err == nil && !stored {
-			i.done <- insertResult{err: errDuplicateKey, commit: commit}
+			i.done <- insertResult{err: errDuplicateKey}
 			continue
 		}
-		i.done <- insertResult{createdAt: createdAt, err: err, commit: commit}
+		i.done <- insertResult{createdAt: createdAt, err: err}
 	}
 }
 

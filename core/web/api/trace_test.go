@@ -99,7 +99,7 @@ func TestTraces(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"POST /v2/transfers > write transfer > INSERT transfers",
+		"POST /v2/transfers > INSERT transfers",
 		"GET /v2/transfers > SELECT transfers",
 		"POST /v2/transfers/{id}/cancel > BEGIN",
 		"POST /v2/transfers/{id}/cancel > SELECT transfers",

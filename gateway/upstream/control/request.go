@@ -101,8 +101,6 @@ func (c *Client) do(ctx context.Context, core *cores.Core, r request) (text []by
 	if r.etag != "" {
 		httpRequest.Header.Set("If-None-Match", r.etag)
 	}
-	span := startSpan(ctx, core, r, httpRequest.Header)
-	defer func() { endSpan(span, resp.status, err) }()
 	core.Begin()
 	defer core.End()
 	client, ok := c.http.Get(core)

@@ -162,11 +162,11 @@ func (c *Core) Put(key apikey.Key, as wire.VerifiedKey) wire.VerifiedKey {
 	if as.Environment == "" {
 		as.Environment = key.Environment()
 	}
-	if as.AccountLimit == (wire.KeyLimit{}) {
-		as.AccountLimit = wire.KeyLimit{Requests: 1000, PeriodSeconds: 60}
-	}
 	if as.Limit == (wire.KeyLimit{}) {
 		as.Limit = wire.KeyLimit{Requests: 50, PeriodSeconds: 60}
+	}
+	if as.AccountLimit == (wire.KeyLimit{}) {
+		as.AccountLimit = wire.KeyLimit{Requests: 20 * as.Limit.Requests, PeriodSeconds: as.Limit.PeriodSeconds}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package forward sends requests to core and its responses to the client.
+// Package forward sends the requests of clients to core, and reads core's responses.
 //
 // Both are built from allowlists of headers; no other header passes. The package owns the timeouts, the retry rule, the
 // cancellation when a client disconnects, and the streaming of long responses.
@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/upstream/cores"
 	"intents.internal/pkg/telemetry"
@@ -72,33 +71,34 @@ type Options struct {
 // It speaks HTTP/1.1 over its own pools and reads responses with fasthttp's parser. fasthttp's clients report neither whether an
 // attempt sent anything nor to which core, so they cannot implement the retry rule; they also take several times the CPU time.
 type Client struct {
-	cores     *cores.Set
-	upstreams *cores.PerCore[*upstream]
+	cores *cores.Set
+	pools *cores.PerCore[*pools]
 	// secret is the header line with the shared secret.
 	secret        string
 	timeout       time.Duration
 	retries       prometheus.Counter
 	streamMetrics streamMetrics
 
-	// requestBuffers holds encoded requests, headers the headers of responses, bodies long bodies.
-	requestBuffers, headers, bodies sync.Pool
+	// requestBuffers holds encoded requests, bodies long bodies.
+	requestBuffers, bodies sync.Pool
 }
 
-// upstream is one core and its pools: one for short exchanges, one for those that may stream, and one for requests without a key.
+// pools are those of one core: one for short exchanges, one for those that may stream, and one for requests without a key.
 // Anyone can send the latter, so they must not take the connections of the others.
-type upstream struct {
+type pools struct {
 	short, streamed, keyless pool
 	metrics                  []prometheus.Collector
 }
 
 // close closes the idle connections now and the others when they are returned.
-func (l *upstream) close() {
+func (l *pools) close() {
 	l.short.close()
 	l.streamed.close()
 	l.keyless.close()
 }
 
-func (l *upstream) pool(r *Request) *pool {
+// of returns the pool for a request.
+func (l *pools) of(r *Request) *pool {
 	switch {
 	case r.Verdict == nil:
 		return &l.keyless
@@ -122,10 +122,9 @@ func New(o Options) *Client {
 		streamMetrics: newStreamMetrics(o.Metrics),
 	}
 	c.requestBuffers.New = func() any { return new([]byte) }
-	c.headers.New = func() any { return &fasthttp.ResponseHeader{} }
-	c.upstreams = cores.For(o.Cores, func(core *cores.Core) *upstream {
+	c.pools = cores.For(o.Cores, func(core *cores.Core) *pools {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
-		l := &upstream{
+		l := &pools{
 			short: pool{dial: dial, maxConns: o.MaxConns}, streamed: pool{dial: dial, maxConns: o.MaxConns}, keyless: pool{dial: dial, maxConns: o.MaxConns},
 		}
 		l.metrics = []prometheus.Collector{
@@ -135,7 +134,7 @@ func New(o Options) *Client {
 		}
 		o.Metrics.MustRegister(l.metrics...)
 		return l
-	}, func(_ *cores.Core, l *upstream) {
+	}, func(_ *cores.Core, l *pools) {
 		l.close()
 		for _, m := range l.metrics {
 			o.Metrics.Unregister(m)
@@ -145,4 +144,4 @@ func New(o Options) *Client {
 }
 
 // Close closes idle connections.
-func (c *Client) Close() { c.upstreams.Each((*upstream).close) }
+func (c *Client) Close() { c.pools.Each((*pools).close) }

@@ -1,18 +1,37 @@
 package forward
 
 import (
+	"errors"
+	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/keys"
+	"intents.internal/gateway/upstream/cores"
 	"intents.internal/pkg/tracing"
+)
+
+// maxAttempts bounds how often a replayable request is sent.
+const maxAttempts = 2
+
+var (
+	// errUpstreamDown means that the wait ended because the core is down and another one is up.
+	errUpstreamDown = errors.New("the core is down")
+	// errNoTime means that the request's deadline left this core too little time to be reached, which says nothing of the core.
+	errNoTime = fmt.Errorf("%w: GATEWAY_CORE_TIMEOUT ended before the request was sent", ErrUnreachable)
+	// errSecretRejected means that the core rejected the shared secret, so it carried nothing out. The probe logs why.
+	errSecretRejected = fmt.Errorf("%w: it rejects GATEWAY_CORE_SECRET", ErrUnreachable)
+	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
+	errInvalidResponse = errors.New("core's response is invalid")
 )
 
 // Request is a client's request to core. Do does not use it after it returns.
 type Request struct {
-	Ctx *fasthttp.RequestCtx
+	// Client is the request as the client sent it. Its method, body and the headers of the allowlist are forwarded.
+	Client *fasthttp.Request
 	// Target is the path and query, sent unchanged.
 	Target []byte
 	// ID is the request id.
@@ -22,8 +41,8 @@ type Request struct {
 	Span trace.Span
 	// Route is the path template, for span names.
 	Route string
-	// Began is when the request is passed to Do. Do sets Ended when the response header or an error has arrived.
-	Began, Ended time.Time
+	// Began is when the request is passed to Do.
+	Began time.Time
 	// ClientIP is the client's address as text, Proto the scheme it used.
 	ClientIP []byte
 	Proto    string
@@ -37,13 +56,6 @@ type Request struct {
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
-	// Poll allows the gateway to hold the response back. Do sets PollWait to how long core allows that. It is 0 if core does not
-	// allow it or the response streams.
-	Poll     bool
-	PollWait time.Duration
-
-	// stream is the response that streams, nil if the response was read completely.
-	stream *Stream
 }
 
 // Peer is the client's connection.
@@ -53,21 +65,177 @@ type Peer interface {
 	Disconnected() bool
 }
 
-// Do sends the request to core and sets the client's response from core's. Its errors are ErrUnreachable, ErrBusy, ErrTimeout,
-// ErrBroken and ErrClientGone. They leave the client's response unchanged.
+// IsWrite reports whether the request may change something.
+func (r *Request) IsWrite() bool {
+	h := &r.Client.Header
+	return !h.IsGet() && !h.IsHead()
+}
+
+// IsReplayable reports whether core may get the request twice without harm: a read, or a write that core carries out once.
+func (r *Request) IsReplayable() bool {
+	return !r.IsWrite() || r.HonorsIdempotencyKey && len(r.Client.Header.Peek(headerIdempotencyKey)) > 0
+}
+
+// attemptOptions are the rules of one attempt.
+type attemptOptions struct {
+	began time.Time
+	// deadline bounds the dial, the wait for the response, and the complete response unless it streams. All attempts share it.
+	deadline time.Time
+	// replayable requests may be executed twice without harm.
+	replayable bool
+	// newConn excludes idle connections.
+	newConn bool
+	peer    Peer
+}
+
+// Do sends the request to a core and reads its response. Its errors are ErrUnreachable, ErrBusy, ErrTimeout, ErrBroken and
+// ErrClientGone.
 //
-// If a response streams, Do returns it once its header has arrived, and Stream.Send sets the client's response. If the body fails
-// later, the client's connection is closed before the body's end, so that the client does not mistake a part for the whole. If
-// the client disconnects, the connection to core is closed, which cancels core's work.
-func (c *Client) Do(r *Request) (*Stream, error) {
+// If a response streams, Do returns once its header has arrived. If the body fails later, the caller must close the client's
+// connection before the body's end, so that the client does not mistake a part for the whole.
+//
+// A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not
+// answered is retried once, at another core if there is one, and only if it is replayable: a read, or a write with an
+// Idempotency-Key on a route where core honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts
+// had used up triggers a probe.
+func (c *Client) Do(r *Request, response *Response) error {
 	if r.Span == nil {
 		r.Span = tracing.Noop
 	}
+	response.reset()
 	buffer, _ := c.requestBuffers.Get().(*[]byte)
-	err := c.roundTrip(r, buffer)
+	span := tracing.StartRequest(r.Span, string(r.Client.Header.Method()), r.Route)
+	err := c.tryCores(r, response, buffer, span)
 	c.requestBuffers.Put(buffer)
-	if r.Ended.IsZero() {
-		r.Ended = time.Now()
+	if response.Ended.IsZero() {
+		response.Ended, response.Body = time.Now(), response.Body[:0]
 	}
-	return r.stream, err
+	endSpan(span, r.Span, response, err)
+	return err
+}
+
+// tryCores is Do without its bookkeeping. The buffer is for the encoded request.
+func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span trace.Span) error {
+	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.IsReplayable(), peer: r.Peer}
+	var tried cores.Tried
+	failed := ErrUnreachable
+	for sent, first, began := 0, true, r.Began; ; first = false {
+		if !first {
+			if began = time.Now(); !began.Before(options.deadline) {
+				return failed
+			}
+		}
+		core := c.cores.Pick(tried)
+		if core == nil {
+			return failed
+		}
+		setCore(span, core, sent)
+		*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
+		err := c.attempt(core, r, *buffer, options, response)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
+			return err
+		case errors.Is(err, errNoTime):
+			core.ProbeNow()
+			tried.MarkUnreachable(core)
+			continue
+		case errors.Is(err, errSecretRejected):
+			core.MarkFailed()
+			tried.MarkUnreachable(core)
+			continue
+		case errors.Is(err, ErrUnreachable):
+			core.MarkUnreachable(err)
+			tried.MarkUnreachable(core)
+			continue
+		case errors.Is(err, errInvalidResponse):
+			return ErrBroken
+		case errors.Is(err, errUpstreamDown):
+			failed = ErrTimeout
+		case errors.Is(err, ErrTimeout) && options.deadline.Sub(began) < c.timeout/2:
+			core.ProbeNow()
+			failed = err
+		default:
+			core.MarkFailed()
+			failed = err
+		}
+		sent++
+		if errors.Is(err, ErrTimeout) || !options.replayable || sent == maxAttempts {
+			return failed
+		}
+		c.retries.Inc()
+		tried.MarkFailed(core)
+		options.newConn = true
+	}
+}
+
+// exchange is one attempt at one core, until the end of the response's body.
+type exchange struct {
+	core *cores.Core
+	conn *coreConn // nil without a connection
+}
+
+// end ends the exchange. The connection is reused only after a complete response.
+func (x *exchange) end(complete bool, now time.Time, closing bool) {
+	x.core.End()
+	switch {
+	case x.conn == nil:
+	case complete:
+		x.conn.release(now, closing)
+	default:
+		x.conn.discard()
+	}
+}
+
+// attempt is one attempt at one core.
+func (c *Client) attempt(core *cores.Core, r *Request, request []byte, options attemptOptions, response *Response) error {
+	core.Begin()
+	x := exchange{core: core}
+	err := c.send(&x, r, request, options)
+	if err == nil {
+		if err = c.read(&x, r, response); err == nil && response.Stream != nil {
+			return nil // the exchange ends with the body
+		}
+	}
+	if err == nil {
+		response.Ended = time.Now()
+	} else if x.conn != nil {
+		err = x.conn.wrapErr(err)
+	}
+	x.end(err == nil, response.Ended, response.Head.ConnectionClose())
+	return err
+}
+
+// send sends the request on a connection of the exchange, again on a new one if core had closed an idle one.
+func (c *Client) send(x *exchange, r *Request, request []byte, options attemptOptions) error {
+	pools, ok := c.pools.Get(x.core)
+	if !ok {
+		return errCoreRemoved
+	}
+	for {
+		conn, err := pools.of(r).get(options.newConn, options.deadline)
+		if err != nil {
+			return err
+		}
+		if err = conn.send(request, options); err == nil {
+			x.conn = conn
+			// Other runnable goroutines run first. The response may arrive meanwhile, so the read need not block.
+			runtime.Gosched()
+			return nil
+		}
+		used := conn.used
+		conn.discard()
+		switch {
+		case conn.sent:
+			return conn.wrapErr(err)
+		case errors.Is(err, errNoTime):
+			return err
+		case isTimeout(err): // the deadline ended during the write
+			return errNoTime
+		case !used:
+			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		options.newConn = true // core had closed the idle connection
+	}
 }

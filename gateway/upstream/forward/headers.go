@@ -72,9 +72,9 @@ var responseHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest appends the encoded request: the headers from the lists above and the gateway's own. The span is the attempt's.
+// appendRequest appends the encoded request: the headers from the lists above and the gateway's own. The span's context is passed on.
 func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
-	from := &r.Ctx.Request.Header
+	from := &r.Client.Header
 	b = append(b, from.Method()...)
 	b = append(b, ' ')
 	b = append(b, r.Target...)
@@ -96,7 +96,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Verdict.Environment()))
 	}
 	b = appendTrace(b, span)
-	body := r.Ctx.Request.Body()
+	body := r.Client.Body()
 	if len(body) > 0 || from.IsPost() || from.IsPatch() {
 		b = append(b, "Content-Length: "...)
 		b = strconv.AppendInt(b, int64(len(body)), 10)
@@ -135,11 +135,11 @@ func IsResponseHeader(name string) bool {
 	return known
 }
 
-// copyResponseHeaders copies the status and the headers that are forwarded to clients.
-func copyResponseHeaders(to, from *fasthttp.ResponseHeader, session bool) {
-	to.SetStatusCode(from.StatusCode())
-	for name, value := range from.All() {
-		if ofSession, known := responseHeaders[string(name)]; known && (session || !ofSession) {
+// CopyHeader copies the status and the headers that are forwarded to clients.
+func (p *Response) CopyHeader(to *fasthttp.ResponseHeader) {
+	to.SetStatusCode(p.Status())
+	for name, value := range p.Head.All() {
+		if ofSession, known := responseHeaders[string(name)]; known && (p.session || !ofSession) {
 			to.AddBytesKV(name, value)
 		}
 	}

@@ -192,21 +192,24 @@ type request struct {
 
 // do forwards a request. The answer's body is a stream where it is long.
 func (c client) do(r request) (*fasthttp.Response, error) {
-	var ctx fasthttp.RequestCtx
-	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
-	ctx.Request.Header.SetMethod(r.method)
-	ctx.Request.SetBodyString(r.body)
+	var sent fasthttp.Request
+	sent.Header.SetMethod(r.method)
+	sent.SetBodyString(r.body)
 	if r.idempotencyKey != "" {
-		ctx.Request.Header.Set("Idempotency-Key", r.idempotencyKey)
+		sent.Header.Set("Idempotency-Key", r.idempotencyKey)
 	}
-	stream, err := c.Do(&forward.Request{
-		Ctx: &ctx, Target: []byte("/v2/transfers?a=%2e"), ID: []byte("id"), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http", Stream: r.stream, Session: r.session, Peer: r.peer,
-		HonorsIdempotencyKey: !r.ignoresIdempotencyKey,
-	})
-	if stream != nil {
-		stream.Send(&ctx.Response, stream)
+	var got forward.Response
+	err := c.Do(&forward.Request{
+		Client: &sent, Target: []byte("/v2/transfers?a=%2e"), ID: []byte("id"), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http",
+		Stream: r.stream, Session: r.session, Peer: r.peer, HonorsIdempotencyKey: !r.ignoresIdempotencyKey,
+	}, &got)
+	answer := &fasthttp.Response{}
+	got.CopyHeader(&answer.Header)
+	answer.SetBodyRaw(got.Body)
+	if got.Stream != nil {
+		answer.SetBodyStream(got.Stream, got.Stream.Length())
 	}
-	return &ctx.Response, err
+	return answer, err
 }
 
 // answer is what do gives, as text.

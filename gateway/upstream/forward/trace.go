@@ -13,52 +13,52 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// startAttemptSpan starts the span of one attempt; the first attempt is 0. In a trace that is not sampled it returns the
-// request's own span, which propagates the trace.
-func (r *Request) startAttemptSpan(core *cores.Core, attempt int) trace.Span {
-	if !r.Span.IsRecording() {
-		return r.Span
+// setCore sets the core that gets the request, and how often it was sent to another before.
+func setCore(span trace.Span, core *cores.Core, resent int) {
+	if !span.IsRecording() {
+		return
 	}
-	span := tracing.StartRequest(r.Span, string(r.Ctx.Method()), r.Route, core.Address)
-	if attempt > 0 {
-		span.SetAttributes(semconv.HTTPRequestResendCount(attempt))
+	tracing.SetAddress(span, core.Address)
+	if resent > 0 {
+		span.SetAttributes(semconv.HTTPRequestResendCount(resent))
 	}
-	return span
 }
 
-// endAttemptSpan ends the span with the response's status or the error. The end of a streamed body ends it later.
-func (r *Request) endAttemptSpan(span trace.Span, err error) {
+// endSpan ends the exchange's span with the response's status or the error. The end of a streamed body ends it later.
+func endSpan(span, request trace.Span, p *Response, err error) {
 	switch {
-	case !span.IsRecording():
+	case !request.IsRecording():
+		return
 	case err != nil:
 		tracing.Fail(span, errorType(err))
 		span.End()
-	case r.stream != nil:
-		tracing.SetResponse(span, r.stream.Status())
-		span.AddEvent(tracing.ResponseStarted)
-		r.stream.attempt, r.stream.request = span, r.Span
-	default:
-		tracing.SetResponse(span, r.Ctx.Response.StatusCode())
-		span.End()
+		return
 	}
+	tracing.SetResponse(span, p.Status())
+	if p.Stream == nil {
+		span.End()
+		return
+	}
+	span.AddEvent(tracing.ResponseStarted)
+	p.Stream.span, p.Stream.request = span, request
 }
 
-// endTrace ends the attempt's span when its body ends: complete, with core's failure, or with the given failure. Core's failure
-// is also set on the request's span.
-func (s *Stream) endTrace(from *coreConn, failure string) {
+// endSpan ends the span when the body ends: complete, with core's failure, or with the given failure. Core's failure is also set on
+// the request's span.
+func (s *Stream) endSpan(failure string) {
 	switch {
-	case s.attempt == nil:
+	case s.span == nil:
 		return
 	case s.complete:
 	case s.err != nil:
-		cause := errorType(from.wrapErr(s.err))
-		tracing.Fail(s.attempt, cause)
+		cause := errorType(s.exchange.conn.wrapErr(s.err))
+		tracing.Fail(s.span, cause)
 		tracing.Fail(s.request, "core_"+cause) // the outcomes have this prefix
 	default:
-		tracing.Fail(s.attempt, failure)
+		tracing.Fail(s.span, failure)
 	}
-	s.attempt.SetAttributes(semconv.HTTPResponseBodySizeKey.Int64(s.bytesRead))
-	s.attempt.End()
+	s.span.SetAttributes(semconv.HTTPResponseBodySizeKey.Int64(s.bytesRead))
+	s.span.End()
 }
 
 func errorType(err error) string {
@@ -71,8 +71,6 @@ func errorType(err error) string {
 		return "timeout"
 	case errors.Is(err, ErrClientGone):
 		return "client_gone"
-	case errors.Is(err, errUpstreamDown):
-		return "abandoned"
 	default:
 		return "broken"
 	}

@@ -35,14 +35,10 @@ type Span struct {
 	State string
 	// Attributes are strings and int64s.
 	Attributes map[string]any
-	Links      []Link
 	Events     []Event
 	Failed     bool
 	Start, End time.Time
 }
-
-// Link is a link to another span.
-type Link struct{ TraceID, ID string }
 
 // Event is an event of a span.
 type Event struct {
@@ -140,9 +136,6 @@ func read(service string, span *traces.Span) Span {
 		Failed: span.GetStatus().GetCode() == traces.Status_STATUS_CODE_ERROR,
 		Start:  at(span.GetStartTimeUnixNano()), End: at(span.GetEndTimeUnixNano()),
 	}
-	for _, link := range span.GetLinks() {
-		s.Links = append(s.Links, Link{hex.EncodeToString(link.GetTraceId()), hex.EncodeToString(link.GetSpanId())})
-	}
 	for _, event := range span.GetEvents() {
 		s.Events = append(s.Events, Event{event.GetName(), at(event.GetTimeUnixNano())})
 	}
@@ -215,7 +208,7 @@ func Find(spans []Span, service, name string) (Span, bool) {
 func Text(spans []Span) string {
 	var text strings.Builder
 	for _, s := range spans {
-		fmt.Fprintf(&text, "%s %q (%s) %s below %q, %v, links %v\n", s.Service, s.Name, s.Kind, s.ID, s.Parent, s.Attributes, s.Links)
+		fmt.Fprintf(&text, "%s %q (%s) %s below %q, %v\n", s.Service, s.Name, s.Kind, s.ID, s.Parent, s.Attributes)
 	}
 	return text.String()
 }

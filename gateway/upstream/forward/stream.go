@@ -1,11 +1,9 @@
 package forward
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"net/http/httputil"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,60 +13,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// chunked is fasthttp's content length of a chunked body.
-const chunked = -1
-
-// readBody reads the body into the client's response.
-func (c *Client) readBody(r *Request, from *bufio.Reader, length int) error {
-	to := &r.Ctx.Response
-	if length > maxBufferedBody {
-		return errInvalidResponse
-	}
-	if length == chunked {
-		n, err := io.Copy(to.BodyWriter(), io.LimitReader(httputil.NewChunkedReader(from), maxBufferedBody+1))
-		switch {
-		case err != nil:
-			return err
-		case n > maxBufferedBody:
-			return errInvalidResponse
-		}
-		return readTrailers(from)
-	}
-	buffer := to.SwapBody(nil)
-	if r.Stream && length > recycledBody {
-		if recycled, ok := c.bodies.Get().(*[]byte); ok {
-			buffer = *recycled
-		}
-	}
-	body := slices.Grow(buffer[:0], length)[:length]
-	_, err := io.ReadFull(from, body)
-	to.SwapBody(body)
-	return err
-}
-
-// Recycle takes back the buffer of a response's body, for another body that may stream. The caller must not use the body any
-// more.
-func (c *Client) Recycle(body []byte) { c.bodies.Put(&body) }
-
-// readTrailers reads and discards the trailers that may follow the last chunk.
-func readTrailers(from *bufio.Reader) error {
-	for range maxTrailers {
-		line, err := from.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if string(line) == "\r\n" {
-			return nil
-		}
-	}
-	return errInvalidResponse
-}
-
-// Stream is a response whose body is read from core as fast as the client reads it. Only one read's buffer and the socket buffers
-// are in memory; core waits while these are full. It must be closed or rejected.
+// Stream is a body that is read from core as fast as the client reads it. Only one read's buffer and the socket buffers are in
+// memory; core waits while these are full. It must be closed or rejected.
 type Stream struct {
-	conn *coreConn
-	head *fasthttp.ResponseHeader
+	exchange exchange
+	ended    bool
+	// length is the body's length, chunked if it is unknown. closing is set if core closes the connection after it.
+	length  int
+	closing bool
 	// chunks reads a chunked body, nil for a body with a length; remaining is the unread rest of that length.
 	chunks    io.Reader
 	remaining int
@@ -79,9 +31,9 @@ type Stream struct {
 	// bytesRead counts the body so far. err is why core's response ended early, nil if it did not.
 	bytesRead int64
 	err       error
-	// attempt and request are the spans, nil if they do not record.
-	attempt, request trace.Span
-	metrics          *streamMetrics
+	// span and request are the spans of the exchange and of the request, nil if they do not record.
+	span, request trace.Span
+	metrics       *streamMetrics
 }
 
 // streamMetrics counts how streamed responses ended.
@@ -96,24 +48,19 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 	return streamMetrics{complete: ended.WithLabelValues("whole"), core: ended.WithLabelValues("core"), client: ended.WithLabelValues("client")}
 }
 
-// newStream returns the response with this header as a stream, which owns the connection until it is closed.
-func (c *coreConn) newStream(head *fasthttp.ResponseHeader, timeout time.Duration, metrics *streamMetrics) *Stream {
-	c.options.peer = nil // the request may end before the stream does
-	s := &Stream{conn: c, head: head, remaining: head.ContentLength(), timeout: timeout, metrics: metrics}
-	if s.remaining == chunked {
-		s.chunks = httputil.NewChunkedReader(c.reader)
+// newStream returns the body of the response with this header. It owns the exchange until it is closed.
+func newStream(x exchange, head *fasthttp.ResponseHeader, timeout time.Duration, metrics *streamMetrics) *Stream {
+	x.conn.options.peer = nil // the request may end before the stream does
+	length := head.ContentLength()
+	s := &Stream{exchange: x, length: length, closing: head.ConnectionClose(), remaining: length, timeout: timeout, metrics: metrics}
+	if length == chunked {
+		s.chunks = httputil.NewChunkedReader(x.conn.reader)
 	}
 	return s
 }
 
-// Status is the response's status.
-func (s *Stream) Status() int { return s.head.StatusCode() }
-
-// Send sets this as the client's response. The body is the stream, or a wrapper that reads and closes it.
-func (s *Stream) Send(to *fasthttp.Response, body io.Reader) {
-	copyResponseHeaders(&to.Header, s.head, false)
-	to.SetBodyStream(body, s.head.ContentLength())
-}
+// Length is the body's length, -1 if it is unknown.
+func (s *Stream) Length() int { return s.length }
 
 // Reject ends the exchange and sends nothing to the client.
 func (s *Stream) Reject() { s.end("rejected", nil) }
@@ -162,11 +109,11 @@ func (s *Stream) next(p []byte) (int, error) {
 	if s.complete {
 		return 0, io.EOF
 	}
-	if err := s.conn.SetReadDeadline(time.Now().Add(s.timeout)); err != nil {
+	if err := s.exchange.conn.SetReadDeadline(time.Now().Add(s.timeout)); err != nil {
 		return 0, err
 	}
 	if s.chunks == nil {
-		n, err := s.conn.reader.Read(p[:min(len(p), s.remaining)])
+		n, err := s.exchange.conn.reader.Read(p[:min(len(p), s.remaining)])
 		s.remaining -= n
 		s.complete = s.remaining == 0
 		return n, err
@@ -175,7 +122,7 @@ func (s *Stream) next(p []byte) (int, error) {
 	if err != io.EOF { // io.EOF follows the last chunk; a truncated body is another error
 		return n, err
 	}
-	if err := readTrailers(s.conn.reader); err != nil {
+	if err := readTrailers(s.exchange.conn.reader); err != nil {
 		return n, err
 	}
 	s.complete = true
@@ -194,22 +141,19 @@ func (s *Stream) Close() error {
 
 // end ends the exchange. If the body is incomplete, failure is the reason and counter its metric.
 func (s *Stream) end(failure string, counter prometheus.Counter) {
-	c := s.conn
-	if c == nil {
+	if s.ended {
 		return
 	}
-	s.conn = nil
-	c.core.End()
-	s.endTrace(c, failure)
+	s.ended = true
+	s.endSpan(failure)
 	switch {
 	case s.complete:
-		s.metrics.complete.Inc()
-		c.release(time.Now(), s.head.ConnectionClose())
-		return
+		counter = s.metrics.complete
 	case s.err != nil:
-		s.metrics.core.Inc()
-	case counter != nil:
+		counter = s.metrics.core
+	}
+	if counter != nil {
 		counter.Inc()
 	}
-	c.discard()
+	s.exchange.end(s.complete, time.Now(), s.closing)
 }
