@@ -57,11 +57,16 @@ func (s *site) signedUp(t *testing.T, email string) *browser {
 // session is a browser with a session of an account that began at a time.
 func (s *site) session(t *testing.T, owner *account.Account, began time.Time) *browser {
 	t.Helper()
-	session, token, err := account.NewSession(owner.ID, "192.0.2.1", "test", began)
+	return s.sessionFrom(t, owner, "192.0.2.1", "test", began)
+}
+
+func (s *site) sessionFrom(t *testing.T, owner *account.Account, ip, userAgent string, began time.Time) *browser {
+	t.Helper()
+	session, token, err := account.NewSession(owner.ID, ip, userAgent, began)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entry, err := account.NewAuditEntry(owner.ID, account.Actor{}, account.SignedIn, began)
+	entry, err := account.NewAuditEntry(owner.ID, account.Actor{PersonID: owner.ID, IPAddress: ip, UserAgent: userAgent}, account.SignedIn, began)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +165,13 @@ func (a *answer) is(status int, says ...string) *answer {
 	return a
 }
 
+// newKey are the fields of a test key that never expires and may do everything.
+var newKey = []string{"environment", "test", "expiresIn", "never", "intents:read", "1", "intents:write", "1", "webhooks", "1", "networks", ""}
+
 // makeKey makes a key in the console and returns its id and whole text.
 func (b *browser) makeKey(name string) (id, text string) {
 	b.t.Helper()
-	made := b.post("/console/keys", "name", name, "environment", "test", "expiresIn", "never", "formToken", b.get("/console").field("formToken"))
+	made := b.post("/console/keys", append(newKey, "name", name, "formToken", b.get("/console").field("formToken"))...)
 	made.is(http.StatusOK, "is ready", "shown this once")
 	return strings.TrimPrefix(made.link("/console/keys/"), "/console/keys/"), made.element("key")
 }

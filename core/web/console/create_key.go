@@ -51,10 +51,8 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 	if wanted.ExpiresIn, err = f.parseExpiresIn("expiresIn"); err != nil {
 		return nil, text, err
 	}
-	if f.hasRestrictions() { // the previous release's form has none
-		if wanted.Scopes, wanted.Networks, err = f.restrictions(); err != nil {
-			return nil, text, err
-		}
+	if wanted.Scopes, wanted.Networks, err = f.restrictions(); err != nil {
+		return nil, text, err
 	}
 	// An invalid field is reported before an invalid form token.
 	if _, _, err := account.NewKey(user.principal.Account.ID, wanted, c.Store.Now()); err != nil {

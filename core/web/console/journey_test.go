@@ -77,13 +77,13 @@ func TestCreateKey_SentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	form := []string{"name", "once", "environment", "live", "expiresIn", "3600", "formToken", ann.get("/console").field("formToken")}
+	form := []string{"name", "once", "environment", "live", "expiresIn", "3600", "webhooks", "1", "formToken", ann.get("/console").field("formToken")}
 	ann.post("/console/keys", form...).is(http.StatusOK, "is ready")
 	ann.post("/console/keys", form...).is(http.StatusConflict, "This form was sent already", "1 of 100", "Live").alerts("rotate it")
 	// A form with a fault has not been used up.
 	formToken := ann.get("/console").field("formToken")
-	ann.post("/console/keys", "name", " ", "environment", "test", "expiresIn", "never", "formToken", formToken).is(http.StatusBadRequest)
-	ann.post("/console/keys", "name", "two", "environment", "test", "expiresIn", "never", "formToken", formToken).is(http.StatusOK, "is ready")
+	ann.post("/console/keys", append(newKey, "name", " ", "formToken", formToken)...).is(http.StatusBadRequest)
+	ann.post("/console/keys", append(newKey, "name", "two", "formToken", formToken)...).is(http.StatusOK, "is ready")
 }
 
 func TestShowAccount(t *testing.T) {

@@ -84,13 +84,3 @@ func TestKeyRestrictions(t *testing.T) {
 	bob := s.signedUp(t, "bob@example.com")
 	bob.post(page+"/restrict", "webhooks", "1", "networks", "").is(http.StatusNotFound)
 }
-
-// A form of the previous release has neither field.
-func TestKeyRestrictions_PreviousForm(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.signedUp(t, "ann@example.com").makeKey("old")
-	if got := s.stored(t, "old"); got != "{intents:read,intents:write,webhooks} {}" {
-		t.Errorf("stored are %s", got)
-	}
-}

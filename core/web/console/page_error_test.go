@@ -37,12 +37,12 @@ func TestForms_InvalidFields(t *testing.T) {
 		{stranger, "/console/sign-in", []string{"email", "ann@example.com", "password", "wrong"}, 401, "", "The e-mail address or the password is wrong."},
 		{stranger, "/console/sign-in", []string{"email", "nobody@example.com", "password", "wrong"}, 401, "", "The e-mail address or the password is wrong."},
 		{stranger, "/console/sign-in", []string{"email", "a\x00b@example.com", "password", "wrong"}, 400, "email", "E-mail address holds characters that cannot be stored."},
-		{ann, "/console/keys", []string{"name", " ", "environment", "test", "expiresIn", "never"}, 400, "name", "Name must have 1 to 64 characters."},
-		{ann, "/console/keys", []string{"name", long, "environment", "test", "expiresIn", "never"}, 400, "name", "Name must have 1 to 64 characters."},
-		{ann, "/console/keys", []string{"name", "a\x00b", "environment", "test", "expiresIn", "never"}, 400, "name", "Name holds characters that cannot be stored."},
-		{ann, "/console/keys", []string{"name", "a\xff", "environment", "test", "expiresIn", "never"}, 400, "name", "Name holds characters that cannot be stored."},
-		{ann, "/console/keys", []string{"name", "a", "environment", "prod", "expiresIn", "never"}, 400, "environment", `Environment must be "test" or "live".`},
-		{ann, "/console/keys", []string{"name", "a", "environment", "test", "expiresIn", "soon"}, 400, "expiresIn", "Expiry must be null or 1 to 315360000 seconds."},
+		{ann, "/console/keys", []string{"name", " ", "environment", "test", "expiresIn", "never", "webhooks", "1"}, 400, "name", "Name must have 1 to 64 characters."},
+		{ann, "/console/keys", []string{"name", long, "environment", "test", "expiresIn", "never", "webhooks", "1"}, 400, "name", "Name must have 1 to 64 characters."},
+		{ann, "/console/keys", []string{"name", "a\x00b", "environment", "test", "expiresIn", "never", "webhooks", "1"}, 400, "name", "Name holds characters that cannot be stored."},
+		{ann, "/console/keys", []string{"name", "a\xff", "environment", "test", "expiresIn", "never", "webhooks", "1"}, 400, "name", "Name holds characters that cannot be stored."},
+		{ann, "/console/keys", []string{"name", "a", "environment", "prod", "expiresIn", "never", "webhooks", "1"}, 400, "environment", `Environment must be "test" or "live".`},
+		{ann, "/console/keys", []string{"name", "a", "environment", "test", "expiresIn", "soon", "webhooks", "1"}, 400, "expiresIn", "Expiry must be null or 1 to 315360000 seconds."},
 		{ann, page + "/rename", []string{"name", long}, 400, "name", "Name must have 1 to 64 characters."},
 		{ann, page + "/expire", []string{"expiresIn", "0"}, 400, "expiresIn", "Expiry must be null or 1 to 315360000 seconds."},
 		{ann, page + "/rotate", []string{"gracePeriod", "86401"}, 400, "gracePeriod", "The grace period must be 0 to 86400 seconds."},
@@ -74,7 +74,7 @@ func TestForms_Malformed(t *testing.T) {
 	}{
 		{"/console/keys", "name=a&userId=1", form, 400, "has a field that the page does not have"},
 		{"/console/keys", "name=a&name=b", form, 400, "or one twice"},
-		{"/console/keys", "name=a&environment=test&expiresIn=never&formToken=short", form, 400, "Not this page's form"},
+		{"/console/keys", "name=a&environment=test&expiresIn=never&webhooks=1&formToken=short", form, 400, "Not this page's form"},
 		{"/console/keys", "name=%zz", form, 415, "cannot be read as this page's form"},
 		{"/console/keys", `{"name":"a"}`, "application/json", 415, "cannot be read as this page's form"},
 		{"/console/keys", "name=" + strings.Repeat("x", 64<<10), form, 413, "at most 64 KiB"},
@@ -203,7 +203,7 @@ func TestPageError_TooManyRequests(t *testing.T) {
 			t.Errorf("%s does not say when to try again", a.what)
 		}
 	}
-	limited(ann.post("/console/keys", "name", "two", "environment", "test", "expiresIn", "never", "formToken", ann.get("/console").field("formToken")), "Create a key")
+	limited(ann.post("/console/keys", append(newKey, "name", "two", "formToken", ann.get("/console").field("formToken"))...), "Create a key")
 	stranger := s.browser(t)
 	stranger.post("/console/sign-in", "email", "ann@example.com", "password", "wrong").is(http.StatusUnauthorized)
 	a := stranger.post("/console/sign-in", "email", "ann@example.com", "password", password)

@@ -98,12 +98,8 @@ func TestWebhooks_Refused(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no URL":             {[]string{"url", "", "environment", "test"}, http.StatusBadRequest, "The URL"},
-		"http for live":      {[]string{"url", "http://example.com/", "environment", "live"}, http.StatusBadRequest, "The URL"},
-		"a private address":  {[]string{"url", "https://10.0.0.1/", "environment", "test"}, http.StatusUnprocessableEntity, "must lead to a public address"},
-		"another type":       {[]string{"url", "https://example.com/", "environment", "test", "types", "transfer.lost"}, http.StatusBadRequest, "transfer.lost"},
-		"no environment":     {[]string{"url", "https://example.com/", "environment", "staging"}, http.StatusBadRequest, "Environment"},
-		"a long description": {[]string{"url", "https://example.com/", "environment", "test", "description", strings.Repeat("x", 257)}, http.StatusBadRequest, "Description"},
+		"no URL":         {[]string{"url", "", "environment", "test"}, http.StatusBadRequest, "The URL"},
+		"no environment": {[]string{"url", "https://example.com/", "environment", "staging"}, http.StatusBadRequest, "Environment"},
 	} {
 		a := ann.post("/console/webhooks", c.fields...).is(c.status, c.says, "Create a webhook")
 		if typed := a.field("url"); typed != c.fields[1] {
