@@ -90,7 +90,7 @@ func (s *Service) changeMembers(
 }
 
 // lockManaged locks the members of an account and the person until the transaction ends. It returns ErrRole for a person who may no
-// longer manage them, and ErrSignedOut if the session has ended: whatever ends it also ends what the person has begun, and nothing
+// longer manage them, and ErrSignedOut if the session has ended: its end may also have ended the person's invitations, and none
 // may be added after that.
 func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, p *Principal) (account.Roster, error) {
 	roster, err := tx.LockMembers(ctx, p.Account.ID, p.Person.ID)

@@ -77,11 +77,11 @@ func (p somebody) accepts(token string) error {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for role, want := range map[account.Role]string{
-		account.RoleOwner: "anyone person look develop manage", account.RoleDeveloper: "anyone person look develop", account.RoleViewer: "anyone person look",
+		account.RoleOwner: "anyone person read develop manage", account.RoleDeveloper: "anyone person read develop", account.RoleViewer: "anyone person read",
 		"": "anyone", "admin": "anyone",
 	} {
 		var may []string
-		for need, name := range []string{"nothing", "anyone", "person", "look", "develop", "manage", "more"} {
+		for need, name := range []string{"nothing", "anyone", "person", "read", "develop", "manage", "more"} {
 			a := &identity.Principal{Role: role}
 			if a.May(identity.Need(need)) {
 				may = append(may, name)

@@ -14,7 +14,8 @@ const ResetPath = "/console/reset-password"
 
 // RequestPasswordReset mails a link for a new password to the account of an address. It does the same whether or not there is
 // one: the account is looked up when the mail is sent. The link leads to the console's page, the only one that takes its token;
-// redirectTo, which better-auth's client sends, must only be on this site. It returns ErrMailOff, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
+// redirectTo, which better-auth's client sends, must only be on this site. It returns ErrMailOff, an *account.InvalidError for a
+// malformed address or another site, or a *LimitedError.
 func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email, redirectTo string) error {
 	if s.MailQueued == nil {
 		return ErrMailOff
@@ -53,8 +54,7 @@ func (s *Service) IdentitiesToReset(ctx context.Context, token string) ([]accoun
 type Reset struct {
 	// Fresh means that the password is that of a new account, see ResetPassword.
 	Fresh bool
-	// Device is for the browser's device cookie: who has the mailbox is no stranger to the account, so that the attempts of strangers
-	// do not keep them out of it.
+	// Device is for the browser's device cookie, so that the attempts of strangers do not keep the owner of the mailbox out.
 	Device string
 }
 

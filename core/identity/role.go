@@ -58,8 +58,8 @@ func (p *Principal) Check(need Need) error {
 	return nil
 }
 
-// SeesBrowserOf reports whether the person may see from which address and with which browser another member acted: viewers see
-// their own alone. uuid.Nil is a member who is not known.
+// SeesBrowserOf reports whether the person may see the address and the browser of a member's action: viewers see only their
+// own. uuid.Nil is a member who is not known.
 func (p *Principal) SeesBrowserOf(member uuid.UUID) bool {
 	return p.May(Develop) || member == p.Person.ID
 }

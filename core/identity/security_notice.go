@@ -53,8 +53,8 @@ func (s *Service) composeSecurityNotice(ctx context.Context, queued *postgres.Qu
 	return mail.WriteSecurityNotice(queued.Recipient, n)
 }
 
-// noticePages are the pages of the console on which a person undoes what a notice tells of. After a password that they did not set the
-// only way in is another one.
+// noticePages are the pages of the console on which a person undoes what a notice tells of. A person whose password somebody else has
+// set can only reset it.
 var noticePages = map[account.Action]string{
 	account.PasswordChanged: forgotPath,
 	account.PasswordReset:   forgotPath,

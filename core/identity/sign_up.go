@@ -9,8 +9,8 @@ import (
 )
 
 // SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address
-// and gives the account this name and password, or the notice that the address has an account, and returns the same in both cases. callback is the path to which the link
-// finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
+// and gives the account this name and password, or the notice that the address has an account, and returns the same in both cases.
+// callback is the path to which the link finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
 // account.ErrEmailTaken.
 func (s *Service) SignUp(ctx context.Context, client Client, name, email, password, callback string) (*SignedIn, error) {
 	if !s.SignUpOpen {

@@ -145,16 +145,6 @@ func twin(t *testing.T, signature string) string {
 	return "0x" + hex.EncodeToString(raw)
 }
 
-// Of any number of concurrent uses of a message one signs in.
-func TestSignInWithEthereum_Concurrent(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	w := newWallet(t)
-	message := w.message(nonce(t, s, identity.Client{}))
-	mustSucceedOnce(t, identity.ErrWalletNonce, func(int) error { return w.send(t, s, message) })
-	equal(t, "sessions", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM sessions`), 1)
-}
-
 func TestSignInWithEthereum_Limited(t *testing.T) {
 	t.Parallel()
 	s := newService(t, func(c *identity.Config) { c.Limits.SignInPerIP = 2 })

@@ -21,8 +21,8 @@ func (s *Service) SitePath(field, given string) (path string, err error) {
 // homePath is the first page of the console, below which are all pages of this site that a person may be led to.
 const homePath = "/console"
 
-// Callback returns the page of the console to which a mailed link finally leads, empty for the default: whoever asks for a mail to
-// somebody else must not choose where its link leads, such as to an endpoint of the API. It returns an *account.InvalidError of the
+// Callback returns the page of the console to which a mailed link finally leads, empty for the default. It leads to no other path,
+// such as an endpoint of the API, because the person who asks for a mail may not be its recipient. It returns an *account.InvalidError of the
 // field for another site.
 func (s *Service) Callback(field, given string) (page string, err error) {
 	local, err := s.SitePath(field, given)

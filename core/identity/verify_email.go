@@ -80,9 +80,9 @@ func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callbac
 	return s.Store.AccountByID(ctx, id)
 }
 
-// FollowLink uses a link for a client that is signed in to its account, or knows its password, or that of the sign-up it is for: the
-// owner of an address must not confirm it for somebody else's account. The password signs in; without it signedIn is nil. It returns ErrLink,
-// ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
+// FollowLink uses a link in a browser. The client must be signed in to the link's account, or give its password or that of its
+// sign-up, because the owner of an address must not confirm it for somebody else's account. A password also signs in; without it
+// signedIn is nil. It returns ErrLink, ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
 func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, client, token); err != nil {
 		return nil, nil, err
@@ -132,9 +132,9 @@ func (s *Service) isSignedIn(ctx context.Context, client Client, l *postgres.Lin
 
 func (s *Service) useLink(ctx context.Context, client Client, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
 	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
-	told := *l
-	told.Notice = s.notice(account.NoticeToPerson)
-	id, err := s.Store.UseLink(ctx, account.HashToken(token), &told, next, client.Actor(), s.Store.Now())
+	used := *l
+	used.Notice = s.notice(account.NoticeToPerson)
+	id, err := s.Store.UseLink(ctx, account.HashToken(token), &used, next, client.Actor(), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {
 		return id, ErrLink
 	}
