@@ -28,8 +28,8 @@ type Activity struct {
 	log   *slog.Logger
 
 	mu sync.Mutex
-	// recorded is until when each chain is recorded as active; due are the chains to record.
-	recorded, due map[caip.ChainID]time.Time
+	// written is until when each chain is recorded as active; due are the chains to record.
+	written, due map[caip.ChainID]time.Time
 	// notEmpty has an element while due is not empty.
 	notEmpty chan struct{}
 }
@@ -38,7 +38,7 @@ type Activity struct {
 func NewActivity(store *postgres.Store, grace time.Duration, wake func(caip.ChainID), log *slog.Logger) *Activity {
 	return &Activity{
 		store: store, grace: grace, wake: wake, log: log, notEmpty: make(chan struct{}, 1),
-		recorded: map[caip.ChainID]time.Time{}, due: map[caip.ChainID]time.Time{},
+		written: map[caip.ChainID]time.Time{}, due: map[caip.ChainID]time.Time{},
 	}
 }
 
@@ -48,7 +48,7 @@ func (a *Activity) Created(intent *transfer.Intent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, chain := range [...]caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain} {
-		if needed.After(a.recorded[chain]) && needed.After(a.due[chain]) {
+		if needed.After(a.written[chain]) && needed.After(a.due[chain]) {
 			a.due[chain] = needed.Add(activitySlack)
 			select {
 			case a.notEmpty <- struct{}{}:
@@ -60,7 +60,7 @@ func (a *Activity) Created(intent *transfer.Intent) {
 
 // Run records the queued chains, one after the other, until ctx ends; then it records the rest.
 func (a *Activity) Run(ctx context.Context) {
-	defer func() { _ = a.record(context.WithoutCancel(ctx)) }()
+	defer func() { _ = a.write(context.WithoutCancel(ctx)) }()
 	failing := false
 	for {
 		select {
@@ -68,7 +68,7 @@ func (a *Activity) Run(ctx context.Context) {
 			return
 		case <-a.notEmpty:
 		}
-		for err := a.record(ctx); err != nil; err = a.record(ctx) {
+		for err := a.write(ctx); err != nil; err = a.write(ctx) {
 			if !failing && ctx.Err() == nil {
 				failing = true
 				a.log.Warn("activity of chains is not recorded; their watchers poll less often", "retry_every", activityRetry.String(), "error", err)
@@ -83,18 +83,18 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// record records the queued chains, and stops at the first error.
-func (a *Activity) record(ctx context.Context) error {
+// write records the queued chains, and stops at the first error.
+func (a *Activity) write(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for chain, until := range a.due {
 		a.mu.Unlock()
-		err := a.recordChain(ctx, chain, until)
+		err := a.writeChain(ctx, chain, until)
 		a.mu.Lock()
 		if err != nil {
 			return err
 		}
-		a.recorded[chain] = until
+		a.written[chain] = until
 		if a.due[chain].Equal(until) {
 			delete(a.due, chain)
 		}
@@ -102,7 +102,7 @@ func (a *Activity) record(ctx context.Context) error {
 	return nil
 }
 
-func (a *Activity) recordChain(ctx context.Context, chain caip.ChainID, until time.Time) error {
+func (a *Activity) writeChain(ctx context.Context, chain caip.ChainID, until time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
 	if err := a.store.KeepActive(ctx, chain, until); err != nil {

@@ -185,15 +185,15 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[postgres.T
 	if v.to <= v.checkAbove() {
 		return nil, nil
 	}
-	recorded, err := l.Store.FollowedBetween(ctx, l.id, v.checkAbove(), v.to)
+	observed, err := l.Store.FollowedBetween(ctx, l.id, v.checkAbove(), v.to)
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	recorded = slices.DeleteFunc(recorded, func(f postgres.Followed) bool {
+	observed = slices.DeleteFunc(observed, func(f postgres.Followed) bool {
 		_, ok := absent[f.Key()]
 		return !ok
 	})
-	displaced, kept, err := displacedAt(ctx, v.provider, recorded)
+	displaced, kept, err := displacedAt(ctx, v.provider, observed)
 	if err != nil {
 		return nil, err
 	}
@@ -231,13 +231,13 @@ func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []pos
 
 // displacedAt splits transactions into those that a provider shows not to be in their blocks, and those that are there or may be:
 // a provider that shows the block with the transaction and has no receipt is no proof.
-func displacedAt(ctx context.Context, provider *rpc.Provider, recorded []postgres.Followed) (displaced, kept []postgres.Followed, err error) {
-	blocks, err := blocksOf(ctx, provider, recorded)
+func displacedAt(ctx context.Context, provider *rpc.Provider, observed []postgres.Followed) (displaced, kept []postgres.Followed, err error) {
+	blocks, err := blocksOf(ctx, provider, observed)
 	if err != nil {
 		return nil, nil, err
 	}
 	var events []postgres.Followed
-	for _, f := range recorded {
+	for _, f := range observed {
 		block := blocks[f.Block.Number]
 		switch included := block.Hash == f.Block.Hash && slices.Contains(block.Transactions, f.Hash); {
 		case !included:
@@ -263,9 +263,9 @@ func displacedAt(ctx context.Context, provider *rpc.Provider, recorded []postgre
 }
 
 // blocksOf reads the blocks in which transactions are recorded, each once. A provider without one of them lags.
-func blocksOf(ctx context.Context, provider *rpc.Provider, recorded []postgres.Followed) (map[uint64]*evm.Block, error) {
-	numbers := make([]uint64, len(recorded))
-	for n, f := range recorded {
+func blocksOf(ctx context.Context, provider *rpc.Provider, observed []postgres.Followed) (map[uint64]*evm.Block, error) {
+	numbers := make([]uint64, len(observed))
+	for n, f := range observed {
 		numbers[n] = f.Block.Number
 	}
 	slices.Sort(numbers)
