@@ -9,8 +9,11 @@ import (
 	"intents.internal/core/store/postgres"
 )
 
-// SetTimeout replaces attemptTimeout, for tests whose receivers never answer.
-func (c *Client) SetTimeout(timeout time.Duration) { c.http.Timeout = timeout }
+// SetTimeout replaces the time limit of an attempt, for tests whose receivers never answer, and returns the one that it had.
+func (c *Client) SetTimeout(timeout time.Duration) (before time.Duration) {
+	before, c.http.Timeout = c.http.Timeout, timeout
+	return before
+}
 
 // Slots is the semaphore of requests in flight.
 type Slots struct{ s *slots }
