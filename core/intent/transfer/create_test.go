@@ -111,37 +111,40 @@ func TestNew_RejectsOrInfers(t *testing.T) {
 	for name, c := range map[string]struct {
 		source, destination wire.Leg
 		deadline            time.Time
-		want                string // a type or a rejection's code
+		want                string // a type, or a rejection's code and the member that has to change
 	}{
-		"erc-20 transfer":          {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "transfer"},
-		"native transfer":          {source: side(amoy, alice, token.NativeAddress, maxUint256), destination: side(amoy, bob, token.NativeAddress, maxUint256), want: "transfer"},
-		"swap":                     {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
-		"wrapping is a swap":       {source: side(sepolia, alice, token.NativeAddress, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
-		"bridge":                   {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, alice, usdc, "1"), want: "bridge"},
-		"bridge to another token":  {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "bridge"},
-		"unknown chain":            {source: side(unknownChain, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "UNSUPPORTED_CHAIN"},
-		"unknown before mismatch":  {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: unknownChain, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "UNSUPPORTED_CHAIN"},
-		"source mismatch":          {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: amoy, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "CHAIN_MISMATCH"},
-		"defaulted token mismatch": {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, "", "1"), want: "CHAIN_MISMATCH"},
-		"unknown token":            {source: side(sepolia, alice, bob, "1"), destination: side(sepolia, bob, "", ""), want: "UNKNOWN_TOKEN"},
-		"zero amount":              {source: side(sepolia, alice, usdc, "0"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
-		"2^256":                    {source: side(sepolia, alice, usdc, maxUint256[:77]+"6"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
-		"79 digits":                {source: side(sepolia, alice, usdc, strings.Repeat("9", 79)), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT"},
-		"zero least out":           {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, weth, "0"), want: "INVALID_AMOUNT"},
-		"to the zero address":      {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, zero, "", ""), want: "INVALID_RECIPIENT"},
-		"to the token":             {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, usdc, "", ""), want: "INVALID_RECIPIENT"},
-		"from the zero address":    {source: side(sepolia, zero, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "INVALID_RECIPIENT"},
-		"to itself":                {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, "", ""), want: "SELF_TRANSFER"},
-		"transfer of less":         {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, usdc, "1"), want: "DESTINATION_AMOUNT_NOT_ALLOWED"},
-		"swap without least out":   {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, weth, ""), want: "DESTINATION_AMOUNT_REQUIRED"},
-		"59 seconds":               {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(59 * time.Second), want: "INVALID_DEADLINE"},
-		"61 seconds":               {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(61 * time.Second), want: "transfer"},
-		"7 days":                   {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7 * 24 * time.Hour), want: "transfer"},
-		"7 days and a second":      {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7*24*time.Hour + time.Second), want: "INVALID_DEADLINE"},
-		"swap, no settler":         {source: side(amoy, alice, usdc, "1"), destination: side(amoy, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED"},
-		"swap, bridge-only":        {source: side(baseSepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED"},
-		"bridge, no settler there": {source: side(sepolia, alice, usdc, "1"), destination: side(amoy, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED"},
-		"bridge, no settler here":  {source: side(amoy, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED"},
+		"erc-20 transfer":           {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "transfer"},
+		"native transfer":           {source: side(amoy, alice, token.NativeAddress, maxUint256), destination: side(amoy, bob, token.NativeAddress, maxUint256), want: "transfer"},
+		"swap":                      {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
+		"wrapping is a swap":        {source: side(sepolia, alice, token.NativeAddress, "1"), destination: side(sepolia, alice, weth, "1"), want: "swap"},
+		"bridge":                    {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, alice, usdc, "1"), want: "bridge"},
+		"bridge to another token":   {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "bridge"},
+		"unknown chain":             {source: side(unknownChain, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "UNSUPPORTED_CHAIN /source/account"},
+		"unknown before mismatch":   {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: unknownChain, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "UNSUPPORTED_CHAIN /source/token"},
+		"unknown destination chain": {source: side(sepolia, alice, usdc, "1"), destination: side(unknownChain, bob, usdc, "1"), want: "UNSUPPORTED_CHAIN /destination/account"},
+		"unknown chain of a token":  {source: side(sepolia, alice, usdc, "1"), destination: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: bob}, Token: caip.AccountID{Chain: unknownChain, Address: weth}}, want: "UNSUPPORTED_CHAIN /destination/token"},
+		"unknown destination token": {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, alice, "1"), want: "UNKNOWN_TOKEN /destination/token"},
+		"source mismatch":           {source: wire.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}, Token: caip.AccountID{Chain: amoy, Address: usdc}, Amount: "1"}, destination: side(sepolia, bob, usdc, ""), want: "CHAIN_MISMATCH /source/token"},
+		"defaulted token mismatch":  {source: side(sepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, "", "1"), want: "CHAIN_MISMATCH /destination/token"},
+		"unknown token":             {source: side(sepolia, alice, bob, "1"), destination: side(sepolia, bob, "", ""), want: "UNKNOWN_TOKEN /source/token"},
+		"zero amount":               {source: side(sepolia, alice, usdc, "0"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT /source/amount"},
+		"2^256":                     {source: side(sepolia, alice, usdc, maxUint256[:77]+"6"), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT /source/amount"},
+		"79 digits":                 {source: side(sepolia, alice, usdc, strings.Repeat("9", 79)), destination: side(sepolia, bob, "", ""), want: "INVALID_AMOUNT /source/amount"},
+		"zero least out":            {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, weth, "0"), want: "INVALID_AMOUNT /destination/amount"},
+		"to the zero address":       {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, zero, "", ""), want: "INVALID_RECIPIENT /destination/account"},
+		"to the token":              {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, usdc, "", ""), want: "INVALID_RECIPIENT /destination/account"},
+		"from the zero address":     {source: side(sepolia, zero, usdc, "1"), destination: side(sepolia, bob, "", ""), want: "INVALID_RECIPIENT /source/account"},
+		"to itself":                 {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, alice, "", ""), want: "SELF_TRANSFER /destination/account"},
+		"transfer of less":          {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, usdc, "1"), want: "DESTINATION_AMOUNT_NOT_ALLOWED /destination/amount"},
+		"swap without least out":    {source: side(sepolia, alice, usdc, "2"), destination: side(sepolia, bob, weth, ""), want: "DESTINATION_AMOUNT_REQUIRED /destination/amount"},
+		"59 seconds":                {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(59 * time.Second), want: "INVALID_DEADLINE /deadline"},
+		"61 seconds":                {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(61 * time.Second), want: "transfer"},
+		"7 days":                    {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7 * 24 * time.Hour), want: "transfer"},
+		"7 days and a second":       {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7*24*time.Hour + time.Second), want: "INVALID_DEADLINE /deadline"},
+		"swap, no settler":          {source: side(amoy, alice, usdc, "1"), destination: side(amoy, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED "},
+		"swap, bridge-only":         {source: side(baseSepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED "},
+		"bridge, no settler there":  {source: side(sepolia, alice, usdc, "1"), destination: side(amoy, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED "},
+		"bridge, no settler here":   {source: side(amoy, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,8 +153,8 @@ func TestNew_RejectsOrInfers(t *testing.T) {
 			var rejection *transfer.Rejection
 			switch {
 			case errors.As(err, &rejection):
-				if string(rejection.Code) != c.want {
-					t.Errorf("rejected with %v, want %s", rejection, c.want)
+				if got := string(rejection.Code) + " " + rejection.Path; got != c.want {
+					t.Errorf("rejected with %s, want %s", got, c.want)
 				}
 			case err != nil:
 				t.Error(err)
