@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/polls"
 	"intents.internal/gateway/upstream/coretest"
@@ -34,7 +36,7 @@ func TestLongPoll_Bounds(t *testing.T) {
 		mustRead(t, key.ask(t, "wait=0"), page(0)) // which waits for nothing
 	}
 	mustRead(t, r.ask(t, "wait=25"), ofAccount)
-	other := newReader(r.core, r.gateway, "other").park(t, "wait=25")
+	other := newReader(r.core, r.gateway, uuid.NewString()).park(t, "wait=25")
 	if got := r.gateway.value(t, `intents_gateway_requests_total{outcome="too_many_polls",route="/v2/events"}`); got != 5 {
 		t.Errorf("%v refusals", got)
 	}
@@ -49,7 +51,7 @@ func TestLongPoll_TotalBound(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{maxPolls: 1})
 	r.park(t, "wait=25")
-	other := newReader(r.core, r.gateway, "other")
+	other := newReader(r.core, r.gateway, uuid.NewString())
 	mustRead(t, other.ask(t, "wait=25"),
 		tooManyPolls("Too many requests of all accounts together wait for events. Try again shortly, or ask without wait."))
 }
@@ -69,7 +71,7 @@ func TestLongPoll_Released(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := coretest.Start(t, test.public)
-			r := newReader(core, start(t, core, settings{edge: test.options}), "account")
+			r := newReader(core, start(t, core, settings{edge: test.options}), uuid.NewString())
 			for range 3 {
 				if got := r.ask(t, "wait=25").read(t, "GET"); got.Status != test.status {
 					t.Errorf("%+v", got)
@@ -100,28 +102,12 @@ func TestLongPoll_HostileCore(t *testing.T) {
 				w.Header().Set(wire.HeaderPollWait, test.wait)
 				_, _ = w.Write([]byte(test.body))
 			})
-			r := newReader(core, start(t, core, settings{}), "account")
+			r := newReader(core, start(t, core, settings{}), uuid.NewString())
 			got := r.ask(t, "wait=25").read(t, "GET")
 			if got.Status != 200 || got.Body != test.body || got.Header.Get(wire.HeaderPollWait) != "" {
 				t.Errorf("%+v", got)
 			}
 		})
-	}
-}
-
-// A key that is revoked while its request waits reads nothing more.
-func TestLongPoll_RevokedKey(t *testing.T) {
-	t.Parallel()
-	r := startReader(t, settings{})
-	c := r.park(t, "wait=25")
-	r.core.Revoke(r.key)
-	// The gateway knows once it refuses another request.
-	asynctest.Eventually(t, "the key is refused", func() bool { return r.ask(t, "").read(t, "GET").Status == 403 })
-	asked := r.core.Events.Asked.Load()
-	r.add("a")
-	mustRead(t, c, refusal(403, badKeyBody, "Ratelimit", fresh[1], "Ratelimit-Policy", fresh[3]))
-	if got := r.core.Events.Asked.Load(); got != asked {
-		t.Errorf("core was asked %d times", got-asked)
 	}
 }
 
@@ -135,7 +121,7 @@ func TestLongPoll_CoreDownWhenWoken(t *testing.T) {
 		}
 		core.Events.ServeHTTP(w, r)
 	}
-	r := newReader(core, start(t, core, settings{}), "account")
+	r := newReader(core, start(t, core, settings{}), uuid.NewString())
 	c := r.park(t, "wait=25")
 	down.Store(true)
 	r.add("a")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
@@ -33,7 +34,7 @@ func startReader(t *testing.T, s settings) reader {
 	t.Helper()
 	core := coretest.Start(t, nil)
 	core.Public = core.Events.ServeHTTP
-	return newReader(core, start(t, core, s), "account")
+	return newReader(core, start(t, core, s), uuid.NewString())
 }
 
 func newReader(core *coretest.Core, g *gateway, account string) reader {
@@ -168,29 +169,6 @@ func TestLongPoll_Timeout(t *testing.T) {
 	asynctest.Eventually(t, "the log tells of the wait", func() bool { return strings.Count(r.gateway.log.String(), `"parked_ms":`) == 1 })
 }
 
-func TestLongPoll_OtherAccounts(t *testing.T) {
-	t.Parallel()
-	r := startReader(t, settings{})
-	other := newReader(r.core, r.gateway, "other")
-	live := reader{r.core, r.gateway, r.account, apikey.New(network.Live)}
-	r.core.Put(live.key, wire.VerifiedKey{AccountID: r.account})
-	second := newReader(r.core, r.gateway, r.account)
-	first, also := r.park(t, "wait=25"), second.park(t, "wait=25")
-	others := other.park(t, "wait=25")
-	lives := live.park(t, "wait=25")
-	asked := r.core.Events.Asked.Load()
-	r.add("a")
-	mustRead(t, first, page(1, "a"))
-	mustRead(t, also, page(1, "a"))
-	if got := r.core.Events.Asked.Load(); r.polls(t) != 2 || got != asked+2 {
-		t.Errorf("%d polls are left, %d questions", r.polls(t), got-asked)
-	}
-	r.core.Events.Add(r.account, network.Live, "b")
-	mustRead(t, lives, page(2, "b"))
-	other.add("c")
-	mustRead(t, others, page(3, "c"))
-}
-
 func TestLongPoll_Disconnect(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{})
@@ -238,29 +216,4 @@ func TestLongPoll_FilteredEvents(t *testing.T) {
 	}
 	r.add("b")
 	mustRead(t, c, page(201, "b"))
-}
-
-// The wake-ups break off, and come back at a core that knows what came meanwhile, or only that it does not know.
-func TestLongPoll_WakeUpsInterrupted(t *testing.T) {
-	t.Parallel()
-	for name, restart := range map[string]func(*coretest.Events){
-		"with its memory": func(*coretest.Events) {}, "without": (*coretest.Events).Forget,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := startReader(t, settings{})
-			c := r.park(t, "after=now&wait=25")
-			r.core.Events.Down.Store(true)
-			r.core.CloseConnections()
-			asynctest.Eventually(t, "the gateway has noticed", func() bool { return r.gateway.value(t, "intents_gateway_wakeup_failures_total") > 0 })
-			r.add("a")
-			restart(&r.core.Events)
-			r.core.Events.Down.Store(false)
-			got := c.read(t, "GET")
-			var page coretest.EventPage
-			if json.Unmarshal([]byte(got.Body), &page) != nil || !cmp.Equal(page.Events, []string{"a"}) {
-				t.Errorf("%+v", got)
-			}
-		})
-	}
 }

@@ -133,25 +133,3 @@ func TestForward_ResponseWithoutLength(t *testing.T) {
 		t.Errorf("answer: %+v", got)
 	}
 }
-
-func TestStream_Disconnect(t *testing.T) {
-	t.Parallel()
-	var ended atomic.Bool
-	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
-		chunk := make([]byte, 64<<10)
-		for r.Context().Err() == nil {
-			if _, err := w.Write(chunk); err != nil {
-				break
-			}
-		}
-		ended.Store(true)
-	})
-	g := start(t, core, settings{})
-	c := g.dial(t)
-	c.write(t, request("GET", "/v2/events", apiKey(core.AddKey(network.Test)), ""))
-	if _, err := c.reader.ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Close()
-	asynctest.Eventually(t, "core's work ended", ended.Load)
-}

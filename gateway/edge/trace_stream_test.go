@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -92,33 +91,6 @@ func TestTrace_Stream(t *testing.T) {
 		if own.Failed || call.Failed || call.Attributes["http.response.body.size"] != int64(longBody) {
 			t.Errorf("a list that was read:\n%s", tracingtest.Text([]tracingtest.Span{own, call}))
 		}
-	}
-}
-
-// Answers to requests that came at once end one after the other.
-func TestTrace_PipelinedStreams(t *testing.T) {
-	t.Parallel()
-	collector := tracingtest.Start(t, nil)
-	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { writeLong(w, 256<<10) })
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
-	c := g.dial(t)
-	defer c.Close()
-	key := apiKey(core.AddKey(network.Test))
-	ids := []string{strings.Repeat("a", 32), strings.Repeat("b", 32)}
-	var requests strings.Builder
-	for _, id := range ids {
-		requests.WriteString(request("GET", "/v2/transfers", key+"Traceparent: 00-"+id+"-"+clientSpan+"-01\r\n", ""))
-	}
-	c.write(t, requests.String())
-	for range ids {
-		if got := c.read(t, "GET"); got.Status != 200 || len(got.Body) != 256<<10 {
-			t.Fatalf("%d with %d bytes", got.Status, len(got.Body))
-		}
-	}
-	first, _ := longTrace(t, collector, ids[0])
-	second, _ := longTrace(t, collector, ids[1])
-	if first.Failed || second.Failed || second.End.Before(first.End) {
-		t.Errorf("the first ends at %s, the second at %s", first.End, second.End)
 	}
 }
 

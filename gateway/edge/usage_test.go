@@ -111,24 +111,3 @@ func TestUsage_CoreAndRedisDown(t *testing.T) {
 	want := map[string]coretest.Counts{"core broke off": {Accepted: 1}, "no limiter": {Refused: 1}}
 	awaitUsage(t, core, want)
 }
-
-func TestRateLimit_RotatedKeys(t *testing.T) {
-	t.Parallel()
-	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
-	first, second := apikey.New(network.Test), apikey.New(network.Test)
-	perDay := wire.KeyLimit{Requests: 2, PeriodSeconds: 86400}
-	made := core.Put(first, wire.VerifiedKey{Limit: perDay})
-	rotated := core.Put(second, wire.VerifiedKey{Limit: perDay, LimitBucket: made.KeyID})
-	for i, key := range []apikey.Key{first, second, first, second} {
-		want := 200
-		if i >= 2 {
-			want = 429
-		}
-		if got := g.send(t, request("GET", "/v2/tokens", apiKey(key), "")); got.Status != want {
-			t.Errorf("request %d: %+v", i, got)
-		}
-	}
-	want := map[string]coretest.Counts{made.KeyID: {Accepted: 1, Limited: 1}, rotated.KeyID: {Accepted: 1, Limited: 1}}
-	awaitUsage(t, core, want)
-}

@@ -1,14 +1,20 @@
 package forward_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/tracingtest"
 )
 
 func TestClient_CoreRefuses(t *testing.T) {
@@ -163,4 +169,37 @@ func TestClient_LeastRequests(t *testing.T) {
 	}
 	close(release)
 	<-stuck
+}
+
+// A request has one span, below its own, whatever it takes: with the core that answered, and how often it was sent again.
+func TestClient_Span(t *testing.T) {
+	t.Parallel()
+	tracer, collector := tracingtest.Tracer(t, "gateway")
+	parents := make(chan string, 4)
+	answers := startCore(t, func(w http.ResponseWriter, r *http.Request) {
+		parents <- r.Header.Get("Traceparent")
+		w.WriteHeader(http.StatusNotFound)
+	})
+	c := newClient(t, settings{unprobed: true}, answers.URL, refusing(t), startCore(t, hangUp).URL)
+	_, server := tracer.Start(t.Context(), "GET /v2/transfers/{id}", false, time.Now())
+	var sent fasthttp.Request
+	if err := c.Do(&forward.Request{
+		Client: &sent, Target: []byte("/v2/transfers/secret"), Span: server, Route: "/v2/transfers/{id}", Began: time.Now(),
+	}, &forward.Response{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tracer.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	spans := collector.Spans()
+	if len(spans) != 1 {
+		t.Fatalf("want one span:\n%s", tracingtest.Text(spans))
+	}
+	got, port := spans[0], answers.Listener.Addr().(*net.TCPAddr).Port
+	if parent := <-parents; parent != "00-"+got.TraceID+"-"+got.ID+"-01" || got.Parent != server.SpanContext().SpanID().String() || got.Name != "GET /v2/transfers/{id}" {
+		t.Errorf("core heard %s of:\n%s", parent, tracingtest.Text(spans))
+	}
+	if a := got.Attributes; a["server.port"] != int64(port) || a["http.response.status_code"] != int64(404) || a["error.type"] != "404" || a["http.request.resend_count"] != int64(1) {
+		t.Errorf("%v", a)
+	}
 }
