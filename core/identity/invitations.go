@@ -230,7 +230,7 @@ func (s *Service) composeInvitation(ctx context.Context, id uuid.UUID) (*mail.Me
 	}
 	link := s.mailLink(invitationURL(s.PublicURL, token))
 	link.ValidFor = account.InvitationLifetime
-	return mail.Invitation(invitation.Email, mail.InvitationLink{
+	return mail.Write(invitation.Email, mail.Invitation, mail.InvitationLink{
 		Link: link, Account: invitation.AccountName, Role: string(invitation.Role),
 	})
 }

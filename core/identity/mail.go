@@ -81,7 +81,7 @@ func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*m
 	if err := s.Store.InsertResetToken(ctx, owner, account.HashToken(token), s.Store.Now().Add(account.LinkLifetime), nil); err != nil {
 		return nil, err
 	}
-	return mail.ResetPassword(owner.Email, s.mailLink(ResetURL(s.PublicURL, token)))
+	return mail.Write(owner.Email, mail.ResetPassword, s.mailLink(ResetURL(s.PublicURL, token)))
 }
 
 // composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
@@ -92,7 +92,7 @@ func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Mes
 	case err != nil:
 		return nil, err
 	case owner.ID != m.AccountID && !s.mustVerify(owner):
-		return mail.AddressTaken(owner.Email, s.mailLink(s.PublicURL+"/console/sign-in"))
+		return s.writeAddressTaken(owner.Email)
 	case owner.EmailVerified():
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Mes
 	if err != nil {
 		return nil, err
 	}
-	return mail.SignUp(owner.Email, s.mailLink(to))
+	return mail.Write(owner.Email, mail.SignUp, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
 func (s *Service) composeVerifyEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
@@ -113,7 +113,7 @@ func (s *Service) composeVerifyEmail(ctx context.Context, m postgres.Mail) (*mai
 	if err != nil {
 		return nil, err
 	}
-	return mail.VerifyEmail(owner.Email, s.mailLink(to))
+	return mail.Write(owner.Email, mail.VerifyEmail, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
 func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
@@ -126,7 +126,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail
 	if err != nil {
 		return nil, err
 	}
-	return mail.ConfirmEmailChange(owner.Email, m.NewEmail, s.mailLink(to))
+	return mail.Write(owner.Email, mail.ConfirmEmailChange, mail.Addresses{Link: s.mailLink(to), Email: owner.Email, NewEmail: m.NewEmail})
 }
 
 // composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
@@ -140,14 +140,18 @@ func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mai
 		return nil, err
 	}
 	if held {
-		return mail.AddressTaken(m.Recipient, s.mailLink(s.PublicURL+"/console/sign-in"))
+		return s.writeAddressTaken(m.Recipient)
 	}
 	l := postgres.Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
 	}
-	return mail.ChangeEmail(m.Recipient, s.mailLink(to))
+	return mail.Write(m.Recipient, mail.ChangeEmail, mail.Addresses{Link: s.mailLink(to), Email: m.Recipient})
+}
+
+func (s *Service) writeAddressTaken(email string) (*mail.Message, error) {
+	return mail.Write(email, mail.AddressTaken, mail.Addresses{Link: s.mailLink(s.PublicURL + "/console/sign-in"), Email: email})
 }
 
 // newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail

@@ -50,7 +50,7 @@ func (s *Service) composeSecurityNotice(ctx context.Context, queued *postgres.Qu
 	case account.MemberJoined, account.MemberChanged:
 		n.Member = entry.Detail
 	}
-	return mail.WriteSecurityNotice(queued.Recipient, n)
+	return mail.Write(queued.Recipient, mail.Notice, n)
 }
 
 // noticePages are the pages of the console on which a person undoes what a notice tells of. A person whose password somebody else has

@@ -35,7 +35,7 @@ func (s *Service) composeWebhookDisabled(ctx context.Context, m postgres.Mail) (
 	for _, member := range roster {
 		if member.Role == account.RoleOwner && member.Email == m.Recipient {
 			link := s.mailLink(s.PublicURL + "/console/webhooks/" + disabled.ID.String())
-			return mail.WebhookDisabled(m.Recipient, mail.WebhookLink{Link: link, Account: of.Name, Gone: disabled.DisabledReason == webhook.DisabledGone})
+			return mail.Write(m.Recipient, mail.WebhookDisabled, mail.WebhookLink{Link: link, Account: of.Name, Gone: disabled.DisabledReason == webhook.DisabledGone})
 		}
 	}
 	return nil, nil

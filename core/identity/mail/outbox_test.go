@@ -26,7 +26,7 @@ func compose(_ context.Context, queued *postgres.QueuedMail) (*mail.Message, err
 	if queued.Recipient == "nobody@example.com" {
 		return nil, nil
 	}
-	return mail.ResetPassword(queued.Recipient, mail.Link{Service: "intents.example", URL: "https://intents.example/x", ValidFor: time.Hour})
+	return mail.Write(queued.Recipient, mail.ResetPassword, mail.Link{Service: "intents.example", URL: "https://intents.example/x", ValidFor: time.Hour})
 }
 
 // runOutbox sends the mails of a database to a server until the test ends.

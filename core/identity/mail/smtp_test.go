@@ -74,7 +74,7 @@ func send(t *testing.T, config mail.SMTPConfig, recipient string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	message, err := mail.ResetPassword(recipient, mail.Link{Service: "intents.example", URL: "https://intents.example/x?token=abc&b=c", ValidFor: time.Hour})
+	message, err := mail.Write(recipient, mail.ResetPassword, mail.Link{Service: "intents.example", URL: "https://intents.example/x?token=abc&b=c", ValidFor: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
