@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 )
@@ -56,7 +57,7 @@ func syntheticHash(n int) (hash common.Hash) {
 
 func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error {
 	columns := []string{
-		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
+		"id", "account_id", "key_id", "environment", "type", "status", "order_id", "order_scheme", "source_chain", "source_account", "source_token", "source_amount",
 		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
 		"origin_settler", "destination_settler", "deadline", "hash", "created_at", "updated_at",
 	}
@@ -72,7 +73,7 @@ func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error 
 			hash = &text
 		}
 		return []any{
-			syntheticID(created, n), b.account, b.account, "bridge", string(kindOf(n)), syntheticOrder(n),
+			syntheticID(created, n), b.account, b.account, "test", "bridge", string(kindOf(n)), syntheticOrder(n), chain.OrderDataScheme,
 			source.id.String(), chainSender, token.NativeAddress, "1", destination.id.String(), chainRecipient, token.NativeAddress, "1",
 			int64(from), int64(to), chainSettler, chainSettler, now.Add(24 * time.Hour), hash, created, created, //nolint:gosec // small
 		}, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/apikey"
@@ -133,15 +134,17 @@ func raiseAccountLimits(ctx context.Context, conn *pgx.Conn) error {
 // copyKeys inserts keys with the default limit by COPY.
 func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apikey.Key) error {
 	columns := []string{
-		"id", "account_id", "name", "hash", "start", "environment", "enabled",
-		"limit_requests", "limit_period_seconds", "created_at", "updated_at",
+		"id", "limit_bucket", "account_id", "name", "hash", "start", "environment", "enabled",
+		"limit_requests", "limit_period_seconds", "scopes", "networks", "created_at", "updated_at",
 	}
 	now := time.Now()
 	rows := pgx.CopyFromSlice(len(keys), func(n int) ([]any, error) {
-		hash := keys[n].Hash()
+		id, hash := uuid.New(), keys[n].Hash()
 		return []any{
-			uuid.New(), owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
-			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), now, now,
+			id, id, owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
+			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(),
+			[]string{},
+			now, now,
 		}, nil
 	})
 	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
@@ -159,7 +162,7 @@ func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, t
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	next := now.Add(2 * time.Second)
 	columns := []string{
-		"id", "account_id", "key_id", "type", "status", "order_id", "source_chain", "source_account", "source_token", "source_amount",
+		"id", "account_id", "key_id", "environment", "type", "status", "order_id", "order_scheme", "source_chain", "source_account", "source_token", "source_amount",
 		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
 		"origin_settler", "destination_settler", "deadline", "reference", "created_at", "updated_at",
 	}
@@ -180,7 +183,7 @@ func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, t
 		}
 		n++
 		return []any{
-			id, account, account, "transfer", string(status), order, "eip155:11155111", chainSender, token.NativeAddress, "1",
+			id, account, account, "test", "transfer", string(status), order, chain.OrderDataScheme, "eip155:11155111", chainSender, token.NativeAddress, "1",
 			"eip155:11155111", chainRecipient, token.NativeAddress, "1", 11155111, 11155111,
 			"", "", now.Add(time.Hour), fmt.Sprintf("order-%d", n), created, created,
 		}, nil

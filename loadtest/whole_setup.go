@@ -21,11 +21,11 @@ const (
 
 // bareInsert inserts the row of an intent into a table with the same columns, without indexes and constraints.
 const bareInsert = `\set n random(1, 1000000000)
-INSERT INTO bare_transfers (id, account_id, key_id, type, status, order_id, order_scheme,
+INSERT INTO bare_transfers (id, account_id, key_id, environment, type, status, order_id, order_scheme,
   source_chain, source_account, source_token, source_amount,
   destination_chain, destination_account, destination_token, destination_amount,
   origin_domain, destination_domain, origin_settler, destination_settler, deadline, created_at, updated_at)
-VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'transfer', 'created', sha256(:n::text::bytea), 'erc7683',
+VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'test', 'transfer', 'created', sha256(:n::text::bytea), 'erc7683',
   'eip155:11155111', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
   'eip155:11155111', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
   11155111, 11155111, '', '', now() + interval '1 hour', now(), now());

@@ -24,8 +24,6 @@ import (
 // Config configures a node. The zero value of every field but ChainID is usable.
 type Config struct {
 	ChainID uint64
-	// BlockTime is the time between two blocks, in whole seconds. 0 mines a block for each transaction.
-	BlockTime time.Duration
 	// SlotsInAnEpoch is how many blocks the tag safe is behind the newest block; finalized is twice as many behind. Default: 32,
 	// as in anvil.
 	SlotsInAnEpoch int
@@ -40,7 +38,7 @@ const (
 	stopGrace    = 5 * time.Second
 )
 
-// Start runs a node on a free port until the test ends. If anvil is missing, the test is skipped, and fails if CI=true.
+// Start runs a node that mines a block for each transaction on a free port until the test ends. If anvil is missing, the test is skipped, and fails if CI=true.
 func Start(tb testing.TB, config Config) *Node {
 	tb.Helper()
 	program, err := find()
@@ -80,9 +78,6 @@ func Start(tb testing.TB, config Config) *Node {
 
 func (c Config) args() []string {
 	args := []string{"--host", "127.0.0.1", "--port", "0", "--chain-id", strconv.FormatUint(c.ChainID, 10)}
-	if c.BlockTime > 0 {
-		args = append(args, "--block-time", strconv.Itoa(int(c.BlockTime/time.Second)))
-	}
 	if c.SlotsInAnEpoch > 0 {
 		args = append(args, "--slots-in-an-epoch", strconv.Itoa(c.SlotsInAnEpoch))
 	}

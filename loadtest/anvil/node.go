@@ -180,27 +180,10 @@ func (n *Node) Mine(tb testing.TB, blocks int) {
 	n.Call(tb, nil, "anvil_mine", hexutil.Uint64(blocks)) //nolint:gosec // small numbers of a test
 }
 
-// Automine sets whether a block is mined for each transaction, or on demand only.
-func (n *Node) Automine(tb testing.TB, on bool) {
+// Reorganize replaces this many of the newest blocks with as many empty ones.
+func (n *Node) Reorganize(tb testing.TB, depth int) {
 	tb.Helper()
-	n.Call(tb, nil, "evm_setAutomine", on)
-}
-
-// MineEvery mines a block after each interval, in whole seconds, instead of for each transaction.
-func (n *Node) MineEvery(tb testing.TB, interval time.Duration) {
-	tb.Helper()
-	n.Call(tb, nil, "evm_setIntervalMining", int(interval/time.Second))
-}
-
-// Reorganize replaces this many of the newest blocks with as many new ones. Their transactions are dropped, except kept, which
-// are mined in the first new block.
-func (n *Node) Reorganize(tb testing.TB, depth int, kept ...Transaction) {
-	tb.Helper()
-	blocks := make([]any, len(kept))
-	for i, t := range kept {
-		blocks[i] = []any{t, 0}
-	}
-	n.Call(tb, nil, "anvil_reorg", depth, blocks)
+	n.Call(tb, nil, "anvil_reorg", depth, []any{})
 }
 
 // Rollback removes this many of the newest blocks.

@@ -122,15 +122,17 @@ func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
 	rows := pgx.CopyFromSlice(count, func(n int) ([]any, error) {
 		key := apikey.New(network.Test)
 		texts[n] = key.Reveal()
-		hash := key.Hash()
+		id, hash := uuid.New(), key.Hash()
 		return []any{
-			uuid.New(), d.owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
-			requests, int(account.DefaultLimit.Period / time.Second), now, now,
+			id, id, d.owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
+			requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(),
+			[]string{},
+			now, now,
 		}, nil
 	})
 	columns := []string{
-		"id", "account_id", "name", "hash", "start", "environment", "enabled",
-		"limit_requests", "limit_period_seconds", "created_at", "updated_at",
+		"id", "limit_bucket", "account_id", "name", "hash", "start", "environment", "enabled",
+		"limit_requests", "limit_period_seconds", "scopes", "networks", "created_at", "updated_at",
 	}
 	d.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
