@@ -63,16 +63,6 @@ func TestFollow_FillBeforeOpen(t *testing.T) {
 	w.want(intent, "created submitted confirmed filled")
 }
 
-// The source chain's own report of the fill counts where the destination chain is not watched.
-func TestFollow_SettledOnSourceChain(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	intent := w.openBridge()
-	w.mine(sepolia, w.settle(intent))
-	w.deepen(sepolia, 2*confirmations)
-	w.want(intent, "created submitted confirmed filled")
-}
-
 // An event counts only from the settler and the chain that the intent's own settlement names.
 func TestFollow_ForeignEvents(t *testing.T) {
 	t.Parallel()
@@ -205,15 +195,4 @@ func TestFollow_OtherOrder(t *testing.T) {
 	w.mine(sepolia, w.open(intent))
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted failed submitted confirmed")
-}
-
-// What the client made of an intent does not matter to the chain.
-func TestFollow_OpenedAfterCancel(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 1)
-	intent := w.bridge()
-	w.cancel(intent)
-	w.mine(sepolia, w.open(intent))
-	w.deepen(sepolia, confirmations)
-	w.want(intent, "created cancelled submitted confirmed")
 }

@@ -148,13 +148,9 @@ func opened(settler string, order [32]byte) rpctest.Log {
 	return rpctest.Log{Address: common.HexToAddress(settler), Topics: []common.Hash{transfer.SettlerTopics[0], order}, Data: []byte("resolved")}
 }
 
-// fill pays the recipient, settle and refund are delivered to the source chain.
+// fill pays the recipient, and refund is delivered to the source chain.
 func (w *world) fill(i *transfer.Intent) rpctest.Tx {
 	return w.answer(i.Settlement.DestinationSettler, "Filled(bytes32,bytes,bytes)", i)
-}
-
-func (w *world) settle(i *transfer.Intent) rpctest.Tx {
-	return w.answer(i.Settlement.OriginSettler, "Settled(bytes32,address)", i)
 }
 
 func (w *world) refund(i *transfer.Intent) rpctest.Tx {
@@ -216,11 +212,3 @@ func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
 
 // hash is the hash of a transaction of Sepolia.
 func (w *world) hash(tx rpctest.Tx) common.Hash { return w.chains[sepolia].Hash(tx) }
-
-// cancel cancels an intent as a client does.
-func (w *world) cancel(intent *transfer.Intent) {
-	w.Helper()
-	if _, err := w.store.Transition(w.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
-		w.Fatal(err)
-	}
-}
