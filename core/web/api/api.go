@@ -133,24 +133,22 @@ func (s *Server) onlyTLS(next http.Handler) http.Handler {
 // publicRoutes are compressed for clients that accept it. Session routes are not, because their responses mix secrets with
 // content that a request can choose (BREACH).
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
-	tokens := fallbackError{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
-	transfers := fallbackError{code: "TransferServiceError", message: "The transfer service failed; try again later."}
 	return map[string]http.Handler{
 		"GET /openapi.json":              compress(s.route(s.getOpenAPI, fallbackError{})),
 		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
 		"GET " + docs.StylePath:          compress(s.route(s.getDocsStyle, fallbackError{})),
-		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokens)),
-		"GET /v2/chains":                 compress(s.route(s.listChains, tokens)),
-		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transfers)),
-		"POST /v2/transfers":             s.route(s.createTransfer, transfers),
-		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transfers)),
-		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transfers),
+		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
+		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
+		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),
+		"POST /v2/transfers":             s.route(s.createTransfer, transferFallback),
+		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
+		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
 
-		"GET /v2/events": compress(s.route(s.listEvents, transfers)),
+		"GET /v2/events": compress(s.route(s.listEvents, transferFallback)),
 
-		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transfers),
-		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transfers),
-		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transfers),
+		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transferFallback),
+		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transferFallback),
+		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transferFallback),
 	}
 }
 

@@ -68,6 +68,13 @@ type fallbackError struct {
 	message string
 }
 
+var (
+	internalFallback = fallbackError{code: wire.InternalError, message: "Something went wrong here; try again later."}
+	tokenFallback    = fallbackError{code: "TokenRegistryServiceError", message: "The token registry could not be read; try again later."}
+	transferFallback = fallbackError{code: "TransferServiceError", message: "The transfer service failed; try again later."}
+	webhookFallback  = fallbackError{code: "WebhookServiceError", message: "The webhook service failed; try again later."}
+)
+
 // toAPIError maps an error to its status and body. The cause of a 5xx is only logged.
 func toAPIError(err error, fallback fallbackError) *apiError {
 	var public *apiError
@@ -93,7 +100,7 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 		return e
 	}
 	if fallback.code == "" {
-		fallback = fallbackError{code: wire.InternalError, message: "Something went wrong here; try again later."}
+		fallback = internalFallback
 	}
 	return newError(http.StatusInternalServerError, fallback.code, fallback.message)
 }

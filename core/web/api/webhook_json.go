@@ -95,9 +95,7 @@ func (s *Server) webhookRoutes() map[string]http.Handler {
 		"POST /v2/webhooks/{id}/deliveries/{eventId}/retry": s.retryDelivery,
 		"POST /v2/webhooks/{id}/replay":                     s.replayWebhook,
 	} {
-		routes[pattern] = s.route(s.ofWebhooks(answer), fallbackError{
-			code: "WebhookServiceError", message: "The webhook service failed; try again later.",
-		})
+		routes[pattern] = s.route(s.ofWebhooks(answer), webhookFallback)
 	}
 	return routes
 }
