@@ -24,8 +24,6 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
-
 const gatewaySecret = "a secret that only the gateways know"
 
 // service is core's API on a database of the test's own, with the registry of pgtest.
@@ -115,7 +113,11 @@ type answer struct {
 func (s *service) call(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
 	response := s.send(t, method, path, body, header...)
-	raw := readAll(t, response)
+	return answerOf(t, response, readAll(t, response))
+}
+
+func answerOf(t *testing.T, response *http.Response, raw string) answer {
+	t.Helper()
 	got := answer{Status: response.StatusCode, Header: map[string]string{}}
 	for name, values := range response.Header {
 		if name != "Date" && name != "Content-Length" && name != "Vary" {
@@ -124,7 +126,7 @@ func (s *service) call(t *testing.T, method, path, body string, header ...string
 	}
 	if len(raw) > 0 {
 		if err := json.Unmarshal([]byte(raw), &got.Body); err != nil {
-			t.Fatalf("%s %s: the body is not JSON: %s", method, path, raw)
+			t.Fatalf("%s %s: the body is not JSON: %s", response.Request.Method, response.Request.URL, raw)
 		}
 		got.Body = normal("", got.Body)
 	}

@@ -1,0 +1,253 @@
+package api_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/network"
+)
+
+// The tests of this file call every route once with success and compare whole bodies with the examples.
+
+func TestEveryRoute_Registry(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	key := keyed(uuid.New(), "test")
+	s.example(t, "of one chain", "GET", "/v2/tokens?chain-id=eip155:84532", "", key...)
+	s.example(t, "chains", "GET", "/v2/chains", "", key...)
+}
+
+func TestEveryRoute_Transfers(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *settings) { c.api.Chains = nodes(t, sepolia, rpctest.NewNode(payable())) })
+	owner := uuid.New()
+	key := keyed(owner, "test")
+	create := func(name, rest, kind string) string {
+		request := strings.TrimSuffix(kind, "}") + rest + "}"
+		return s.example(t, name, "POST", "/v2/transfers", request, key...).Header["Location"]
+	}
+	sent := create("a transfer", `,"reference":"inv-42"`, transferBody)
+	create("a bridge", `,"reference":"inv-43"`, bridgeBody)
+	swap := create("a swap", ``, swapBody)
+	s.example(t, "a swap that nobody has sent", "GET", swap, "", key...)
+	s.example(t, "a swap", "GET", swap+"/preflight", "", key...)
+	s.example(t, "a hash", "POST", sent+"/transaction", reportOf(txHash("a")), key...)
+	s.example(t, "a transfer", "POST", s.example(t, "a transfer to cancel", "POST", "/v2/transfers", transferBody, key...).Header["Location"]+"/cancel", "", key...)
+	s.example(t, "two intents", "GET", "/v2/transfers?limit=2", "", key...)
+	s.example(t, "an event", "GET", "/v2/events?limit=1", "", key...)
+}
+
+func TestEveryRoute_Refund(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
+	owner := uuid.New()
+	location := s.createOpen(t, owner)
+	s.example(t, "a bridge that nobody has filled", "GET", location, "", keyed(owner, "test")...)
+	s.example(t, "a bridge", "GET", location+"/refund", "", keyed(owner, "live")...)
+}
+
+func TestEveryRoute_Webhooks(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	s.example(t, "some events", "POST", "/v2/webhooks", `{"url":"https://example.com/hooks","types":["transfer.*"],"description":"Books"}`, key...)
+	path := "/v2/webhooks/" + pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM webhooks`).String()
+	s.example(t, "a webhook", "GET", path, "", key...)
+	s.example(t, "webhooks", "GET", "/v2/webhooks", "", key...)
+	s.example(t, "all events", "PATCH", path, `{"types":null,"description":null}`, key...)
+	s.example(t, "a day's grace", "POST", path+"/rotate-secret", `{"gracePeriod":86400}`, key...)
+	s.example(t, "a test", "POST", path+"/test", "", key...)
+	s.example(t, "deliveries", "GET", path+"/deliveries", "", key...)
+}
+
+func TestEveryRoute_Accounts(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.example(t, "an account", "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+password+`"}`)
+	s.example(t, "an account", "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+	ann, other := signIn(t, s, "ann@example.com"), signIn(t, s, "ann@example.com")
+	s.example(t, "signed in", "GET", "/auth/get-session", "", ann...)
+	s.example(t, "signed out", "GET", "/auth/get-session", "")
+	s.example(t, "a session", "POST", "/auth/revoke-session", `{"token":"`+sessionID(t, s, other)+`"}`, ann...)
+	s.example(t, "all others", "POST", "/auth/revoke-other-sessions", `{}`, ann...)
+	s.example(t, "one session", "GET", "/auth/list-sessions", "", ann...)
+	s.example(t, "the password", "GET", "/auth/list-accounts", "", ann...)
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts`, strings.ToLower(alice))
+	s.example(t, "a wallet", "POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann...)
+	s.example(t, "all sessions", "POST", "/auth/revoke-sessions", `{}`, ann...)
+	s.example(t, "a password", "POST", "/auth/change-password", changePassword(password, newPassword), signIn(t, s, "ann@example.com")...)
+	s.example(t, "signed in", "POST", "/auth/sign-out", `{}`, signUp(t, s, "bob@example.com")...)
+	s.example(t, "an account", "POST", "/auth/delete-user", `{"password":"`+password+`"}`, signUp(t, s, "carol@example.com")...)
+}
+
+func TestEveryRoute_Mail(t *testing.T) {
+	t.Parallel()
+	s := start(t, mailing)
+	ann := signUp(t, s, "ann@example.com")
+	s.example(t, "an address", "POST", "/auth/request-password-reset", `{"email":"ann@example.com","redirectTo":"/console"}`)
+	s.example(t, "an address", "POST", "/auth/send-verification-email", `{"email":"bob@example.com"}`)
+	s.example(t, "an address", "POST", "/auth/change-email", `{"newEmail":"ann@example.org"}`, ann...)
+	s.call(t, "POST", "/auth/sign-up/email", `{"name":"Bob","email":"bob@example.com","password":"`+password+`"}`)
+	s.example(t, "a sign-up", "GET", "/auth/verify-email?token="+insertLink(t, s, "bob@example.com", postgres.Link{Purpose: account.VerifyEmail}), "")
+	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	if err == nil {
+		err = s.store.InsertResetToken(t.Context(), owner, account.HashToken("EXAMPLE"), time.Now().Add(time.Hour), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.example(t, "a password", "POST", "/auth/reset-password", resetPassword("EXAMPLE"))
+}
+
+func TestEveryRoute_Wallets(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	wallet := walletOf(t)
+	const address = `,"walletAddress":"` + alice + `"`
+	ann := signUp(t, s, "ann@example.com")
+	s.example(t, "a nonce", "POST", "/auth/siwe/nonce", `{"walletAddress":"`+alice+`","chainId":10}`)
+	s.example(t, "a wallet", "POST", "/auth/siwe/link", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), ann...)
+	s.example(t, "a wallet", "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address))
+	s.example(t, "a page to return to", "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":"/console"}`)
+	s.example(t, "a page to return to", "POST", "/auth/oauth2/link", `{"providerId":"oidc","callbackURL":"/console/account"}`, ann...)
+}
+
+func TestEveryRoute_Keys(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := signUp(t, s, "ann@example.com")
+	s.example(t, "a test key", "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
+	s.example(t, "a live key with restrictions", "POST", "/auth/api-key/create",
+		`{"name":"books","environment":"live","expiresIn":86400,"scopes":["intents:read"],"networks":["203.0.113.0/24"]}`, ann...)
+	s.example(t, "a page", "GET", "/auth/api-key/list?limit=1&sortBy=name", "", ann...)
+	id := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM api_keys WHERE name = 'ci'`).String()
+	s.example(t, "a key", "GET", "/auth/api-key/get?id="+id, "", ann...)
+	s.example(t, "disable", "POST", "/auth/api-key/update", `{"keyId":"`+id+`","enabled":false}`, ann...)
+	s.example(t, "an hour's grace", "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":3600}`, ann...)
+	s.example(t, "a key", "POST", "/auth/api-key/delete", `{"keyId":"`+id+`"}`, ann...)
+}
+
+func TestEveryRoute_Members(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	const on = "/auth/organization/"
+	s.example(t, "a shared account", "POST", on+"create", `{"name":"Shop"}`, ann...)
+	shop := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
+	s.example(t, "two accounts", "GET", on+"list", "", ann...)
+	s.example(t, "the own account", "POST", on+"set-active", `{"organizationId":null}`, ann...)
+	s.example(t, "a shared account", "POST", on+"set-active", `{"organizationId":"`+shop+`"}`, ann...)
+	invite := func() string {
+		pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('EXAMPLE')`)
+		return `{"invitationId":"EXAMPLE"}`
+	}
+	invitation := func() string {
+		return pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM invitations ORDER BY created_at DESC LIMIT 1`).String()
+	}
+	s.example(t, "where no mail is sent", "POST", on+"invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...)
+	s.example(t, "one invitation", "GET", on+"list-invitations", "", ann...)
+	s.example(t, "an invitation", "POST", on+"cancel-invitation", `{"invitationId":"`+invitation()+`"}`, ann...)
+	s.call(t, "POST", on+"invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...)
+	s.example(t, "an invitation", "POST", on+"reject-invitation", invite(), bob...)
+	pgtest.Exec(t, s.store, `DELETE FROM invitations`)
+	s.call(t, "POST", on+"invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...)
+	request := invite()
+	s.example(t, "an invitation", "GET", on+"get-invitation?id=EXAMPLE", "", bob...)
+	s.example(t, "an invitation", "POST", on+"accept-invitation", request, bob...)
+	s.example(t, "a member", "GET", on+"get-active-member", "", bob...)
+	s.example(t, "a page", "GET", on+"list-members?limit=1&offset=1", "", ann...)
+	s.example(t, "a shared account", "GET", on+"get-full-organization", "", ann...)
+	s.example(t, "a role", "POST", on+"update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...)
+	s.example(t, "a shared account", "POST", on+"leave", `{"organizationId":"`+shop+`"}`, bob...)
+	pgtest.Exec(t, s.store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, shop, idOf(t, s, "bob@example.com"))
+	s.example(t, "an address", "POST", on+"remove-member", `{"memberIdOrEmail":"bob@example.com"}`, ann...)
+	s.example(t, "a name", "POST", on+"update", `{"organizationId":"`+shop+`","data":{"name":"Kiosk"}}`, ann...)
+	s.example(t, "a shared account", "POST", on+"delete", `{"organizationId":"`+shop+`"}`, ann...)
+}
+
+// Every documented operation that answers with a body has an example, so that a new one cannot be forgotten.
+func TestEveryRoute_Examples(t *testing.T) {
+	t.Parallel()
+	operations, err := documentedOperations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordedExamples.mu.Lock()
+	defer recordedExamples.mu.Unlock()
+	if err := recordedExamples.load(); err != nil {
+		t.Fatal(err)
+	}
+	without := map[string]bool{ // no JSON body in their success
+		"getHealth": true, "getHealthV2": true, "getDocs": true, "getOpenApi": true, "getOpenApiV2": true, "finishOpenIDConnect": true,
+		"deleteWebhook": true, "retryDelivery": true, "replayWebhook": true,
+	}
+	for route, id := range operations {
+		if (recordedExamples.recorded[id] == nil) != without[id] {
+			t.Errorf("%s, %s: has an example is %v", route, id, without[id])
+		}
+	}
+}
+
+// Every event is posted to webhooks with the body that the document shows.
+func TestEveryEvent_Body(t *testing.T) {
+	t.Parallel()
+	from := map[event.Type]transfer.Status{
+		event.TypeTransferSubmitted: transfer.Created, event.TypeTransferConfirmed: transfer.Submitted, event.TypeTransferFilled: transfer.Confirmed,
+		event.TypeTransferRefundable: transfer.Confirmed, event.TypeTransferRefunded: transfer.Confirmed, event.TypeTransferFailed: transfer.Submitted,
+		event.TypeTransferExpired: transfer.Created, event.TypeTransferCancelled: transfer.Created, event.TypeTransferReorganized: transfer.Confirmed,
+	}
+	to := map[event.Type]transfer.Status{event.TypeTransferRefundable: transfer.Confirmed, event.TypeTransferReorganized: transfer.Submitted}
+	id, at := uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e"), time.Date(2026, 11, 21, 4, 49, 8, 256e6, time.UTC)
+	endpoint := webhook.Endpoint{ID: id, URL: "https://example.com/hooks", Environment: network.Test}
+	for i, kind := range event.Types() {
+		e := event.Event{ID: event.ID(id), Type: kind, Environment: network.Test, At: at}
+		if status, ok := strings.CutPrefix(string(kind), "transfer."); ok {
+			next := cmp.Or(to[kind], transfer.Status(status))
+			e.Sequence = i + 1
+			e.Transfer = &event.Transition{From: from[kind], To: next, Summary: transfer.Summary{
+				ID: id, Type: transfer.Bridge, Status: next, OrderID: [32]byte{1}, Chain: sepolia, SourceAmount: "1000000", DestinationAmount: "995000",
+				Reference: "inv-43", CreatedAt: at, UpdatedAt: at,
+			}}
+			if kind == event.TypeTransferFailed {
+				e.Transfer.Failure = transfer.TxReverted
+			}
+			if kind != event.TypeTransferCreated && from[kind] != transfer.Created || kind == event.TypeTransferSubmitted {
+				e.Transfer.Summary.Hash = txHash("a")
+			}
+		} else {
+			data, err := json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: webhook.DisabledGone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Data = data
+		}
+		recordEvent(t, &e)
+	}
+	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(id), CreatedAt: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordEvent(t, test)
+}
+
+func recordEvent(t *testing.T, e *event.Event) {
+	t.Helper()
+	body, err := e.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordedExamples.compare(t, string(e.Type), "request", "an event", string(body))
+}

@@ -1,0 +1,228 @@
+package api_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/testkit/golden"
+)
+
+// examplesFile has bodies that this service has sent and accepted. The OpenAPI document takes its examples from it.
+const examplesFile = "testdata/examples.json"
+
+func TestMain(m *testing.M) { pgtest.Main(exampleTests{m}) }
+
+// exampleTests runs the tests, then checks that they recorded every example of the file.
+type exampleTests struct{ *testing.M }
+
+func (m exampleTests) Run() int {
+	code := m.M.Run()
+	selected := false
+	for _, name := range []string{"test.run", "test.skip", "test.list"} {
+		selected = selected || flag.Lookup(name).Value.String() != ""
+	}
+	if err := recordedExamples.finish(code == 0 && !selected); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// examples are bodies by operation, by "request" or status, and by name.
+type examples map[string]map[string]map[string]json.RawMessage
+
+// exampleRecorder compares bodies with the recorded ones.
+type exampleRecorder struct {
+	mu       sync.Mutex
+	recorded examples
+	seen     map[string]bool
+	changed  bool
+}
+
+var recordedExamples = &exampleRecorder{seen: map[string]bool{}}
+
+// example makes a request as call does, and compares its body and the response's with the recorded example of this name.
+func (s *service) example(t *testing.T, name, method, path, body string, header ...string) answer {
+	t.Helper()
+	response := s.send(t, method, path, body, header...)
+	raw := readAll(t, response)
+	operation := operationOf(t, method, path)
+	if body != "" && response.StatusCode < 300 {
+		recordedExamples.compare(t, operation, "request", name, body)
+	}
+	recordedExamples.compare(t, operation, strconv.Itoa(response.StatusCode), name, raw)
+	return answerOf(t, response, raw)
+}
+
+func (r *exampleRecorder) compare(t *testing.T, operation, part, name, body string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.load(); err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Join([]string{operation, part, name}, "/")
+	r.seen[at] = true
+	recorded, ok := r.recorded[operation][part][name]
+	want, got := constant(t, cmp.Or(string(recorded), "null")), constant(t, body)
+	if ok && want == got {
+		return
+	}
+	if !golden.Updates() {
+		t.Errorf("the example %s differs; if the new body is right, run with UPDATE_GOLDEN=1\nwant %s\ngot  %s", at, want, got)
+		return
+	}
+	if r.recorded[operation] == nil {
+		r.recorded[operation] = map[string]map[string]json.RawMessage{}
+	}
+	if r.recorded[operation][part] == nil {
+		r.recorded[operation][part] = map[string]json.RawMessage{}
+	}
+	r.recorded[operation][part][name] = json.RawMessage(withoutSecrets(body))
+	r.changed = true
+}
+
+func (r *exampleRecorder) load() error {
+	if r.recorded != nil {
+		return nil
+	}
+	text, err := os.ReadFile(examplesFile)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, &r.recorded)
+}
+
+// finish writes what has changed. After a run of all tests, an example that none has recorded is an error.
+func (r *exampleRecorder) finish(all bool) error {
+	if all {
+		if err := r.load(); err != nil {
+			return err
+		}
+		for operation, parts := range r.recorded {
+			for part, named := range parts {
+				for name := range named {
+					if at := strings.Join([]string{operation, part, name}, "/"); !r.seen[at] && golden.Updates() {
+						delete(named, name)
+						r.changed = true
+					} else if !r.seen[at] {
+						return fmt.Errorf("no test records the example %s", at)
+					}
+				}
+			}
+		}
+	}
+	if !r.changed {
+		return nil
+	}
+	text, err := golden.Encode(r.recorded)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(examplesFile, text, 0o600)
+}
+
+// masks are what differs from run to run, and what stands for it in a comparison.
+var masks = []struct {
+	differs *regexp.Regexp
+	mask    string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<id>"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`), "<time>"},
+	{regexp.MustCompile(`0x[0-9a-f]{64,}`), "<hex>"},
+	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{64}`), "<key $1>"},
+	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{4}"`), `<start $1>"`},
+	{regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`), "<secret>"},
+	{regexp.MustCompile(`"(nonce|next|after|cursor)":"[A-Za-z0-9_-]{22,}"`), `"$1":"<$1>"`},
+	{regexp.MustCompile(`"senderNonce":"\d+"`), `"senderNonce":"<nonce>"`},
+	{regexp.MustCompile(`"fillDeadline":\d+`), `"fillDeadline":"<time>"`},
+	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=<$1>"},
+	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "https://provider.example"},
+	{regexp.MustCompile(`Nonce: [A-Za-z0-9]+`), "Nonce: <nonce>"},
+}
+
+// constant is the compact text of a body with masks for what differs from run to run.
+func constant(t *testing.T, body string) string {
+	t.Helper()
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(body)); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	text := compact.String()
+	for _, m := range masks {
+		text = m.differs.ReplaceAllString(text, m.mask)
+	}
+	return text
+}
+
+// secrets are replaced in the file by text of the same form.
+var secrets = []struct {
+	secret *regexp.Regexp
+	text   string
+}{
+	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{64}`), "sk_${1}_" + strings.Repeat("EXAMPLE0", 8)},
+	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{4}"`), `sk_${1}_EXAM"`},
+	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=EXAMPLE"},
+	{regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`), "whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0="},
+	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "https://provider.example"},
+}
+
+func withoutSecrets(body string) string {
+	for _, s := range secrets {
+		body = s.secret.ReplaceAllString(body, s.text)
+	}
+	return body
+}
+
+var documentedOperations = sync.OnceValues(func() (operations map[string]string, err error) {
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	text, err := os.ReadFile("openapi.json")
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return nil, err
+	}
+	operations = map[string]string{}
+	for path, item := range document.Paths {
+		for method, raw := range item {
+			var operation struct{ OperationID string }
+			if json.Unmarshal(raw, &operation) == nil && operation.OperationID != "" {
+				operations[strings.ToUpper(method)+" "+path] = operation.OperationID
+			}
+		}
+	}
+	return operations, nil
+})
+
+// operationOf is the operationId of a request.
+func operationOf(t *testing.T, method, path string) string {
+	t.Helper()
+	operations, err := documentedOperations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, _, _ = strings.Cut(path, "?")
+	for pattern, id := range operations {
+		if slices.EqualFunc(strings.Split(pattern, "/"), strings.Split(method+" "+path, "/"), func(want, got string) bool {
+			return want == got || strings.HasPrefix(want, "{") && got != ""
+		}) {
+			return id
+		}
+	}
+	t.Fatalf("%s %s is not documented", method, path)
+	return ""
+}
