@@ -5,6 +5,11 @@ import (
 	"net/http"
 )
 
+//go:generate npm ci --prefix openapi --ignore-scripts --no-audit --no-fund
+//go:generate npm run --prefix openapi bundle
+
+// openAPI is generated from openapi/ and the recorded bodies.
+//
 //go:embed openapi.json
 var openAPI []byte
 

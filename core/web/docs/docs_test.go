@@ -100,6 +100,15 @@ func TestRender_Anchors(t *testing.T) {
 	}
 }
 
+func TestRender_ReferenceDescription(t *testing.T) {
+	t.Parallel()
+	page, err := docs.Render([]byte(`{"tags":[{"name":"a"}],"components":{"responses":{"No":{"description":"shared"}}},"paths":{"/a":{"get":{"tags":["a"],
+		"responses":{"404":{"$ref":"#/components/responses/No","description":"its own"},"410":{"$ref":"#/components/responses/No"}}}}}}`))
+	if err != nil || strings.Count(string(page), "its own") != 1 || strings.Count(string(page), "shared") != 2 {
+		t.Errorf("%v: %s", err, page)
+	}
+}
+
 // A document that refers to what it does not have is a mistake to be found before it is served.
 func TestRender_InvalidDocument(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,6 @@ type document struct {
 		Parameters ordered[parameter]
 		Headers    ordered[parameter]
 		Responses  ordered[response]
-		Examples   ordered[example]
 		Schemas    ordered[schema]
 	}
 }
@@ -63,7 +62,6 @@ type media struct {
 }
 
 type example struct {
-	Ref     string `json:"$ref"`
 	Summary string
 	Value   json.RawMessage
 }

@@ -1,5 +1,7 @@
 package docs
 
+import "cmp"
+
 // view is the document in the order and the words of the page.
 type view struct {
 	*document
@@ -50,21 +52,13 @@ func (v view) Parameter(p parameter) (parameter, error) {
 	return v.Components.Parameters.find(p.Ref)
 }
 
-// Example follows a reference.
-func (v view) Example(e example) (example, error) {
-	if e.Ref == "" {
-		return e, nil
-	}
-	return v.Components.Examples.find(e.Ref)
-}
-
-// Response follows a reference.
+// Response follows a reference, whose own description replaces the shared one.
 func (v view) Response(r response) (response, error) {
 	if r.Ref == "" {
 		return r, nil
 	}
 	found, err := v.Components.Responses.find(r.Ref)
-	found.Ref = r.Ref
+	found.Ref, found.Description = r.Ref, cmp.Or(r.Description, found.Description)
 	return found, err
 }
 
