@@ -31,7 +31,7 @@ func TestEveryRoute_Registry(t *testing.T) {
 
 func TestEveryRoute_Transfers(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, sepolia, rpctest.NewNode(payable())) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(payable())) })
 	owner := uuid.New()
 	key := keyed(owner, "test")
 	create := func(name, rest, kind string) string {
@@ -51,7 +51,7 @@ func TestEveryRoute_Transfers(t *testing.T) {
 
 func TestEveryRoute_Refund(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
 	owner := uuid.New()
 	location := s.createOpen(t, owner)
 	s.example(t, "a bridge that nobody has filled", "GET", location, "", keyed(owner, "test")...)

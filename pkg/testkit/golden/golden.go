@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Updates is true where UPDATE_GOLDEN is set: tests then write what they compare otherwise.
@@ -41,6 +43,6 @@ func JSON(t *testing.T, file string, value any) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(want, got) {
-		t.Errorf("%s differs; if the new value is right, run the test with UPDATE_GOLDEN=1\nwant %s\ngot  %s", file, want, got)
+		t.Errorf("%s differs (-want +got); if the new value is right, run the test with UPDATE_GOLDEN=1\n%s", file, cmp.Diff(string(want), string(got)))
 	}
 }
