@@ -2,9 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -120,35 +118,6 @@ func TestIdempotencyKey_Environments(t *testing.T) {
 	s.replays(t, onMainnet, liveLocation, liveRecord, live...)
 }
 
-// A repeated request gets the first answer again, whatever has become of the intent or of the rules since; but a
-// transaction that must not be sent any more is not in it.
-func TestIdempotencyKey_AfterChange(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	ann := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
-	soon := time.Now().Add(61 * time.Second).UTC().Format(time.RFC3339)
-	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"deadline":"`+soon+`"`)
-	_, location, first := s.create(t, request, ann...)
-	s.replays(t, request, location, first, ann...)
-	cancelled := s.call(t, "POST", location+"/cancel", "", ann[:len(ann)-2]...)
-	if record := cancelled.Body.(map[string]any); cancelled.Status != 200 || record["tx"] != nil {
-		t.Errorf("cancelled: %+v", cancelled)
-	}
-	first = withoutTx.ReplaceAllString(first, `"tx":null}`)
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for status := 201; status != 422; <-ticker.C { // until the deadline is too near for a new intent
-		status, _, _ = s.create(t, request, ann[:len(ann)-2]...)
-	}
-	s.replays(t, request, location, first, ann...)
-	if status, _, record := s.create(t, strings.Replace(request, `"5"`, `"6"`, 1), ann...); status != 422 || !strings.Contains(record, "IDEMPOTENCY_KEY_REUSED") {
-		t.Errorf("%d %s", status, record)
-	}
-}
-
-// withoutTx matches the last member of a record.
-var withoutTx = regexp.MustCompile(`"tx":\{.*\}$`)
-
 func TestIdempotencyKey_RefusedRequest(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -179,26 +148,5 @@ func TestIdempotencyKey_Invalid(t *testing.T) {
 	}
 	if status, _, record := s.create(t, transferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
 		t.Errorf("255 characters: %d %s", status, record)
-	}
-}
-
-func TestIdempotencyKey_Concurrent(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
-	const twins = 64
-	records := make([]string, twins)
-	var work sync.WaitGroup
-	for i := range twins {
-		work.Go(func() { _, _, records[i] = s.create(t, bridgeBody, header...) })
-	}
-	work.Wait()
-	for _, record := range records[1:] {
-		if diff := cmp.Diff(records[0], record); diff != "" {
-			t.Errorf("twins got different answers:\n%s", diff)
-		}
-	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 1 {
-		t.Errorf("%d intents", n)
 	}
 }

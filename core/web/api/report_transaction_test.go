@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
@@ -22,18 +20,6 @@ import (
 func txHash(digit string) string { return "0x" + strings.Repeat(digit, 64) }
 
 func reportOf(hash string) string { return fmt.Sprintf(`{"hash":%q}`, hash) }
-
-// reports are what the hook Reported was called with.
-type reports struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (r *reports) hook(chain caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, fmt.Sprint(chain, accountID, transferID, hash))
-}
 
 var sepolia = caip.EIP155Chain(11155111)
 
@@ -68,8 +54,7 @@ func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progre
 
 func TestReportTransaction(t *testing.T) {
 	t.Parallel()
-	var told reports
-	s := start(t, func(c *settings) { c.intents.Reported = told.hook })
+	s := start(t)
 	owner := uuid.New()
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, transferBody, account...)
@@ -89,13 +74,6 @@ func TestReportTransaction(t *testing.T) {
 		record["transactions"] = want(t, 0, "["+report.transactions+"]").Body
 		record["status"], record["metadata"] = "submitted", map[string]any{"chainId": "eip155:11155111", "hash": report.carrier}
 		same(t, report.hash, expected, s.call(t, "POST", report.path+"/transaction", reportOf(report.hash), account...))
-	}
-	chain, id := "eip155:11155111", strings.TrimPrefix(location, "/v2/transfers/")
-	wantTold := []string{
-		strings.Join([]string{chain, owner.String(), id, txHash("a")}, " "), strings.Join([]string{chain, owner.String(), id, txHash("b")}, " "),
-	}
-	if diff := cmp.Diff(wantTold, told.all); diff != "" {
-		t.Errorf("the hook (-want +got):\n%s", diff)
 	}
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
 		t.Errorf("%d attempts of two", n)

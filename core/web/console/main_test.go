@@ -15,7 +15,6 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/postgres/pgtest"
@@ -37,9 +36,6 @@ type site struct {
 	known *registry.Snapshot
 	live  *postgres.LiveRegistry
 	log   *asynctest.Buffer
-
-	mu   sync.Mutex
-	told []*transfer.Intent
 }
 
 // passwords are for the sites where nobody types one: there is one turn at a time, and all tests would wait in one line.
@@ -104,11 +100,7 @@ func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents := intent.Config{Store: store, Registry: live, Created: func(intent *transfer.Intent) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.told = append(s.told, intent)
-	}}
+	intents := intent.Config{Store: store, Registry: live}
 	changeIntents(&intents)
 	pages := console.Config{
 		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,

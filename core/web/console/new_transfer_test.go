@@ -96,11 +96,6 @@ func TestNewTransfer(t *testing.T) {
 			t.Errorf("%s: recorded with the key %s, want %s", kind, got, keyID)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.told) != 3 {
-		t.Errorf("core was told of %d intents, want 3", len(s.told))
-	}
 }
 
 // A form with a fault comes back with what was typed and says beside each field what the API would say of it.

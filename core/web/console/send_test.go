@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -51,11 +50,9 @@ type payer struct {
 	*site
 	*browser
 
-	owner    uuid.UUID
-	keyID    string
-	sepolia  *rpctest.Node
-	mu       sync.Mutex
-	reported []common.Hash
+	owner   uuid.UUID
+	keyID   string
+	sepolia *rpctest.Node
 }
 
 func newPayer(t *testing.T) *payer {
@@ -72,14 +69,7 @@ func newPayer(t *testing.T) *payer {
 	destination.SetFunction(settler, rpctest.QuoteGasPayment, func(rpctest.Call) ([]byte, error) { return rpctest.Word(77), nil })
 	p := &payer{sepolia: rpctest.NewNode(source)}
 	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia, baseSepoliaID: rpctest.NewNode(destination)})
-	p.site = startWith(t, pgtest.New(t), func(c *intent.Config) {
-		c.Chains = chains
-		c.Reported = func(_ caip.ChainID, _, _ uuid.UUID, hash common.Hash) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.reported = append(p.reported, hash)
-		}
-	})
+	p.site = startWith(t, pgtest.New(t), func(c *intent.Config) { c.Chains = chains })
 	p.browser = p.signedUp(t, "ann@example.com")
 	p.owner = p.ann(t).ID
 	p.keyID, _ = p.makeKey("mover")
@@ -183,9 +173,6 @@ func TestReportTransaction(t *testing.T) {
 	page := ann.get(path+"?done=reported").is(http.StatusOK, "The transaction is reported.", "submitted", hash, "send pending")
 	if page.offers("data-send") {
 		t.Error("another transaction is offered, which would pay again")
-	}
-	if diff := cmp.Diff([]common.Hash{common.HexToHash(hash)}, ann.reported); diff != "" {
-		t.Errorf("the watcher was told (-want +got):\n%s", diff)
 	}
 
 	ann.confirm(t, intent, transfer.RoleSend, common.HexToHash(hash))

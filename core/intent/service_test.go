@@ -1,0 +1,276 @@
+package intent_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// service is the service on a database of the test's own, with the registry of pgtest. It records what its hooks are told.
+type service struct {
+	*intent.Service
+	store *postgres.Store
+
+	mu                sync.Mutex
+	created, reported []string
+}
+
+func start(t *testing.T) *service {
+	t.Helper()
+	s := &service{store: pgtest.New(t)}
+	pgtest.LoadRegistry(t, s.store)
+	live, err := postgres.NewLiveRegistry(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Service = intent.New(intent.Config{
+		Store: s.store, Registry: live,
+		Created: func(i *transfer.Intent) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.created = append(s.created, i.ID.String())
+		},
+		Reported: func(source caip.ChainID, accountID, transferID uuid.UUID, hash common.Hash) {
+			s.reported = append(s.reported, fmt.Sprint(source, accountID, transferID, hash))
+		},
+	})
+	return s
+}
+
+func caller(env network.Environment) transfer.Caller {
+	return transfer.Caller{AccountID: uuid.New(), KeyID: uuid.New(), Environment: env}
+}
+
+// request is a transfer of an amount of USDC on Sepolia.
+func request(t *testing.T, amount string) wire.TransferRequest {
+	t.Helper()
+	r, issues := wire.DecodeTransferRequest([]byte(`{
+		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+			"token": "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "amount": "` + amount + `"},
+		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`))
+	if len(issues) > 0 {
+		t.Fatalf("%+v", issues)
+	}
+	return r
+}
+
+func (s *service) create(t *testing.T, by transfer.Caller) *transfer.Intent {
+	t.Helper()
+	record, _, err := s.Create(t.Context(), by, request(t, "5"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Intent
+}
+
+// A refused request makes no intent, and the watcher of chains hears of every intent that was made or found.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := caller(network.Test)
+	if _, _, err := s.Create(t.Context(), ann, request(t, "0"), "order-1"); !isRejection(err, transfer.InvalidAmount) {
+		t.Errorf("an amount of zero: %v", err)
+	}
+	var environment *intent.EnvironmentError
+	if _, _, err := s.Create(t.Context(), caller(network.Live), request(t, "5"), "order-1"); !errors.As(err, &environment) ||
+		*environment != (intent.EnvironmentError{Chain: caip.EIP155Chain(11155111), Environment: network.Test, Key: network.Live}) {
+		t.Errorf("a live key: %v", err)
+	}
+	var want []string
+	for n, c := range []struct {
+		key      string
+		replayed bool
+	}{{"order-1", false}, {"order-1", true}, {"", false}, {"order-2", false}} {
+		record, replayed, err := s.Create(t.Context(), ann, request(t, "5"), c.key)
+		if err != nil || replayed != c.replayed || record.Tx == nil {
+			t.Fatalf("%d: replayed %t, %+v, %v", n, replayed, record, err)
+		}
+		want = append(want, record.Intent.ID.String())
+	}
+	if want[0] != want[1] || want[0] == want[2] {
+		t.Errorf("made or found %q", want)
+	}
+	if diff := cmp.Diff(want, s.created); diff != "" {
+		t.Errorf("the hook (-want +got):\n%s", diff)
+	}
+	if _, _, err := s.Create(t.Context(), ann, request(t, "6"), "order-1"); !errors.Is(err, postgres.ErrKeyReused) {
+		t.Errorf("another request: %v", err)
+	}
+}
+
+func isRejection(err error, code wire.Code) bool {
+	var rejection *transfer.Rejection
+	return errors.As(err, &rejection) && rejection.Code == code
+}
+
+// A repeated request gets the first record again, whatever has become of the intent or of the registry since, but without a
+// transaction that must not be sent any more.
+func TestCreate_ReplayedAfterChange(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := caller(network.Test)
+	first, _, err := s.Create(t.Context(), ann, request(t, "5"), "order-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, s.store, "DELETE FROM tokens WHERE symbol = 'USDC'")
+	if err := s.Registry.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Create(t.Context(), ann, request(t, "5"), "order-2"); !isRejection(err, transfer.UnknownToken) {
+		t.Errorf("the token has left the registry: %v", err)
+	}
+	again, replayed, err := s.Create(t.Context(), ann, request(t, "5"), "order-1")
+	if err != nil || !replayed || again.Intent.ID != first.Intent.ID || again.Tx == nil {
+		t.Errorf("replayed %t: %+v, %v", replayed, again, err)
+	}
+	if _, err := s.Cancel(t.Context(), first.Intent); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err = s.Create(t.Context(), ann, request(t, "5"), "order-1")
+	if err != nil || again.Intent.Status != transfer.Created || again.Tx != nil {
+		t.Errorf("after it was cancelled: %+v, %v", again, err)
+	}
+}
+
+// Any number of copies that arrive together make one intent.
+func TestCreate_Concurrent(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, wanted := caller(network.Test), request(t, "5")
+	ids := make([]string, 64)
+	var work sync.WaitGroup
+	for n := range ids {
+		work.Go(func() {
+			record, _, err := s.Create(t.Context(), ann, wanted, "order-1")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[n] = record.Intent.ID.String()
+		})
+	}
+	work.Wait()
+	if made := pgtest.LookUp[string](t, s.store, "SELECT string_agg(id::text, ' ') FROM transfers"); strings.Join(ids, " ") != strings.TrimSpace(strings.Repeat(made+" ", len(ids))) {
+		t.Errorf("made %s, got %q", made, ids)
+	}
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := caller(network.Test)
+	made := s.create(t, ann)
+	for _, name := range []string{made.ID.String(), common.Hash(made.OrderID).Hex()} {
+		if found, err := s.Find(t.Context(), ann.AccountID, name); err != nil || found.ID != made.ID {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+		if _, err := s.Find(t.Context(), uuid.New(), name); !errors.Is(err, postgres.ErrTransferNotFound) {
+			t.Errorf("%s of another account: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "me", "{" + made.ID.String() + "}", "urn:uuid:" + made.ID.String(), uuid.NewString()} {
+		if _, err := s.Find(t.Context(), ann.AccountID, name); !errors.Is(err, postgres.ErrTransferNotFound) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	live := ann
+	live.Environment = network.Live
+	if found, err := s.FindForChange(t.Context(), ann, made.ID.String()); err != nil || found.ID != made.ID {
+		t.Errorf("to change: %+v, %v", found, err)
+	}
+	var environment *intent.EnvironmentError
+	if _, err := s.FindForChange(t.Context(), live, made.ID.String()); !errors.As(err, &environment) {
+		t.Errorf("to change with a live key: %v", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := caller(network.Test)
+	made := s.create(t, ann)
+	for range 2 {
+		if cancelled, err := s.Cancel(t.Context(), made); err != nil || cancelled.Status != transfer.Cancelled {
+			t.Errorf("%+v, %v", cancelled, err)
+		}
+	}
+	made = s.create(t, ann)
+	if _, err := s.Report(t.Context(), made, common.Hash{1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Cancel(t.Context(), made); !errors.Is(err, transfer.ErrTransition) {
+		t.Errorf("a submitted intent: %v", err)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := caller(network.Test)
+	made := s.create(t, ann)
+	for _, hash := range []common.Hash{{1}, {1}, {2}} {
+		if reported, err := s.Report(t.Context(), made, hash); err != nil || reported.Status != transfer.Submitted {
+			t.Errorf("%+v, %v", reported, err)
+		}
+	}
+	var want []string
+	for _, hash := range []common.Hash{{1}, {2}} {
+		want = append(want, fmt.Sprint("eip155:11155111", ann.AccountID, made.ID, hash))
+	}
+	if diff := cmp.Diff(want, s.reported); diff != "" {
+		t.Errorf("the hook (-want +got):\n%s", diff)
+	}
+	for n := range 48 {
+		if _, err := s.Report(t.Context(), made, common.Hash{3, byte(n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Report(t.Context(), made, common.Hash{4}); !errors.Is(err, intent.ErrTooManyAttempts) {
+		t.Errorf("the 51st transaction: %v", err)
+	}
+	pgtest.Exec(t, s.store, fmt.Sprintf("UPDATE transfers SET status = 'confirmed', hash = '%s'", common.Hash{1}.Hex()))
+	if _, err := s.Report(t.Context(), made, common.Hash{2}); !errors.Is(err, intent.ErrExecuted) {
+		t.Errorf("after another transaction has executed the intent: %v", err)
+	}
+}
+
+// Without nodes nothing can be simulated, and neither an intent that is not paid for nor an order that is not due is asked about.
+func TestPreflightAndRefund(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	made := s.create(t, caller(network.Test))
+	if _, err := s.Preflight(t.Context(), made); !errors.Is(err, rpc.ErrNoProvider) || s.CanPreflight(made.Source.Account.Chain) {
+		t.Errorf("without nodes: %v", err)
+	}
+	if _, err := s.Refund(t.Context(), made); !errors.Is(err, transfer.ErrNotRefundable) {
+		t.Errorf("a transfer: %v", err)
+	}
+	cancelled, err := s.Cancel(t.Context(), made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Preflight(t.Context(), cancelled); !errors.Is(err, intent.ErrNotSendable) {
+		t.Errorf("a cancelled intent: %v", err)
+	}
+	if record, err := s.Record(t.Context(), cancelled); err != nil || record.Tx != nil || record.Confirmations != nil || len(record.Transactions) != 0 {
+		t.Errorf("its record: %+v, %v", record, err)
+	}
+}
