@@ -153,6 +153,6 @@ func TestAuditLog_Hourly(t *testing.T) {
 	}, {
 		`account_switched by "bob@example.com" from ` + bob.client.IP: 2,
 	}}
-	equal(t, "the result", []map[string]int{log(ann.id), log(bob.id)}, want)
+	equal(t, "the entries of ann and bob", []map[string]int{log(ann.id), log(bob.id)}, want)
 	equal(t, "entries of nobody", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM audit_log WHERE account_id NOT IN (SELECT id FROM accounts)`), 0)
 }

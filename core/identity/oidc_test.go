@@ -52,7 +52,7 @@ func TestStartOIDC(t *testing.T) {
 	}
 
 	i.down.Store(true)
-	is(t, "the provider, down after discovery, was asked again", call2(s.StartOIDC(t.Context(), identity.Client{})), nil)
+	is(t, "a provider that is down after discovery", call2(s.StartOIDC(t.Context(), identity.Client{})), nil)
 	i.down.Store(false)
 	off := newServiceOn(t, s.Store)
 	if _, _, err := off.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {

@@ -117,7 +117,7 @@ func TestResetPassword(t *testing.T) {
 	if reset, err := core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatal(reset, err)
 	}
-	is(t, "a session outlives the reset", call2(core.Session(t.Context(), in.Token)), identity.ErrSignedOut)
+	is(t, "a session after the reset", call2(core.Session(t.Context(), in.Token)), identity.ErrSignedOut)
 	is(t, "another account's session", call2(core.Session(t.Context(), other.Token)), nil)
 	is(t, "the old password", call(core.SignIn(t.Context(), home, "ann@example.com", password)), identity.ErrCredentials)
 	is(t, "the new password", call(core.SignIn(t.Context(), home, "ann@example.com", newPassword)), nil)

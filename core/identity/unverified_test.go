@@ -112,7 +112,7 @@ func TestUnverified_Reset(t *testing.T) {
 				lost(t, m, in)
 				return
 			}
-			is(t, "a session outlives the reset", call2(m.Session(t.Context(), in.Token)), identity.ErrSignedOut)
+			is(t, "a session after the reset", call2(m.Session(t.Context(), in.Token)), identity.ErrSignedOut)
 		})
 	}
 }

@@ -83,7 +83,7 @@ func TestChangeEmail(t *testing.T) {
 	}
 	log := auditLog(t, m.Service, in.Account.ID)
 	want := []string{"email_change_requested||to new@example.com|203.0.113.7 ", "email_changed||ann@example.com → new@example.com|203.0.113.7 "}
-	equal(t, "the result", log[len(log)-2:], want)
+	equal(t, "the audit log", log[len(log)-2:], want)
 }
 
 // A new address that an account keeps is told so by mail, one that an account does not keep changes hands, and an unverified account needs no

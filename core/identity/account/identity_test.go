@@ -114,27 +114,6 @@ func TestNew_InvalidDomains(t *testing.T) {
 	}
 }
 
-func TestPasswords_NoPassword(t *testing.T) {
-	t.Parallel()
-	passwords, err := account.NewPasswords()
-	if err != nil {
-		t.Fatal(err)
-	}
-	identity, err := account.NewWalletIdentity(wallet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := account.NewWalletAccount(identity, noon)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, password := range []string{"", wallet, "no account has this password"} {
-		if matches, err := passwords.Matches(t.Context(), password, a.PasswordHash); matches || err != nil {
-			t.Errorf("Matches(%q) = %t, %v", password, matches, err)
-		}
-	}
-}
-
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	smart, err := account.NewSmartAccountIdentity(caip.EIP155Chain(8453), wallet)
