@@ -106,16 +106,16 @@ func (d *database) execute(t *testing.T, statement string, arguments ...any) {
 // newKeys inserts test keys with the default limit: an account may create a hundred at most.
 func (d *database) newKeys(t *testing.T, count int) []string {
 	t.Helper()
-	return d.newKeysLimited(t, count, account.DefaultLimit.Requests)
+	return d.newKeysLimited(t, count, account.DefaultLimit.Requests, account.DefaultLimit.Period)
 }
 
 // newUnlimitedKeys makes keys whose limit is out of reach.
 func (d *database) newUnlimitedKeys(t *testing.T, count int) []string {
 	t.Helper()
-	return d.newKeysLimited(t, count, 1_000_000)
+	return d.newKeysLimited(t, count, 1_000_000, account.DefaultLimit.Period)
 }
 
-func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
+func (d *database) newKeysLimited(t *testing.T, count, requests int, period time.Duration) []string {
 	t.Helper()
 	texts := make([]string, count)
 	now := time.Now()
@@ -125,7 +125,7 @@ func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
 		id, hash := uuid.New(), key.Hash()
 		return []any{
 			id, id, d.owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
-			requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(),
+			requests, int(period / time.Second), apikey.AllScopes.Names(),
 			[]string{},
 			now, now,
 		}, nil
@@ -138,8 +138,8 @@ func (d *database) newKeysLimited(t *testing.T, count, requests int) []string {
 		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
 			return err
 		}
-		// The account has more keys than clients may create, so it has no limit of its own. Each change of an account tells the
-		// gateways of every key, so there is one.
+		// The keys of an account share a limit, which must not be reached here. A change of an account notifies the gateways of all its
+		// keys, so it is changed once.
 		_, err := conn.Exec(ctx, `UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60 WHERE limit_requests IS NULL`)
 		return err
 	})

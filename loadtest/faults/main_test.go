@@ -159,8 +159,3 @@ func freeAddress(t *testing.T) string {
 	}
 	return "127.0.0.1:" + strconv.Itoa(port)
 }
-
-// millis formats a time for the log.
-func millis(d time.Duration) string {
-	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
-}

@@ -1,13 +1,10 @@
 package faults_test
 
 import (
-	"errors"
-	"math"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -30,122 +27,88 @@ func TestRedisReply_Lost(t *testing.T) {
 			server := startRedis(t)
 			proxy := startProxy(t, server.address)
 			fleet := startGateways(t, 1, fleetConfig{redis: proxy.url("redis"), env: []string{"GATEWAY_LIMIT_BUDGET=" + budget.String()}})
-			keys := newKeys(t, 60)
-			c := charging{t: t, redis: server, gateway: fleet[0], key: keys[0]}
-			c.ask()
-			c.begin()
+			keys := shared.database.newKeysLimited(t, 60, burst, 24*time.Hour) // which earn no request meanwhile
+			c := charging{t: t, redis: server, gateway: fleet[0]}
 			others := 0
 			awaitRedis := func() {
 				asynctest.Eventually(t, "Redis decides again", func() bool {
 					others++
-					(&charging{t: t, gateway: fleet[0], key: keys[2+others%(len(keys)-2)]}).ask()
+					c.ask(keys[2+others%(len(keys)-2)])
 					return fleet[0].metrics(t)[degraded] == 0
 				})
 			}
+			before := c.ask(keys[0])
 
 			// One by one, with the breaker closed, until Redis has received some: each is charged once.
-			lost := 0
-			for n := 0; lost < 3; n++ {
+			for lost, n := 0, 0; lost < 3; n++ {
 				if n == 20 {
 					t.Fatalf("of %d calls whose reply was lost %d reached Redis", n, lost)
 				}
+				calls := c.calls()
 				test.fault(proxy)
-				before := c.charged()
-				c.ask()
-				lost += c.received(before)
+				c.ask(keys[0])
+				lost += c.received(calls)
 				proxy.heal()
 				awaitRedis()
-				c.ask() // answered after all that was sent for the one before
-				if charged := c.charged() - before; charged > 2 {
+				remaining := c.ask(keys[0]) // answered after all that was sent for the one before
+				if charged := before - remaining; charged > 2 {
 					t.Errorf("two requests, one without a reply, were charged %d times", charged)
 				}
+				before = remaining
 			}
 
 			// In a row, until the breaker opens: at most once.
-			before, row := c.charged(), 6
+			const row = 6
 			test.fault(proxy)
 			for range row {
-				c.ask()
+				c.ask(keys[0])
 			}
 			proxy.heal()
 			awaitRedis()
-			c.ask()
-			if charged := c.charged() - before; charged > row+1 {
+			if charged := before - c.ask(keys[0]); charged > row+1 {
 				t.Errorf("%d requests were charged %d times", row+1, charged)
 			}
 			// Another key's request gets its own reply, whatever was still in flight.
-			if remaining := (&charging{t: t, gateway: fleet[0], key: keys[1]}).ask(); remaining != "r=49" {
-				t.Errorf("the first request of another key is told %q", remaining)
+			if remaining := c.ask(keys[1]); remaining != burst-1 {
+				t.Errorf("the first request of another key is told that %d are left", remaining)
 			}
-			t.Logf("%d requests, %d charged", c.asked, c.charged())
 		})
 	}
 }
 
-// charging is one key, its requests and its bucket in Redis.
+// charging is a gateway and its Redis.
 type charging struct {
 	t       *testing.T
 	redis   *redisServer
 	gateway *gateway
-	key     string
-	asked   int
-	bucket  string
-	first   float64 // when the bucket is full without the requests since begin, in seconds
 }
 
-// ask makes one request, which must pass, and returns what is left of the limit.
-func (c *charging) ask() (remaining string) {
+// ask makes one request, which must pass, and returns how many are left of the key's limit.
+func (c charging) ask(key string) (remaining int) {
 	c.t.Helper()
-	one := sample{key: c.key}
+	one := sample{key: key}
 	c.gateway.get(&one, direct)
-	c.asked++
 	if one.status != http.StatusOK || one.fault != "" {
-		c.t.Errorf("request %d was answered %d %s", c.asked, one.status, one.fault)
+		c.t.Errorf("answered %d %s", one.status, one.fault)
 	}
-	return one.remaining
+	if _, err := fmt.Sscanf(one.remaining, "r=%d", &remaining); err != nil {
+		c.t.Errorf("RateLimit: %q: %v", one.remaining, err)
+	}
+	return remaining
 }
 
-// full is when the bucket is full again, in seconds.
-func (c *charging) full() float64 {
-	c.t.Helper()
-	at, err := c.redis.client.Get(c.t.Context(), c.bucket).Float64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		c.t.Fatal(err)
-	}
-	return at
-}
-
-// begin counts requests from now on, and takes many tokens from the bucket: a charge delays the time at which it is full by that of one
-// token as long as it is not full meanwhile.
-func (c *charging) begin() {
-	c.t.Helper()
-	names, err := c.redis.client.Keys(c.t.Context(), "rate:key:*").Result()
-	if err != nil || len(names) != 1 {
-		c.t.Fatalf("the buckets of one key: %v %v", names, err)
-	}
-	c.bucket, c.asked = names[0], 0
-	const taken = 25
-	if err := c.redis.client.IncrByFloat(c.t.Context(), c.bucket, taken*token.Seconds()).Err(); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := c.redis.client.Expire(c.t.Context(), c.bucket, time.Minute).Err(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.first = c.full()
-}
-
-// charged is how many requests the bucket was charged for.
-func (c *charging) charged() int {
-	c.t.Helper()
-	return int(math.Round((c.full() - c.first) / token.Seconds()))
+// calls is how many calls of the script Redis has received.
+func (c charging) calls() int {
+	return c.redis.statistic(c.t, "commandstats", "cmdstat_evalsha:calls=")
 }
 
 // received is 1 if a call whose reply was lost has reached Redis.
-func (c *charging) received(before int) int {
+func (c charging) received(before int) int {
 	c.t.Helper()
-	deadline := time.Now().Add(time.Second)
-	for c.charged() == before && time.Now().Before(deadline) {
-		sleep(c.t, 5*time.Millisecond)
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); sleep(c.t, 5*time.Millisecond) {
+		if c.calls() > before {
+			return 1
+		}
 	}
-	return min(1, c.charged()-before)
+	return 0
 }

@@ -1,10 +1,10 @@
 package faults_test
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,11 +84,13 @@ func (r *redisServer) do(t *testing.T, command ...any) any {
 // accepted is how many connections it has accepted since its start.
 func (r *redisServer) accepted(t *testing.T) int {
 	t.Helper()
-	_, line, _ := strings.Cut(r.do(t, "INFO", "stats").(string), "total_connections_received:")
-	line, _, _ = strings.Cut(line, "\r\n")
-	count, err := strconv.Atoi(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return count
+	return r.statistic(t, "stats", "total_connections_received:")
+}
+
+// statistic is the number after a text of INFO; 0 without that text.
+func (r *redisServer) statistic(t *testing.T, section, name string) (number int) {
+	t.Helper()
+	_, after, _ := strings.Cut(r.do(t, "INFO", section).(string), name)
+	_, _ = fmt.Sscanf(after, "%d", &number)
+	return number
 }
