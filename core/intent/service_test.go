@@ -233,7 +233,7 @@ func TestReport(t *testing.T) {
 	}
 	var want []string
 	for _, hash := range []common.Hash{{1}, {2}} {
-		want = append(want, fmt.Sprint("eip155:11155111", ann.AccountID, made.ID, hash))
+		want = append(want, fmt.Sprint(made.Source.Account.Chain, ann.AccountID, made.ID, hash))
 	}
 	if diff := cmp.Diff(want, s.reported); diff != "" {
 		t.Errorf("the hook (-want +got):\n%s", diff)
