@@ -43,7 +43,7 @@ type Config struct {
 	Ready func(context.Context) error
 	// Tracer makes the spans of requests; nil for none.
 	Tracer *tracing.Tracer
-	// AccessLog gets a line for every request except those that fail by core's fault, whose line goes to Log; nil for none. While
+	// AccessLog gets a line for every request except those that core failed, whose line goes to Log; nil for none. While
 	// the database fails, Log gets one line per cause and second, and AccessLog the others.
 	AccessLog *slog.Logger
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths

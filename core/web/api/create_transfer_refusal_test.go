@@ -101,7 +101,7 @@ func TestCreateTransfer_Environments(t *testing.T) {
 	}
 }
 
-// A request broken in several ways gets the earliest refusal of 413, 415, 400, 403, 422; each row mends one fault.
+// A request broken in several ways gets the earliest refusal of 413, 415, 400, 403, 422; each row corrects one of them.
 func TestCreateTransfer_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -94,9 +94,9 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 	case errors.As(err, &rateLimited):
 		return limited(rateLimited)
 	}
-	if f, ok := apierror.Of(err); ok {
-		e := newError(f.Status, f.Code, f.Message)
-		e.retryAfter = int(f.RetryAfter / time.Second)
+	if shared, ok := apierror.Of(err); ok {
+		e := newError(shared.Status, shared.Code, shared.Message)
+		e.retryAfter = int(shared.RetryAfter / time.Second)
 		return e
 	}
 	if fallback.code == "" {

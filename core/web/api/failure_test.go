@@ -103,7 +103,7 @@ func TestFailure_DatabaseDown(t *testing.T) {
 	}
 }
 
-// Only a broken gateway leaves the identity out; that is core's fault in a client's eyes.
+// Only a broken gateway leaves the identity out; a client sees that as core's failure.
 func TestGatewayIdentity_Missing(t *testing.T) {
 	t.Parallel()
 	s := start(t)

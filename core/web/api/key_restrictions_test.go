@@ -27,7 +27,7 @@ func TestKeyRestrictions(t *testing.T) {
 	all := func(shown string) string { return key("ci", "test", true, "null", shown) }
 	for fields, c := range map[string]struct {
 		made func(shown string) string
-		// invalid is a field and its fault.
+		// invalid is a field and what is wrong with it.
 		invalid []string
 	}{
 		`"scopes":["webhooks","intents:read"]`: {made: func(shown string) string {

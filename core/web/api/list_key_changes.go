@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// longestWait bounds a long poll: gateways treat their verdicts as stale if no poll has returned for a second.
+// longestWait bounds a long poll: gateways treat their cached keys as stale if no poll has returned for a second.
 const longestWait = 500 * time.Millisecond
 
 // listKeyChanges answers the gateways' long poll GET /internal/key-changes?after=&wait=: at once if a key changed since

@@ -45,13 +45,13 @@ func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func readReport(report wire.UsageReport, now time.Time) (id uuid.UUID, usages []account.Usage, issues []wire.Issue) {
-	fault := func(path, message string) { issues = append(issues, wire.Issue{Path: path, Message: message}) }
+	addIssue := func(path, message string) { issues = append(issues, wire.Issue{Path: path, Message: message}) }
 	id, ok := parseUUID(report.ReportID)
 	if !ok {
-		fault("/reportId", "must be a UUID")
+		addIssue("/reportId", "must be a UUID")
 	}
 	if n := len(report.Keys); n < 1 || n > wire.MaxUsageRows {
-		fault("/keys", fmt.Sprintf("must have 1 to %d rows", wire.MaxUsageRows))
+		addIssue("/keys", fmt.Sprintf("must have 1 to %d rows", wire.MaxUsageRows))
 		return id, nil, issues
 	}
 	type rowKey struct {
@@ -62,11 +62,11 @@ func readReport(report wire.UsageReport, now time.Time) (id uuid.UUID, usages []
 	for i, row := range report.Keys {
 		usage, faults := readRow(row, now)
 		for _, issue := range faults {
-			fault(fmt.Sprintf("/keys/%d%s", i, issue.Path), issue.Message)
+			addIssue(fmt.Sprintf("/keys/%d%s", i, issue.Path), issue.Message)
 		}
 		current := rowKey{usage.KeyID, usage.Minute}
 		if len(faults) == 0 && seen[current] {
-			fault(fmt.Sprintf("/keys/%d", i), "has the key and minute of an earlier row")
+			addIssue(fmt.Sprintf("/keys/%d", i), "has the key and minute of an earlier row")
 		}
 		seen[current] = true
 		usages = append(usages, usage)
@@ -75,32 +75,32 @@ func readReport(report wire.UsageReport, now time.Time) (id uuid.UUID, usages []
 }
 
 func readRow(row wire.KeyUsage, now time.Time) (usage account.Usage, issues []wire.Issue) {
-	fault := func(path, message string) { issues = append(issues, wire.Issue{Path: path, Message: message}) }
+	addIssue := func(path, message string) { issues = append(issues, wire.Issue{Path: path, Message: message}) }
 	usage = account.Usage{
 		Minute: row.Minute.UTC(), Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused, LastUsedAt: row.LastUsedAt,
 	}
 	var ok bool
 	if usage.KeyID, ok = parseUUID(row.KeyID); !ok {
-		fault("/keyId", "must be a UUID")
+		addIssue("/keyId", "must be a UUID")
 	}
 	switch {
 	case row.Minute.IsZero():
-		fault("/minute", "is required")
+		addIssue("/minute", "is required")
 	case !row.Minute.Equal(row.Minute.Truncate(time.Minute)):
-		fault("/minute", "must be a whole minute")
+		addIssue("/minute", "must be a whole minute")
 	case row.Minute.After(now.Add(maxClockSkew)):
-		fault("/minute", "must not be more than an hour ahead")
+		addIssue("/minute", "must not be more than an hour ahead")
 	}
 	for _, count := range []struct {
 		path string
 		n    int64
 	}{{"/accepted", row.Accepted}, {"/limited", row.Limited}, {"/refused", row.Refused}} {
 		if count.n < 0 || count.n > maxRequests {
-			fault(count.path, fmt.Sprintf("must be 0 to %d", maxRequests))
+			addIssue(count.path, fmt.Sprintf("must be 0 to %d", maxRequests))
 		}
 	}
 	if row.LastUsedAt.IsZero() {
-		fault("/lastUsedAt", "is required")
+		addIssue("/lastUsedAt", "is required")
 	}
 	return usage, issues
 }

@@ -7,7 +7,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// reportTransaction is the change of POST /v2/transfers/{id}/transaction: it records the hash of a transaction that the client
+// reportTransaction is the change of POST /v2/transfers/{id}/transaction: it adds the hash of a transaction that the client
 // has sent.
 func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
 	request, err := decode[struct {

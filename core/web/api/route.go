@@ -44,7 +44,7 @@ func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 		if cause != nil && !aborted {
 			writeError(recorder, toAPIError(cause, fallback))
 		}
-		s.record(r, recorder.status, started, cause, aborted)
+		s.logRequest(r, recorder.status, started, cause, aborted)
 		endTrace(span, r, recorder.status, aborted)
 		if aborted {
 			panic(http.ErrAbortHandler)
@@ -91,7 +91,8 @@ var routine = []string{
 	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
 }
 
-func (s *Server) record(r *http.Request, status int, started time.Time, cause error, aborted bool) {
+// logRequest counts the request and writes its log line.
+func (s *Server) logRequest(r *http.Request, status int, started time.Time, cause error, aborted bool) {
 	route, elapsed := r.Pattern, time.Since(started)
 	if route == "" {
 		route = "none"

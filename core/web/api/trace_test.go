@@ -196,7 +196,7 @@ func TestTraces_IDInLog(t *testing.T) {
 	}
 }
 
-// Without an access log there are lines of requests that failed by core's fault alone.
+// Without an access log there are lines of requests that core failed alone.
 func TestAccessLog_Off(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *settings) { c.api.AccessLog, c.api.Registry = nil, nil })

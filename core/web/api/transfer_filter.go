@@ -39,9 +39,9 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		}
 		return ""
 	},
-	"chain-id": func(list *transferList, given string) (fault string) {
-		list.filter.Chain, fault = parsed(caip.ParseChainID(given))
-		return fault
+	"chain-id": func(list *transferList, given string) (issue string) {
+		list.filter.Chain, issue = parsed(caip.ParseChainID(given))
+		return issue
 	},
 	"order-id": func(list *transferList, given string) string {
 		id, ok := transfer.ParseHash(given)
@@ -73,9 +73,9 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		list.filter.UpdatedSince = since
 		return ""
 	},
-	"cursor": func(list *transferList, given string) (fault string) {
-		list.filter.After, fault = parsed(parseCursor(given))
-		return fault
+	"cursor": func(list *transferList, given string) (issue string) {
+		list.filter.After, issue = parsed(parseCursor(given))
+		return issue
 	},
 	"limit": func(list *transferList, given string) string {
 		var ok bool

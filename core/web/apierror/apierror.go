@@ -22,8 +22,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Fault is the public form of an error.
-type Fault struct {
+// Error is what clients see of an error.
+type Error struct {
 	Status int
 	// Code and Message are for the API.
 	Code    wire.Code
@@ -34,28 +34,28 @@ type Fault struct {
 	Page Page
 }
 
-// Page is the console's form of a fault.
+// Page is the console's form of an Error.
 type Page struct {
 	// Title is the heading of an error page.
 	Title string
 	Text  string
 	// Field is the form's invalid field, empty for the whole form.
 	Field string
-	// Correctable faults are shown in their form.
+	// Correctable is true if the form is shown again, with Text beside Field.
 	Correctable bool
 }
 
-// Unavailable is the fault for a database that does not answer.
-var Unavailable = Fault{
+// Unavailable is for a database that does not answer.
+var Unavailable = Error{
 	Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,
 	Message: "The database is not available; try again in a second.",
 	Page:    Page{Title: "Not available", Text: "The database does not answer at this moment. Nothing is lost; try again in a few seconds."},
 }
 
-// outcomeUnknown returns the fault for a write whose result did not arrive from the database. Only a repeatable one has a
+// outcomeUnknown is for a write whose result did not arrive from the database. Only a repeatable one has a
 // RetryAfter, because a client that obeys it would carry out the others twice.
-func outcomeUnknown(repeatable bool) Fault {
-	f := Fault{
+func outcomeUnknown(repeatable bool) Error {
+	f := Error{
 		Status: http.StatusServiceUnavailable, Code: wire.OutcomeUnknown,
 		Message: "The database did not confirm the write, which may have been carried out. Look for it before you repeat it, a transfer in the list by its reference; " +
 			"repeat a write with the same Idempotency-Key only.",
@@ -69,263 +69,263 @@ func outcomeUnknown(repeatable bool) Fault {
 	return f
 }
 
-// Of returns the fault of an error; ok is false if it has none.
-func Of(err error) (f Fault, ok bool) {
+// Of returns what clients see of err; ok is false for an error that they must not see.
+func Of(err error) (public Error, ok bool) {
 	if unknown, ok := errors.AsType[*postgres.OutcomeUnknownError](err); ok {
 		return outcomeUnknown(unknown.Repeatable), true
 	}
 	if noAnswer, ok := errors.AsType[*onchain.NoAnswerError](err); ok {
-		return Fault{
+		return Error{
 			Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,
 			Message: fmt.Sprintf("No node of chain %s answers; try again in a second.", noAnswer.Chain),
 			Page:    Page{Title: "Not available", Text: "No node of the chain answers at this moment. Try again in a few seconds."},
 		}, true
 	}
-	for _, entry := range table {
+	for _, entry := range errorMap {
 		if errors.Is(err, entry.err) {
-			return entry.fault, true
+			return entry.public, true
 		}
 	}
 	if postgres.Unavailable(err) || errors.Is(err, context.Canceled) {
 		return Unavailable, true
 	}
-	return Fault{}, false
+	return Error{}, false
 }
 
-// correctable returns the page of a fault in a form's field, or in the whole form if field is empty.
+// correctable returns the page of an error in a form's field, or in the whole form if field is empty.
 func correctable(field, text string) Page { return Page{Field: field, Text: text, Correctable: true} }
 
 // userOperationHint follows the text of an error about a reported hash.
 const userOperationHint = " The hash of a user operation is no transaction hash: report the transaction that its bundler sent."
 
-var table = []struct {
-	err   error
-	fault Fault
+var errorMap = []struct {
+	err    error
+	public Error
 }{
-	{postgres.ErrKeyReused, Fault{
+	{postgres.ErrKeyReused, Error{
 		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
 		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),
 	}},
-	{intent.ErrExecuted, Fault{
+	{intent.ErrExecuted, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "Another transaction has carried this intent; read it again." + userOperationHint,
 		Page: correctable("hash", "Another transaction has carried this intent."+userOperationHint),
 	}},
-	{intent.ErrTooManyAttempts, Fault{
+	{intent.ErrTooManyAttempts, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
 		Message: "As many transactions as an intent can have were reported for this one; read it again." + userOperationHint,
 		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
 	}},
-	{intent.ErrNotSendable, Fault{
+	{intent.ErrNotSendable, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again.",
 		Page: Page{Title: "Nothing to send", Text: "The intent is no longer paid for: its status or its deadline does not allow it."},
 	}},
-	{transfer.ErrTransition, Fault{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
-	{transfer.ErrNotRefundable, Fault{
+	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
+	{transfer.ErrNotRefundable, Error{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
 		Message: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded. See refundable in the intent's record.",
 		Page:    Page{Title: "Nothing to refund", Text: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded."},
 	}},
-	{rpc.ErrNoProvider, Fault{
+	{rpc.ErrNoProvider, Error{
 		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",
 		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
 		Page:    Page{Title: "Not followed", Text: "This service has no node of this chain to ask, so nothing can be checked there."},
 	}},
-	{postgres.ErrTransferNotFound, Fault{
+	{postgres.ErrTransferNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},
 	}},
-	{postgres.ErrFeedCursorExpired, Fault{
+	{postgres.ErrFeedCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},
-	{feed.ErrMissed, Fault{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The position is too old; start again without one."}},
-	{feed.ErrDraining, Fault{
+	{feed.ErrMissed, Error{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The position is too old; start again without one."}},
+	{feed.ErrDraining, Error{
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "This core is shutting down; ask another.", RetryAfter: time.Second,
 	}},
-	{postgres.ErrCursorExpired, Fault{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The cursor is too old; start again without one."}},
-	{webhook.ErrNotFound, Fault{
+	{postgres.ErrCursorExpired, Error{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The cursor is too old; start again without one."}},
+	{webhook.ErrNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such webhook in the environment of this key.",
 		Page: Page{Title: "No such webhook", Text: "Your account has no webhook with this id. It may have been deleted."},
 	}},
-	{webhook.ErrDeliveryNotFound, Fault{
+	{webhook.ErrDeliveryNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The webhook has no delivery of such an event.",
 		Page: Page{Title: "No such delivery", Text: "The webhook has no delivery of this event. Deliveries are kept for 30 days."},
 	}},
-	{webhook.ErrTooMany, Fault{
+	{webhook.ErrTooMany, Error{
 		Status: http.StatusConflict, Code: "TOO_MANY_WEBHOOKS", Message: "The account has as many webhooks as it may; delete one first.",
 		Page: correctable("", fmt.Sprintf("The account has %d webhooks, and more are not possible. Delete one that you no longer use.", webhook.MaxEndpoints)),
 	}},
-	{webhook.ErrDisabled, Fault{
+	{webhook.ErrDisabled, Error{
 		Status: http.StatusConflict, Code: "WEBHOOK_DISABLED", Message: "The webhook is disabled; enable it first.",
 		Page: correctable("", "The webhook is disabled. Enable it first."),
 	}},
-	{webhook.ErrTooManyReplays, Fault{
+	{webhook.ErrTooManyReplays, Error{
 		Status: http.StatusTooManyRequests, Code: "TOO_MANY_REPLAYS", RetryAfter: webhook.ReplayInterval,
 		Message: "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.",
 		Page: correctable("", fmt.Sprintf("The account has replayed as often as it may for now. Another replay is possible in %.0f minutes at the latest.",
 			webhook.ReplayInterval.Minutes())),
 	}},
-	{webhook.ErrURLNotAllowed, Fault{
+	{webhook.ErrURLNotAllowed, Error{
 		Status: http.StatusUnprocessableEntity, Code: "URL_NOT_ALLOWED", Message: "The URL must lead to a public address, at port 80 or 443.",
 		Page: correctable("url", "The URL must lead to a public address, at port 80 or 443."),
 	}},
-	{webhook.ErrNotConfigured, Fault{
+	{webhook.ErrNotConfigured, Error{
 		Status: http.StatusServiceUnavailable, Code: "WEBHOOKS_NOT_CONFIGURED", Message: "The operator has configured no key for the secrets of webhooks.",
 		Page: Page{Title: "Not available", Text: "The operator of this service has not set webhooks up."},
 	}},
-	{account.ErrEmailTaken, Fault{
+	{account.ErrEmailTaken, Error{
 		Status: http.StatusUnprocessableEntity, Code: "USER_ALREADY_EXISTS", Message: "An account with this e-mail address exists; sign in or use another.",
 		Page: correctable("email", "An account with this e-mail address exists. Sign in, or use another address."),
 	}},
-	{account.ErrIdentityTaken, Fault{
+	{account.ErrIdentityTaken, Error{
 		Status: http.StatusConflict, Code: "SOCIAL_ACCOUNT_ALREADY_LINKED", Message: "Another account signs in this way; unlink it there first.",
 	}},
-	{account.ErrTooManyIdentities, Fault{
+	{account.ErrTooManyIdentities, Error{
 		Status: http.StatusConflict, Code: "TOO_MANY_ACCOUNTS", Message: fmt.Sprintf("The account has %d ways to sign in besides the password; unlink one first.", account.MaxIdentities),
 	}},
-	{account.ErrIdentityNotFound, Fault{
+	{account.ErrIdentityNotFound, Error{
 		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_FOUND", Message: "The account is not signed in to this way; see /auth/list-accounts.",
 		Page: Page{Title: "Not there", Text: "Your account is not signed in to this way. It may have been unlinked."},
 	}},
-	{account.ErrLastWayIn, Fault{
+	{account.ErrLastWayIn, Error{
 		Status: http.StatusBadRequest, Code: "FAILED_TO_UNLINK_LAST_ACCOUNT", Message: "Nobody could sign in to the account any more; link another way or set a password first.",
 		Page: correctable("", "This is the only way to sign in to your account. Link another one first."),
 	}},
-	{account.ErrTooMany, Fault{
+	{account.ErrTooMany, Error{
 		Status: http.StatusConflict, Code: "TOO_MANY_API_KEYS", Message: "The account has as many keys as it may; delete one first.",
 		Page: correctable("", fmt.Sprintf("The account has %d keys, and more are not possible. Delete one that you no longer use.", account.MaxKeys)),
 	}},
-	{identity.ErrSignedOut, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED", Message: "Sign in first."}},
-	{identity.ErrCredentials, Fault{
+	{identity.ErrSignedOut, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED", Message: "Sign in first."}},
+	{identity.ErrCredentials, Error{
 		Status: http.StatusUnauthorized, Code: "INVALID_EMAIL_OR_PASSWORD", Message: "Invalid email or password.",
 		Page: correctable("", "The e-mail address or the password is wrong. If you have just signed up, open the link in your mail first."),
 	}},
-	{identity.ErrPassword, Fault{
+	{identity.ErrPassword, Error{
 		Status: http.StatusBadRequest, Code: "INVALID_PASSWORD", Message: "Invalid password.",
 		Page: correctable("password", "The password is wrong."),
 	}},
-	{identity.ErrNoPassword, Fault{
+	{identity.ErrNoPassword, Error{
 		Status: http.StatusBadRequest, Code: "CREDENTIAL_ACCOUNT_NOT_FOUND", Message: "The account has no password; it signs in another way.",
 		Page: correctable("", "Your account has no password, as you sign in another way."),
 	}},
-	{identity.ErrResetToken, Fault{
+	{identity.ErrResetToken, Error{
 		Status: http.StatusBadRequest, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
 		Page: correctable("", "The link was used, has expired or is not complete. Ask for another."),
 	}},
-	{identity.ErrMailOff, Fault{
+	{identity.ErrMailOff, Error{
 		Status: http.StatusBadRequest, Code: "RESET_PASSWORD_DISABLED", Message: "The service sends no mail; ask its operator for a link to a new password.",
 		Page: correctable("", "This service sends no mail. Ask its operator for a link to a new password."),
 	}},
-	{identity.ErrVerificationOff, Fault{
+	{identity.ErrVerificationOff, Error{
 		Status: http.StatusBadRequest, Code: "VERIFICATION_EMAIL_NOT_ENABLED", Message: "The service sends no mail; ask its operator to verify the address.",
 		Page: correctable("", "This service sends no mail. Ask its operator to verify your address."),
 	}},
-	{identity.ErrEmailVerified, Fault{
+	{identity.ErrEmailVerified, Error{
 		Status: http.StatusBadRequest, Code: "EMAIL_ALREADY_VERIFIED", Message: "The address of the account is verified already.",
 		Page: correctable("", "Your address is verified already."),
 	}},
-	{identity.ErrEmailNotVerified, Fault{
+	{identity.ErrEmailNotVerified, Error{
 		Status: http.StatusForbidden, Code: "EMAIL_NOT_VERIFIED", Message: "Verify your own e-mail address first; invitations are mailed in its name.",
 		Page: correctable("", "Verify your own e-mail address first, on the page of your account."),
 	}},
-	{identity.ErrEmailMismatch, Fault{
+	{identity.ErrEmailMismatch, Error{
 		Status: http.StatusBadRequest, Code: "EMAIL_MISMATCH", Message: "The address is not that of the account that is signed in; sign out, or name its own.",
 	}},
-	{identity.ErrLink, Fault{
+	{identity.ErrLink, Error{
 		Status: http.StatusUnauthorized, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
 		Page: Page{Title: "The link does not work", Text: "The link was used, has expired or is not complete. Sign in, and ask for another on the page of your account."},
 	}},
-	{identity.ErrLinkSignedOut, Fault{
+	{identity.ErrLinkSignedOut, Error{
 		Status: http.StatusUnauthorized, Code: "UNAUTHORIZED", Message: "Sign in to the account of the link first, then open it again.",
 		Page: correctable("", "Sign in to the account first, in this browser. Then open the link again."),
 	}},
-	{identity.ErrSignUpClosed, Fault{
+	{identity.ErrSignUpClosed, Error{
 		Status: http.StatusForbidden, Code: "SIGN_UP_CLOSED", Message: "Sign-up is closed; ask the operator for an account.",
 		Page: correctable("", "Sign-up is closed. Ask the operator of this service for an account."),
 	}},
-	{identity.ErrRole, Fault{
+	{identity.ErrRole, Error{
 		Status: http.StatusForbidden, Code: "ROLE_NOT_ALLOWED", Message: "Your role in this account does not allow that; ask one of its owners.",
 		Page: Page{Title: "Not with your role", Text: "Your role in this account does not allow that. Ask one of its owners, or act on another account."},
 	}},
-	{account.ErrNotShared, Fault{
+	{account.ErrNotShared, Error{
 		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_SHARED", Message: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.",
 		Page: Page{Title: "Not a shared account", Text: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it."},
 	}},
-	{account.ErrNotMember, Fault{
+	{account.ErrNotMember, Error{
 		Status: http.StatusForbidden, Code: "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", Message: "You are not a member of such an account; list those that you are in.",
 		Page: Page{Title: "Not a member", Text: "You are not a member of such an account, or no longer."},
 	}},
-	{account.ErrNoSuchMember, Fault{
+	{account.ErrNoSuchMember, Error{
 		Status: http.StatusBadRequest, Code: "MEMBER_NOT_FOUND", Message: "The account has no such member; list its members.",
 		Page: Page{Title: "No such member", Text: "The account has no such member, or no longer."},
 	}},
-	{account.ErrAlreadyMember, Fault{
+	{account.ErrAlreadyMember, Error{
 		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION", Message: "That person is a member of the account already.",
 		Page: correctable("email", "That person is a member of the account already."),
 	}},
-	{account.ErrAlreadyInvited, Fault{
+	{account.ErrAlreadyInvited, Error{
 		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", Message: "The address is invited already; set resend to invite it again, or cancel that invitation.",
 	}},
-	{account.ErrNoInvitation, Fault{
+	{account.ErrNoInvitation, Error{
 		Status: http.StatusBadRequest, Code: "INVITATION_NOT_FOUND", Message: "The invitation was answered or canceled, has expired, or its link is not complete; ask for another.",
 		Page: Page{Title: "No such invitation", Text: "The invitation was answered or canceled, has expired, or the link is not complete. If you have more than one mail of it, open the newest. Or ask for another."},
 	}},
-	{account.ErrNotInvited, Fault{
+	{account.ErrNotInvited, Error{
 		Status: http.StatusForbidden, Code: "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", Message: "The invitation is for another e-mail address; sign in with that one.",
 		Page: Page{Title: "For somebody else", Text: "The invitation is for another e-mail address than that of your account. Sign out, and sign in or sign up with that address."},
 	}},
-	{account.ErrLastOwner, Fault{
+	{account.ErrLastOwner, Error{
 		Status: http.StatusBadRequest, Code: "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", Message: "A shared account needs an owner; make another member one first, or delete the shared account.",
 		Page: correctable("", "A shared account needs an owner. Make another member one first, or delete the shared account."),
 	}},
-	{account.ErrHolder, Fault{
+	{account.ErrHolder, Error{
 		Status: http.StatusForbidden, Code: "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER", Message: "The account is this member's own, who stays its owner.",
 		Page: correctable("", "The account is this member's own, who stays its owner."),
 	}},
-	{account.ErrTooManyMembers, Fault{
+	{account.ErrTooManyMembers, Error{
 		Status: http.StatusForbidden, Code: "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED", Message: "The account has as many members and open invitations as it may; remove or cancel one first.",
 		Page: correctable("", fmt.Sprintf("The account has %d members and open invitations, and more are not possible. Remove or cancel one.", account.MaxMembers)),
 	}},
-	{account.ErrTooManyShared, Fault{
+	{account.ErrTooManyShared, Error{
 		Status: http.StatusForbidden, Code: "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS", Message: "You own as many shared accounts as you may; delete one or hand it over first.",
 		Page: correctable("", fmt.Sprintf("You own %d shared accounts, and more are not possible. Delete one or hand it over.", account.MaxSharedAccounts)),
 	}},
-	{identity.ErrSessionNotFresh, Fault{
+	{identity.ErrSessionNotFresh, Error{
 		Status: http.StatusForbidden, Code: "SESSION_NOT_FRESH", Message: "Sign in again, then repeat this within ten minutes.",
 		Page: correctable("", "You signed in too long ago for this. Sign out, sign in again and repeat it within ten minutes."),
 	}},
-	{identity.ErrBusy, Fault{
+	{identity.ErrBusy, Error{
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "Too many people are signing in; try again in a second.", RetryAfter: time.Second,
 		Page: Page{Title: "Busy", Text: "Too many people are signing in at this moment. Try again in a second.", Correctable: true},
 	}},
-	{identity.ErrAccountDisabled, Fault{Status: http.StatusForbidden, Code: "ACCOUNT_DISABLED", Message: "The account is disabled; ask the operator."}},
-	{identity.ErrWalletSite, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", Message: "The message is for another site, address or chain; have the wallet sign one that was made here."}},
-	{identity.ErrWalletExpired, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED", Message: "The message has expired or is older than ten minutes; have the wallet sign a new one."}},
-	{identity.ErrWalletNotYetValid, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID", Message: "The message is not valid yet; check the clock of the device that made it."}},
-	{identity.ErrWalletNonce, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE", Message: "The nonce was used before or has expired; ask for a new one."}},
-	{siwe.ErrSignature, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_SIWE_SIGNATURE", Message: "The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492)."}},
-	{identity.ErrWalletChain, Fault{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE", Message: "The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE."}},
-	{identity.ErrOIDCOff, Fault{
+	{identity.ErrAccountDisabled, Error{Status: http.StatusForbidden, Code: "ACCOUNT_DISABLED", Message: "The account is disabled; ask the operator."}},
+	{identity.ErrWalletSite, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", Message: "The message is for another site, address or chain; have the wallet sign one that was made here."}},
+	{identity.ErrWalletExpired, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED", Message: "The message has expired or is older than ten minutes; have the wallet sign a new one."}},
+	{identity.ErrWalletNotYetValid, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID", Message: "The message is not valid yet; check the clock of the device that made it."}},
+	{identity.ErrWalletNonce, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE", Message: "The nonce was used before or has expired; ask for a new one."}},
+	{siwe.ErrSignature, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_INVALID_SIWE_SIGNATURE", Message: "The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492)."}},
+	{identity.ErrWalletChain, Error{Status: http.StatusUnauthorized, Code: "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE", Message: "The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE."}},
+	{identity.ErrOIDCOff, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "Sign-in with OpenID Connect is not configured here.",
 		Page: Page{Title: "No such page", Text: "There is nothing at this address."},
 	}},
-	{identity.ErrOIDCUnavailable, Fault{
+	{identity.ErrOIDCUnavailable, Error{
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "The OpenID Connect provider does not answer; try again in a moment.", RetryAfter: time.Second,
 		Page: Page{Title: "Not available", Text: "The sign-in provider does not answer at this moment. Try again in a few seconds, or sign in another way."},
 	}},
-	{account.ErrKeyExpired, Fault{
+	{account.ErrKeyExpired, Error{
 		Status: http.StatusConflict, Code: "KEY_EXPIRED", Message: "The key has expired; create a new one.",
 		Page: correctable("", "The key has expired. Give it another expiry first, or create a new key."),
 	}},
-	{account.ErrKeyRotated, Fault{
+	{account.ErrKeyRotated, Error{
 		Status: http.StatusConflict, Code: "KEY_ROTATED", Message: "The key was rotated; change the one that took its place.",
 		Page: correctable("", "The key was rotated already: another has taken its place, and it works only until its grace ends."),
 	}},
-	{account.ErrNotFound, Fault{
+	{account.ErrNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such key.",
 		Page: Page{Title: "Not there", Text: "Your account has no such key or session. It may have been deleted, or replaced by rotation."},
 	}},
-	{account.ErrFormUsed, Fault{
+	{account.ErrFormUsed, Error{
 		Status: http.StatusConflict, Code: "FORM_USED", Message: "The form was sent already.",
 		Page: Page{Title: "Sent already", Text: "This form was sent already. What it made is in the list below, but its key or secret is shown only once. " +
 			"If you did not see it, open it in the list and rotate it: that shows a new one in its place.", Correctable: true},

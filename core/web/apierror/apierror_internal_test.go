@@ -11,14 +11,14 @@ import (
 func TestOf_Bodies(t *testing.T) {
 	t.Parallel()
 	var bodies []wire.Error
-	for _, entry := range table {
+	for _, entry := range errorMap {
 		f, ok := Of(entry.err)
-		if !ok || f.Code != entry.fault.Code || f.Message != entry.fault.Message {
+		if !ok || f.Code != entry.public.Code || f.Message != entry.public.Message {
 			t.Errorf("%v is %+v", entry.err, f)
 		}
 		bodies = append(bodies, wire.Error{Code: f.Code, Message: f.Message})
 	}
-	for _, f := range []Fault{Unavailable, outcomeUnknown(false), outcomeUnknown(true)} {
+	for _, f := range []Error{Unavailable, outcomeUnknown(false), outcomeUnknown(true)} {
 		bodies = append(bodies, wire.Error{Code: f.Code, Message: f.Message})
 	}
 	golden.JSON(t, "testdata/errors.json", bodies)
