@@ -30,8 +30,8 @@ const (
 // evmChain is a chain with the contracts of these tests.
 type evmChain struct {
 	*anvil.Node
-	settler, token, feeToken anvil.Deployed
-	finality                 string
+	settler, token anvil.Deployed
+	finality       string
 	// used is how many accounts tests have taken.
 	used atomic.Int32
 }
@@ -43,7 +43,6 @@ func newChain(t *testing.T, id uint64, finality string) *evmChain {
 	c := &evmChain{Node: n, finality: finality}
 	token := anvil.Compiled(t, "TestToken")
 	c.token = n.Deploy(t, c.owner(), token, "Test Dollar", "TUSD", uint8(6), false)
-	c.feeToken = n.Deploy(t, c.owner(), token, "Fee Dollar", "FUSD", uint8(6), true)
 	c.settler = n.Deploy(t, c.owner(), anvil.Compiled(t, "Settler"), uint32(id), true, big.NewInt(messageFee))
 	return c
 }
@@ -54,15 +53,8 @@ func (c *evmChain) owner() common.Address { return c.Accounts[len(c.Accounts)-1]
 func (c *evmChain) account(t *testing.T) common.Address {
 	t.Helper()
 	account := c.Accounts[c.used.Add(1)-1]
-	c.mint(t, account)
+	c.Execute(t, c.token.Transaction(t, c.owner(), "mint", account, big.NewInt(tokens)))
 	return account
-}
-
-func (c *evmChain) mint(t *testing.T, account common.Address) {
-	t.Helper()
-	for _, token := range []anvil.Deployed{c.token, c.feeToken} {
-		c.Execute(t, token.Transaction(t, c.owner(), "mint", account, big.NewInt(tokens)))
-	}
 }
 
 // at is an address of the chain as the API writes it.
@@ -97,15 +89,9 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 			"confirmations":  depth, "finality": c.finality, "blockTimeMs": 200,
 			"settler": map[string]any{"address": c.settler.Address.Hex(), "sameChain": true},
 		})
-		for symbol, address := range map[string]string{"ETH": nativeToken, "TUSD": c.token.Address.Hex(), "FUSD": c.feeToken.Address.Hex()} {
-			decimals := 6
-			if address == nativeToken {
-				decimals = 18
-			}
-			tokenList = append(tokenList, map[string]any{
-				"chainId": c.ChainID, "address": address, "name": symbol, "symbol": symbol, "decimals": decimals,
-			})
-		}
+		tokenList = append(tokenList,
+			map[string]any{"chainId": c.ChainID, "address": nativeToken, "name": "Ether", "symbol": "ETH", "decimals": 18},
+			map[string]any{"chainId": c.ChainID, "address": c.token.Address.Hex(), "name": "Test Dollar", "symbol": "TUSD", "decimals": 6})
 	}
 	rpcFile := filepath.Join(t.TempDir(), "rpc.json")
 	if err := os.WriteFile(rpcFile, encode(t, providers), 0o600); err != nil {

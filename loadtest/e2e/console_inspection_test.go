@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,11 +9,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
-
-// pictures are something to look at after a run; they prove nothing, and take much of its time.
-var pictures = flag.Bool("pictures", false, "leave pictures of the console's pages in "+screenshots)
-
-const screenshots = "../out/console"
 
 // axeSource is the accessibility checker, empty where npm cannot install it.
 func axeSource(t *testing.T) string {
@@ -33,23 +27,47 @@ func axeSource(t *testing.T) string {
 	return ""
 }
 
-// inspect looks at a page in light and dark, large and on a phone: nobody is shut out, nothing sticks out.
+// What axe looks for: all it knows, and what another scheme of colours could change.
+const (
+	everyRule   = ""
+	colourRules = `runOnly: ["color-contrast", "link-in-text-block"]`
+)
+
+// inspect looks at a page in dark and light, large and on a phone: nobody is shut out, nothing sticks out.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
-	for _, look := range []struct{ scheme, rules string }{{"dark", colourRules}, {"light", everyRule}} {
-		b.prefer(look.scheme)
-		b.accessible(name+" in "+look.scheme, look.rules)
-		b.picture(name + "-" + look.scheme)
-	}
+	b.accessible(name, "dark", colourRules)
+	b.accessible(name, "light", everyRule)
 	b.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile))
 	widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]")
 	if widths[0] > widths[1] || widths[1] != phoneWidth {
 		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
 	}
-	b.picture(name + "-phone")
 	b.do(chromedp.EmulateViewport(smallDesktopWidth, desktopHeight))
 	b.fitsSmallDesktop(name)
 	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+}
+
+// accessible expects axe to find nothing with these of its rules in this scheme of colours.
+func (b *tab) accessible(name, scheme, rules string) {
+	b.t.Helper()
+	feature := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, feature); err != nil {
+		b.t.Fatal(err)
+	}
+	if matches := evaluate[bool](b, fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme)); !matches {
+		b.t.Fatalf("the browser does not prefer %s", scheme)
+	}
+	if b.axe == "" {
+		return
+	}
+	if !evaluate[bool](b, "typeof axe === 'object'") {
+		b.do(chromedp.Evaluate[chromedp.Void](b.axe))
+	}
+	for _, violation := range evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"], `+rules+`}).then(found => found.violations.map(v =>
+		v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")))`) {
+		b.t.Errorf("%s in %s: %s", name, scheme, violation)
+	}
 }
 
 // fitsSmallDesktop expects the bar in one line beside a scroll bar and an account of the longest name, and no word broken except in
@@ -89,60 +107,5 @@ func (b *tab) fitsSmallDesktop(name string) {
 	})`)
 	if len(broken) > 0 {
 		b.t.Errorf("%s: words are broken in two in a window of %d: %q", name, smallDesktopWidth, broken)
-	}
-}
-
-func (b *tab) prefer(scheme string) {
-	b.t.Helper()
-	feature := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
-	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, feature); err != nil {
-		b.t.Fatal(err)
-	}
-	if matches := evaluate[bool](b, fmt.Sprintf("matchMedia('(prefers-color-scheme: %s)').matches", scheme)); !matches {
-		b.t.Fatalf("the browser does not prefer %s", scheme)
-	}
-}
-
-// What axe looks for: all it knows, and what another scheme of colours could change.
-const (
-	everyRule   = ""
-	colourRules = `runOnly: ["color-contrast", "link-in-text-block"]`
-)
-
-// accessible expects axe to find nothing with these of its rules.
-func (b *tab) accessible(what, rules string) {
-	b.t.Helper()
-	for _, violation := range b.violations(rules) {
-		b.t.Errorf("%s: %s", what, violation)
-	}
-}
-
-// violations are what axe finds with these of its rules.
-func (b *tab) violations(rules string) []string {
-	b.t.Helper()
-	if b.axe == "" {
-		return nil
-	}
-	if !evaluate[bool](b, "typeof axe === 'object'") {
-		b.do(chromedp.Evaluate[chromedp.Void](b.axe))
-	}
-	return evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"], `+rules+`}).then(found => found.violations.map(v =>
-		v.id + ": " + v.help + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).join("; ")))`)
-}
-
-func (b *tab) picture(name string) {
-	b.t.Helper()
-	if !*pictures {
-		return
-	}
-	picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
-	if err == nil {
-		err = os.MkdirAll(screenshots, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(screenshots, name+".png"), picture, 0o644)
-	}
-	if err != nil {
-		b.t.Fatalf("a picture of %s: %v", name, err)
 	}
 }

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/chromedp/chromedp"
 
@@ -66,7 +65,7 @@ func (w *sendWalk) anotherTab(r chainRecord) (other *sendWalk, closeTab func()) 
 		}
 	})
 	w.wallet.install(second.tab)
-	second.open(w.pageOf(r), http.StatusOK)
+	second.open(w.pageOf(r))
 	return &second, cancel
 }
 
@@ -81,7 +80,7 @@ func (w *sendWalk) twoTabs() {
 	t := w.t
 	t.Log("a tab sends while the other's wallet waits for its user")
 	r := w.plain(sent)
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	other, closeTab := w.anotherTab(r)
 	held := w.wallet.hold("eth_sendTransaction")
 	w.presses()
@@ -99,8 +98,8 @@ func (w *sendWalk) twoTabs() {
 
 	t.Log("what a tab has sent and could not report, another one reports, which was open before")
 	r = w.plain(sent)
-	other.open(w.pageOf(r), http.StatusOK)
-	w.open(w.pageOf(r), http.StatusOK)
+	other.open(w.pageOf(r))
+	w.open(w.pageOf(r))
 	w.loseReports()
 	w.send("is sent, but could not be reported")
 	other.send("The transaction is reported.")
@@ -108,8 +107,8 @@ func (w *sendWalk) twoTabs() {
 
 	t.Log("a tab is closed while its wallet waits for its user; the other one warns before it sends")
 	r = w.plain(sent)
-	other.open(w.pageOf(r), http.StatusOK)
-	w.open(w.pageOf(r), http.StatusOK)
+	other.open(w.pageOf(r))
+	w.open(w.pageOf(r))
 	held = w.wallet.hold("eth_sendTransaction")
 	other.presses()
 	<-held.arrived

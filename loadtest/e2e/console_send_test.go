@@ -37,9 +37,9 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	unfilled, deadline := w.openUnfilled()
 
 	r := w.bridge()
-	b.open(w.pageOf(r), http.StatusOK)
-	b.says("Send with your wallet", "No wallet was found in this browser.")
+	b.open(w.pageOf(r), "Send with your wallet", "No wallet was found in this browser.")
 	w.wallet.install(b)
+	w.signInByWallet()
 	w.refusals(r)
 	w.oneAfterTheOther(r)
 	w.twoTabs()
@@ -47,6 +47,30 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	w.unfunded()
 	w.reportedLater()
 	w.refund(unfilled, deadline)
+}
+
+// signInByWallet links the wallet to the account and signs in with it, each once its user has declined.
+func (w *sendWalk) signInByWallet() {
+	w.t.Helper()
+	sign := func(page, name, says string) {
+		w.t.Helper()
+		w.open(page)
+		w.inspect(name)
+		w.wallet.decline("personal_sign", 0)
+		w.do(chromedp.Click(chromedp.CSS("[data-wallet] button")))
+		w.shows("You declined in your wallet.")
+		w.wallet.decline("", 0)
+		w.click("[data-wallet] button", says)
+	}
+	sign("/console/account/link", "link", "It is linked: you can sign in with it from now on.")
+	w.click("header button", "You are signed out.")
+	sign("/console/sign-in?next=%2Fconsole%2Faccount", "sign-in-wallet", w.wallet.account.Hex())
+	if got := w.path(); got != "/console/account" {
+		w.t.Errorf("the wallet leads to %s", got)
+	}
+	w.open("/console/account/unlink?issuer=eip155&subject=" + strings.ToLower(w.wallet.account.Hex()))
+	w.inspect("unlink")
+	w.click("main button.danger")
 }
 
 func (w *sendWalk) pageOf(r chainRecord) string { return "/console/transfers/" + r.ID }
@@ -87,7 +111,7 @@ func (w *sendWalk) shows(says string) {
 // refusals are all that can go wrong before a wallet sends: the record stays as it was.
 func (w *sendWalk) refusals(r chainRecord) {
 	t := w.t
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.shows("The settler may draw 0 units of the token")
 	w.says("The allowance is granted first")
 	w.inspect("send")
@@ -142,7 +166,7 @@ func (w *sendWalk) oneAfterTheOther(r chainRecord) {
 
 	w.t.Log("approve, then decline to open, then open")
 	r = w.bridge()
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.wallet.decline("eth_sendTransaction", 1)
 	w.send("You declined in the wallet. Only the approval was sent; nothing was paid.")
 	if got := w.client.read(w.t, r.ID); got.String() != "created" {
@@ -156,7 +180,7 @@ func (w *sendWalk) inOneBatch() {
 	t := w.t
 	t.Log("approve and open in one request")
 	r := w.bridge()
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.wallet.set(func() { w.wallet.batches = true })
 	w.reported(r)
 	if batches, single := w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction"); batches != 1 || single != 0 {
@@ -169,7 +193,7 @@ func (w *sendWalk) inOneBatch() {
 	approve := r.Tx.Calls.Calls[0]
 	approve.From = r.Tx.From
 	w.from.Execute(t, approve)
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.reported(r)
 	if batches, single := w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction"); batches != 0 || single != 1 {
 		t.Errorf("%d batches and %d transactions instead of one transaction", batches, single)
@@ -188,24 +212,23 @@ func (w *sendWalk) unfunded() {
 	t := w.t
 	t.Log("more than the account has")
 	r := w.plain(strconv.Itoa(tokens + 1))
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.shows("not ok balance")
 	w.inspect("send-unfunded")
 	w.send("The checks above say that it would fail: balance, simulation. Nothing was sent.")
 	if n := w.wallet.count("eth_sendTransaction"); n != 0 {
 		t.Errorf("the wallet was asked %d times", n)
 	}
-	w.open(w.pageOf(r)+"/preflight", http.StatusOK)
-	w.says("Before sending", "not ok balance")
+	w.open(w.pageOf(r)+"/preflight", "Before sending", "not ok balance")
 	w.inspect("preflight")
 
 	t.Log("a session that ends, and an intent that ends elsewhere, while the page is open")
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	endSessions(t, w.client.Env().DatabaseURL, w.email)
 	w.send("Your session has ended. Load the page again and sign in. Nothing was sent.")
-	w.open("/console", http.StatusOK)
-	w.signIn(w.email, password, http.StatusOK)
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open("/console")
+	w.signIn(w.email, password)
+	w.open(w.pageOf(r))
 	w.shows("Send with Test Wallet")
 	expect[chainRecord](t, w.client.do(http.MethodPost, "/v2/transfers/"+r.ID+"/cancel", nil), http.StatusOK)
 	w.shows("Nobody need do anything more.")
@@ -219,13 +242,13 @@ func (w *sendWalk) reportedLater() {
 	t := w.t
 	t.Log("the service is not reached between sending and reporting")
 	r := w.plain(sent)
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.loseReports()
 	w.send("is sent, but could not be reported")
 	if got := w.client.read(t, r.ID); got.String() != "created" {
 		t.Errorf("the record reads %q", got)
 	}
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.shows("The transaction is reported.")
 	w.from.Mine(t, 2*depth)
 	w.shows("Nobody need do anything more.")
@@ -233,15 +256,14 @@ func (w *sendWalk) reportedLater() {
 
 	t.Log("the tab was closed before the wallet answered")
 	r = w.plain(sent)
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`localStorage.setItem("transfer %s", JSON.stringify({asked: Date.now()}))`, r.ID)))
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	w.shows("its answer did not arrive. Look in the wallet: if it has sent a transaction, report its hash below")
 	hash := w.from.sendCalls(t, r).Hash
 	w.do(chromedp.Click(chromedp.CSS("main details summary")))
 	w.fill("#hash", hash.Hex())
-	w.click("[data-report] button", http.StatusOK)
-	w.says("The transaction is reported.", "submitted", hash.Hex())
+	w.click("[data-report] button", "The transaction is reported.", "submitted", hash.Hex())
 }
 
 // openUnfilled opens an order that nobody fills, whose deadline is as near as it may be.
@@ -261,18 +283,18 @@ func (w *sendWalk) openUnfilled() (r chainRecord, deadline time.Time) {
 func (w *sendWalk) refund(r chainRecord, deadline time.Time) {
 	t := w.t
 	t.Log("an order that nobody fills is refunded by the wallet, on the other chain")
-	w.open(w.pageOf(r), http.StatusOK)
+	w.open(w.pageOf(r))
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	<-timer.C
 	w.to.PassTime(t, deadline.Add(time.Second)) // the chain's clock decides too
 	w.shows("send the refund's transaction on " + w.to.name())
 	w.wallet.set(func() { w.wallet.account = r.Tx.From })
-	w.click(`a[href$="/refund"]`, http.StatusOK)
+	w.click(`a[href$="/refund"]`)
 	w.inspect("refund")
 	w.send("is in a block. The intent's page shows it")
 	sent := w.to.Mined(t, w.wallet.last())
-	w.click(".crumb a", http.StatusOK)
+	w.click(".crumb a")
 	w.from.Execute(t, w.from.settler.Delivery(t, w.from.owner(), w.to.settler, uint32(w.to.ChainID), sent))
 	w.from.Mine(t, 2*depth)
 	w.shows("Nobody need do anything more.")

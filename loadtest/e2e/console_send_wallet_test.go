@@ -159,6 +159,10 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 		return nil, w.switchChain(params[0])
 	case method == "wallet_addEthereumChain":
 		return nil, w.addChain(params[0])
+	case method == "personal_sign":
+		var signature string
+		err := chain.Try(ctx, &signature, method, params[0], params[1])
+		return signature, err
 	case method == "eth_sendTransaction":
 		err := chain.Try(ctx, &w.sent, method, params[0])
 		return w.sent, err

@@ -134,16 +134,30 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a path and expects the status.
-func (b *tab) open(path string, status int64) {
+// open goes to a path and expects a page that says these.
+func (b *tab) open(path string, says ...string) {
 	b.t.Helper()
-	b.arrive(status, chromedp.Navigate(b.base+path))
+	b.openRefused(path, http.StatusOK, says...)
 }
 
-// click presses what leads to another page, and expects its status.
-func (b *tab) click(selector string, status int64) {
+// openRefused is open for pages with another status than 200.
+func (b *tab) openRefused(path string, status int64, says ...string) {
+	b.t.Helper()
+	b.arrive(status, chromedp.Navigate(b.base+path))
+	b.says(says...)
+}
+
+// click presses what leads to another page, and expects that it says these.
+func (b *tab) click(selector string, says ...string) {
+	b.t.Helper()
+	b.clickRefused(selector, http.StatusOK, says...)
+}
+
+// clickRefused is click for pages with another status than 200.
+func (b *tab) clickRefused(selector string, status int64, says ...string) {
 	b.t.Helper()
 	b.arrive(status, chromedp.Click(chromedp.CSS(selector)))
+	b.says(says...)
 }
 
 func (b *tab) arrive(status int64, step chromedp.Action[chromedp.Void]) {
@@ -157,10 +171,12 @@ func (b *tab) arrive(status int64, step chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// fill types into a field what it shall hold.
-func (b *tab) fill(selector, text string) {
+// fill types into fields what they shall hold: selectors and texts in turn.
+func (b *tab) fill(pairs ...string) {
 	b.t.Helper()
-	b.do(chromedp.Clear(chromedp.CSS(selector)), chromedp.SendKeys(chromedp.CSS(selector), text))
+	for i := 0; i < len(pairs); i += 2 {
+		b.do(chromedp.Clear(chromedp.CSS(pairs[i])), chromedp.SendKeys(chromedp.CSS(pairs[i]), pairs[i+1]))
+	}
 }
 
 // evaluate runs a script of the test's in the page.
@@ -197,6 +213,9 @@ func (b *tab) text() string {
 // says expects the page to show all of these.
 func (b *tab) says(texts ...string) {
 	b.t.Helper()
+	if len(texts) == 0 {
+		return
+	}
 	shown := b.text()
 	for _, text := range texts {
 		if !strings.Contains(shown, text) {
@@ -214,31 +233,27 @@ func (b *tab) of(selector string) string {
 // signUp makes an account in the browser.
 func (b *tab) signUp(email string) {
 	b.t.Helper()
-	b.open("/console/sign-up", http.StatusOK)
+	b.open("/console/sign-up")
 	b.fill("#name", "Ann Example")
-	b.signIn(email, password, http.StatusOK)
-	b.says("Look at your mail")
-	b.open(mailedLink(b.t, email).RequestURI(), http.StatusOK)
+	b.signIn(email, password, "Look at your mail")
+	b.open(mailedLink(b.t, email).RequestURI())
 	b.fill("#password", password)
-	b.click("main form button", http.StatusOK)
-	b.says("Your address is verified.")
-	b.open("/console", http.StatusOK)
+	b.click("main form button", "Your address is verified.")
+	b.open("/console")
 }
 
-// signIn fills in the page's form for signing in.
-func (b *tab) signIn(email, password string, status int64) {
+// signIn fills in the page's form for an address and a password.
+func (b *tab) signIn(email, password string, says ...string) {
 	b.t.Helper()
-	b.fill("#email", email)
-	b.fill("#password", password)
-	b.click("main form button", status)
+	b.fill("#email", email, "#password", password)
+	b.click("main form button", says...)
 }
 
 // makeKey makes a key in the browser and returns its text.
 func (b *tab) makeKey(name string) string {
 	b.t.Helper()
-	b.open("/console", http.StatusOK)
+	b.open("/console")
 	b.fill("#name", name)
-	b.click("main form button", http.StatusOK)
-	b.says("Your new key", name, "shown this once")
+	b.click("main form button", "Your new key", name, "shown this once")
 	return b.of("#key")
 }

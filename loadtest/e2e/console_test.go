@@ -27,7 +27,6 @@ func TestConsole(t *testing.T) {
 			{"address", walkAddress},
 			{"webhooks", walkWebhooks},
 			{"new intents", walkNewTransfers},
-			{"wallet", signInWithWallet},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,10 +42,9 @@ func TestConsole(t *testing.T) {
 func walkKeys(b *tab) {
 	t := b.t
 	email := uniqueEmail("console")
-	b.open("/console", http.StatusOK)
-	b.says("Sign in")
+	b.open("/console", "Sign in")
 	b.inspect("sign-in")
-	b.open("/console/sign-up", http.StatusOK)
+	b.open("/console/sign-up")
 	b.inspect("sign-up")
 	b.signUp(email)
 	b.says("You have no keys yet.")
@@ -65,7 +63,7 @@ func walkKeys(b *tab) {
 	tryCurl(t, b.of("#curl"), first)
 
 	t.Log("its requests appear on its page, which keeps up by itself")
-	b.click("main .actions a", http.StatusOK)
+	b.click("main .actions a")
 	keyPage := b.path()
 	eventually(t, func() error {
 		if said := b.of("#hour-summary"); !strings.Contains(said, "1 accepted") {
@@ -78,21 +76,17 @@ func walkKeys(b *tab) {
 
 	t.Log("intents: the list, a filter, one of them")
 	expect[record](t, apiClient(t, first).do(http.MethodPost, "/v2/transfers", payment("1500000")), 201)
-	b.open("/console/transfers", http.StatusOK)
-	b.says("transfer", "created", "Sepolia")
+	b.open("/console/transfers", "transfer", "created", "Sepolia")
 	b.inspect("transfers")
 	b.do(chromedp.SetValue(chromedp.CSS("#status"), "failed"))
-	b.click("main form button", http.StatusOK)
-	b.says("No transfer is like that.")
-	b.open("/console/transfers", http.StatusOK)
-	b.click("tbody a", http.StatusOK)
-	b.says("Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "senderNonce")
+	b.click("main form button", "No transfer is like that.")
+	b.open("/console/transfers")
+	b.click("tbody a", "Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "senderNonce")
 	b.inspect("transfer")
 
 	t.Log("rotate: the new key works, the old one dies")
-	b.open(keyPage, http.StatusOK)
-	b.click(`form[action$="/rotate"] button`, http.StatusOK)
-	b.says("Your key was rotated", "is refused from now on")
+	b.open(keyPage)
+	b.click(`form[action$="/rotate"] button`, "Your key was rotated", "is refused from now on")
 	second := b.of("#key")
 	b.inspect("rotated-key")
 	awaitStatus(t, second, http.StatusOK)
@@ -100,40 +94,34 @@ func walkKeys(b *tab) {
 
 	t.Log("rename, with a name that would be a script elsewhere; disable")
 	const odd = `<img src=x onerror=alert(1)> & "co"`
-	b.click("main .actions a", http.StatusOK)
+	b.click("main .actions a")
 	b.fill("#name", odd)
-	b.click(`form[action$="/rename"] button`, http.StatusOK)
+	b.click(`form[action$="/rename"] button`)
 	if got := b.of("h1"); got != odd {
 		t.Errorf("the key is called %q, want %q", got, odd)
 	}
-	b.click(`form[action$="/disable"] button`, http.StatusOK)
-	b.says("The key is disabled.", "Enable the key")
+	b.click(`form[action$="/disable"] button`, "The key is disabled.", "Enable the key")
 	awaitStatus(t, second, http.StatusForbidden)
-	b.open("/console", http.StatusOK)
-	b.says(odd, "Disabled")
+	b.open("/console", odd, "Disabled")
 	b.inspect("keys")
 
 	t.Log("delete, once it is confirmed")
-	b.click("tbody a", http.StatusOK)
-	b.click("a.danger", http.StatusOK)
-	b.says("Delete this key?", odd)
+	b.click("tbody a")
+	b.click("a.danger", "Delete this key?", odd)
 	b.inspect("delete-key")
-	b.click("button.danger", http.StatusOK)
-	b.says("The key is deleted.", "You have no keys yet.")
+	b.click("button.danger", "The key is deleted.", "You have no keys yet.")
 
 	t.Log("the audit log has it all; a session that has ended")
-	b.open("/console/audit", http.StatusOK)
-	b.says("Signed up", "Signed in", "Key created", "Key rotated", "Key changed", "Key deleted", odd)
+	b.open("/console/audit", "Signed up", "Signed in", "Key created", "Key rotated", "Key changed", "Key deleted", odd)
 	b.inspect("audit")
-	b.open("/console/account", http.StatusOK)
+	b.open("/console/account")
 	b.inspect("account")
 	shareAccount(b)
-	b.open("/console", http.StatusOK)
+	b.open("/console")
 	endSessions(t, running.Env().DatabaseURL, email)
 	b.fill("#name", "too late")
-	b.click("main form button", http.StatusOK)
-	b.says("Your session has ended.")
-	b.signIn(email, password, http.StatusOK)
+	b.click("main form button", "Your session has ended.")
+	b.signIn(email, password)
 	if got := b.path(); got != "/console" {
 		t.Errorf("signing in again leads to %s", got)
 	}
@@ -142,22 +130,17 @@ func walkKeys(b *tab) {
 // shareAccount makes a shared account, invites somebody to it, and goes back to the own one.
 func shareAccount(b *tab) {
 	b.t.Helper()
-	b.open("/console/accounts", http.StatusOK)
-	b.says("Your accounts", "Acting on it")
+	b.open("/console/accounts", "Your accounts", "Acting on it")
 	b.inspect("accounts")
 	b.fill("#name", "Analytical Engines")
-	b.click("main form.card button", http.StatusOK)
-	b.says("The account is made", "acting on Analytical Engines as owner")
+	b.click("main form.card button", "The account is made", "acting on Analytical Engines as owner")
 	invited := uniqueEmail("invited")
 	b.fill("#email", invited)
-	b.click(`form[action*="/members/invite?"] button`, http.StatusOK)
-	b.says("The invitation is on its way", invited)
+	b.click(`form[action*="/members/invite?"] button`, "The invitation is on its way", invited)
 	b.inspect("members")
-	b.open("/console/accounts", http.StatusOK)
-	b.click(`form[action$="/act"] button`, http.StatusOK)
-	b.says("You act on this account from now on.")
-	b.open(mailedLink(b.t, invited).RequestURI(), http.StatusOK)
-	b.says("You are invited", "You are signed in with another address")
+	b.open("/console/accounts")
+	b.click(`form[action$="/act"] button`, "You act on this account from now on.")
+	b.open(mailedLink(b.t, invited).RequestURI(), "You are invited", "You are signed in with another address")
 	b.inspect("invitation")
 }
 
@@ -198,9 +181,10 @@ func awaitStatus(t *testing.T, key string, status int) {
 func walkFaults(b *tab) {
 	t := b.t
 	focused := func() string { return evaluate[string](b, "document.activeElement.className") }
-	b.open("/console/sign-up", http.StatusOK)
-	b.signIn("not an address", password, http.StatusBadRequest)
-	b.says("There is a problem", "E-mail address must be an e-mail address such as name@example.com.")
+	b.open("/console/sign-up")
+	b.fill("#email", "not an address", "#password", password)
+	b.clickRefused("main form button", http.StatusBadRequest,
+		"There is a problem", "E-mail address must be an e-mail address such as name@example.com.")
 	if describes := evaluate[string](b, `document.getElementById(document.querySelector("#email").getAttribute("aria-describedby")).textContent`); !strings.Contains(describes, "must be an e-mail address") {
 		t.Errorf("the field is described by %q", describes)
 	}
@@ -212,20 +196,17 @@ func walkFaults(b *tab) {
 	}
 	b.inspect("sign-up-fault")
 	b.signUp(uniqueEmail("faults"))
-	b.click("main form button", http.StatusBadRequest)
+	b.clickRefused("main form button", http.StatusBadRequest)
 	b.inspect("keys-fault")
 	b.fill("#name", strings.Repeat("ü", 64))
-	b.click("main form button", http.StatusOK)
-	b.says("Your new key")
+	b.click("main form button", "Your new key")
 	b.arrive(http.StatusConflict, chromedp.Reload()) // it makes no second key
 	b.says("This form was sent already", "1 of 100")
-	b.open("/console/account", http.StatusOK)
+	b.open("/console/account")
 	b.fill("#password", "wrong")
-	b.click("button.danger", http.StatusBadRequest)
-	b.says("The password is wrong.")
+	b.clickRefused("button.danger", http.StatusBadRequest, "The password is wrong.")
 	b.inspect("account-fault")
-	b.click("header button", http.StatusOK)
-	b.says("You are signed out.")
+	b.click("header button", "You are signed out.")
 
 	t.Log("with the keyboard: the first stop skips to the content")
 	b.do(chromedp.Navigate(b.base+"/console/sign-in"), chromedp.KeyEvent("\t"))
@@ -236,7 +217,10 @@ func walkFaults(b *tab) {
 	if got := evaluate[string](b, "document.activeElement.id"); got != "email" {
 		t.Errorf("the first stop in the content is %q", got)
 	}
-	b.open("/console/nothing", http.StatusNotFound)
+	if evaluate[bool](b, `!document.querySelector("[data-wallet]").hidden`) {
+		t.Error("wallets are offered where there is none")
+	}
+	b.openRefused("/console/nothing", http.StatusNotFound)
 	b.inspect("not-found")
 }
 
@@ -250,11 +234,9 @@ func formFromElsewhere(b *tab) {
 	defer elsewhere.Close()
 	b.allowed = elsewhere.URL
 	b.arrive(http.StatusOK, chromedp.Navigate(elsewhere.URL))
-	b.click("button", http.StatusForbidden)
-	b.says("The request came from another site, so nothing was done.")
+	b.clickRefused("button", http.StatusForbidden, "The request came from another site, so nothing was done.")
 	b.inspect("another-site")
-	b.open("/console", http.StatusOK)
-	b.says("API keys") // still signed in
+	b.open("/console", "API keys") // still signed in
 }
 
 // walkWithoutScripts makes a key and ends the account where no script runs. That every page works without scripts is for the console's own
@@ -270,9 +252,8 @@ func walkWithoutScripts(b *tab) {
 		t.Error("a copy button shows that would do nothing")
 	}
 	awaitStatus(t, key, http.StatusOK)
-	b.open("/console/account", http.StatusOK)
+	b.open("/console/account")
 	b.fill("#password", password)
-	b.click("button.danger", http.StatusOK)
-	b.says("Your account is deleted")
+	b.click("button.danger", "Your account is deleted")
 	awaitStatus(t, key, http.StatusForbidden)
 }

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,8 +12,7 @@ import (
 // hook is a receiver whose answers a test chooses.
 type hook struct {
 	*httptest.Server
-	status   atomic.Int64
-	received atomic.Int64
+	status atomic.Int64
 }
 
 func startHook(t *testing.T) *hook {
@@ -25,7 +23,6 @@ func startHook(t *testing.T) *hook {
 		if !strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v1,") {
 			t.Errorf("an unsigned request: %v", r.Header)
 		}
-		e.received.Add(1)
 		w.WriteHeader(int(e.status.Load()))
 	}))
 	t.Cleanup(e.Close)
@@ -34,10 +31,9 @@ func startHook(t *testing.T) *hook {
 
 func (b *tab) createWebhook(url string) (page string) {
 	b.t.Helper()
-	b.open("/console/webhooks", http.StatusOK)
+	b.open("/console/webhooks")
 	b.fill("#url", url)
-	b.click("main form button", http.StatusOK)
-	b.says("Your new webhook", url, "shown this once")
+	b.click("main form button", "Your new webhook", url, "shown this once")
 	if secret := b.of("#secret"); !strings.HasPrefix(secret, "whsec_") {
 		b.t.Errorf("the secret is %q", secret)
 	}
@@ -48,7 +44,7 @@ func (b *tab) createWebhook(url string) (page string) {
 func (b *tab) awaitDelivery(page string, texts ...string) {
 	b.t.Helper()
 	eventually(b.t, func() error {
-		b.open(page, http.StatusOK)
+		b.open(page)
 		shown := b.text()
 		for _, text := range texts {
 			if !strings.Contains(shown, text) {
@@ -59,26 +55,22 @@ func (b *tab) awaitDelivery(page string, texts ...string) {
 	})
 }
 
-// walkWebhooks is the way of a webhook: made, tried, failing, repaired, rotated, deleted.
+// walkWebhooks is the way of a webhook: made, tried, failing, repaired, disabled, deleted.
 func walkWebhooks(b *tab) {
 	t := b.t
 	receiver := startHook(t)
 	b.signUp(uniqueEmail("webhooks"))
 	key := b.makeKey("Webhooks")
-	b.open("/console/webhooks", http.StatusOK)
-	b.says("You have no webhooks yet.")
+	b.open("/console/webhooks", "You have no webhooks yet.")
 	b.inspect("webhooks-none")
 	b.fill("#url", "https://10.0.0.1/hook")
-	b.click("main form button", http.StatusUnprocessableEntity)
-	b.says("The URL must lead to a public address")
+	b.clickRefused("main form button", http.StatusUnprocessableEntity, "The URL must lead to a public address")
 	b.inspect("webhooks-fault")
 
 	page := b.createWebhook(receiver.URL + "/hook")
 	b.inspect("webhook-secret")
-	b.click("main .actions a", http.StatusOK)
-	b.says("Nothing was sent yet.")
-	b.click(`form[action$="/test"] button`, http.StatusOK)
-	b.says("A test event is being sent.")
+	b.click("main .actions a", "Nothing was sent yet.")
+	b.click(`form[action$="/test"] button`, "A test event is being sent.")
 	b.awaitDelivery(page, "webhook.test", "delivered", "204 No Content")
 
 	t.Log("an event of an intent, refused by the receiver, then sent again")
@@ -87,36 +79,17 @@ func walkWebhooks(b *tab) {
 	b.awaitDelivery(page, "transfer.created", "pending", "500 Internal Server Error", "Failing since")
 	b.inspect("webhook")
 	receiver.status.Store(http.StatusNoContent)
-	b.click(`tbody tr:first-child form button`, http.StatusOK)
-	b.says("The event is being sent again.")
+	b.click(`tbody tr:first-child form button`, "The event is being sent again.")
 	b.awaitDelivery(page+"?status=delivered", "transfer.created", "204 No Content")
 
-	t.Log("everything again; the secret is rotated; disabled, enabled, deleted")
-	before := receiver.received.Load()
-	b.click(`form[action$="/replay"] button`, http.StatusOK)
-	b.says("The events are being sent again.")
-	eventually(t, func() error {
-		if receiver.received.Load() == before {
-			return errors.New("nothing was sent again")
-		}
-		return nil
-	})
-	b.click(`form[action$="/rotate"] button`, http.StatusOK)
-	b.says("The secret was rotated", "signs too until")
-	b.open(page, http.StatusOK)
-	b.click(`form[action$="/disable"] button`, http.StatusOK)
-	b.says("The webhook is disabled.", "Disabled")
-	b.open("/console/webhooks", http.StatusOK)
-	b.says("Disabled", receiver.URL)
+	t.Log("disabled, deleted")
+	b.open(page)
+	b.click(`form[action$="/disable"] button`, "The webhook is disabled.", "Disabled")
+	b.open("/console/webhooks", "Disabled", receiver.URL)
 	b.inspect("webhooks")
-	b.open(page, http.StatusOK)
-	b.click(`form[action$="/enable"] button`, http.StatusOK)
-	b.says("The webhook is enabled.")
-	b.click("a.danger", http.StatusOK)
-	b.says("Delete this webhook?")
+	b.open(page)
+	b.click("a.danger", "Delete this webhook?")
 	b.inspect("delete-webhook")
-	b.click("button.danger", http.StatusOK)
-	b.says("The webhook is deleted.", "You have no webhooks yet.")
-	b.open("/console/audit", http.StatusOK)
-	b.says("Webhook created", "Webhook replayed", "Webhook secret rotated", "Webhook changed", "Webhook deleted")
+	b.click("button.danger", "The webhook is deleted.", "You have no webhooks yet.")
+	b.open("/console/audit", "Webhook created", "Webhook changed", "Webhook deleted")
 }

@@ -124,13 +124,10 @@ func TestEventBodies_Documented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		secrets := []webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}
-		for used := range secrets {
-			delivery{http.Header{
-				"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},
-				"Webhook-Signature": {webhook.Sign(secrets[:used+1], e.ID.String(), e.At, body)},
-			}, body}.mustConform(t)
-		}
+		delivery{http.Header{
+			"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},
+			"Webhook-Signature": {webhook.Sign([]webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}, e.ID.String(), e.At, body)},
+		}, body}.mustConform(t)
 		for _, other := range append(event.Types(), event.TypeWebhookTest) {
 			if other != e.Type && len(held.mismatch(bodySchema(other), body)) == 0 {
 				t.Errorf("the entry of %s fits %s", other, body)

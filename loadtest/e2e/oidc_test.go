@@ -37,17 +37,16 @@ func TestOpenIDConnect(t *testing.T) {
 		b.base, b.allowed = anyone.base, issuer
 		return b, func(login, link string) {
 			t.Helper()
-			b.click(link, http.StatusOK)
-			b.fill(`input[name="login"]`, login)
-			b.fill(`input[name="password"]`, "any")
-			b.click(`button[type="submit"]`, http.StatusOK)
-			b.click(`button[type="submit"]`, http.StatusOK) // that the service may know who it is
+			b.click(link)
+			b.fill(`input[name="login"]`, login, `input[name="password"]`, "any")
+			b.click(`button[type="submit"]`)
+			b.click(`button[type="submit"]`) // that the service may know who it is
 		}
 	}
 	const signIn = `a[href^="/console/sign-in/openid-connect"]`
 
 	ann, arrive := newTab()
-	ann.open("/console/account", http.StatusOK) // where the sign-in shall lead
+	ann.open("/console/account") // where the sign-in shall lead
 	ann.inspect("sign-in-oidc")
 	arrive("ann", signIn)
 	if got := ann.path(); got != "/console/account" {
@@ -55,23 +54,21 @@ func TestOpenIDConnect(t *testing.T) {
 	}
 	ann.says("ann@example.com", "none: you sign in another way")
 	again, arrive := newTab()
-	again.open("/console/sign-in", http.StatusOK)
+	again.open("/console/sign-in")
 	arrive("ann", signIn)
-	again.open("/console/account", http.StatusOK)
-	again.says("ann@example.com") // the same account: its address is taken
+	again.open("/console/account", "ann@example.com") // the same account: its address is taken
 
 	t.Log("somebody else links it to an account with a password")
 	dora := newPerson(t, anyone.base)
 	b, arrive := newTab()
-	b.open("/console/sign-in", http.StatusOK)
-	b.signIn(dora.email, password, http.StatusOK)
-	b.open("/console/account/link", http.StatusOK)
-	b.click(`form[action$="/openid-connect"] button`, http.StatusOK)
+	b.open("/console/sign-in")
+	b.signIn(dora.email, password)
+	b.open("/console/account/link")
+	b.click(`form[action$="/openid-connect"] button`)
 	arrive("erin", `a[href^="`+issuer+`"]`)
 	b.says("It is linked: you can sign in with it from now on.")
 	erin, arrive := newTab()
-	erin.open("/console/sign-in", http.StatusOK)
+	erin.open("/console/sign-in")
 	arrive("erin", signIn)
-	erin.open("/console/account", http.StatusOK)
-	erin.says(dora.email)
+	erin.open("/console/account", dora.email)
 }

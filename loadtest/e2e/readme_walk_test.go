@@ -40,7 +40,6 @@ func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)
 	viem := w.startLifecycles()
-	began := time.Now()
 	var intents []walkIntent
 	for n, create := range w.commands[2:6] {
 		intents = append(intents, decoded[walkIntent](t, w.run(create)))
@@ -61,7 +60,6 @@ func TestReadme_Walk(t *testing.T) {
 		w.run(filled(send, "ID", intent.ID))
 	}
 	w.await(map[string]string{transfer.ID: "confirmed", swap.ID: "filled", bridge.ID: "filled", unfilled.ID: "confirmed"})
-	t.Logf("from the first intent to confirmed and filled: %s", time.Since(began).Round(time.Second))
 
 	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
 	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", "0xE1620de3a36756143582895e7E426Ade69e4f2D7", usdc).Replace(w.commands[2])
@@ -85,7 +83,6 @@ func TestReadme_Walk(t *testing.T) {
 		return err
 	})
 	w.await(map[string]string{unfilled.ID: "refunded"})
-	t.Logf("from the first intent to refunded: %s", time.Since(began).Round(time.Second))
 	t.Run("every kind with viem", viem)
 }
 

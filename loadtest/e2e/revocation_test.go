@@ -135,8 +135,8 @@ func (r *revocations) all(names ...string) {
 				end := time.Now()
 				// It may have been left some time.
 				expires := queryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
-				if expires != nil {
-					began, end = later(began, *expires), later(end, *expires)
+				if expires != nil && expires.After(began) {
+					began, end = *expires, slices.MaxFunc([]time.Time{end, *expires}, time.Time.Compare)
 				}
 				watched.mustBeRefused(t, began, end)
 				if successor != "" {
@@ -180,13 +180,6 @@ func (r *revocations) watchedKey(t *testing.T, owner person) (createdKey, *watch
 	w := watchKey(t, r.stack, key.Key)
 	w.await(t, "accepted the new key", func(at seen) bool { return !at.lastAccepted.IsZero() })
 	return key, w
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // watched is a key that every gateway is asked with all the time.
