@@ -75,23 +75,19 @@ func everyEvent(t *testing.T) (events []event.Event) {
 		events = append(events, transferEvent(kind, sequence, event.Transition{From: from, To: to, Failure: failure}, hash))
 	}
 	add(event.TypeTransferCreated, 1, "", transfer.Created, "", "")
-	for _, from := range []transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Expired, transfer.Cancelled} {
-		add(event.TypeTransferSubmitted, 2, from, transfer.Submitted, hash, "")
-	}
+	add(event.TypeTransferSubmitted, 2, transfer.Created, transfer.Submitted, hash, "")
 	add(event.TypeTransferConfirmed, 3, transfer.Submitted, transfer.Confirmed, hash, "")
 	add(event.TypeTransferFilled, 4, transfer.Confirmed, transfer.Filled, hash, "")
 	add(event.TypeTransferRefundable, 4, transfer.Confirmed, transfer.Confirmed, hash, "")
 	add(event.TypeTransferRefunded, 5, transfer.Confirmed, transfer.Refunded, hash, "")
-	for _, failure := range []transfer.Failure{transfer.TxReverted, transfer.TxReplaced, transfer.TxMismatch, transfer.OrderIDMismatch} {
-		add(event.TypeTransferFailed, 3, transfer.Submitted, transfer.Failed, hash, failure)
-	}
 	add(event.TypeTransferExpired, 2, transfer.Created, transfer.Expired, "", "")
 	add(event.TypeTransferExpired, 3, transfer.Submitted, transfer.Expired, hash, "")
 	add(event.TypeTransferCancelled, 2, transfer.Created, transfer.Cancelled, "", "")
-	for _, from := range []transfer.Status{transfer.Submitted, transfer.Confirmed, transfer.Filled, transfer.Refunded} {
-		for _, to := range []transfer.Status{transfer.Submitted, transfer.Confirmed, transfer.Created, transfer.Expired, transfer.Cancelled} {
-			add(event.TypeTransferReorganized, 5, from, to, hash, "")
-		}
+	for _, failure := range []transfer.Failure{transfer.TxReverted, transfer.TxReplaced, transfer.TxMismatch, transfer.OrderIDMismatch} {
+		add(event.TypeTransferFailed, 3, transfer.Submitted, transfer.Failed, hash, failure)
+	}
+	for _, to := range []transfer.Status{transfer.Submitted, transfer.Confirmed, transfer.Created, transfer.Expired, transfer.Cancelled} {
+		add(event.TypeTransferReorganized, 5, transfer.Filled, to, hash, "")
 	}
 	endpoint := webhook.Endpoint{ID: uuid.New(), URL: "https://example.com/hooks", Environment: network.Live}
 	for _, reason := range []webhook.Reason{webhook.DisabledGone, webhook.DisabledFailing} {
