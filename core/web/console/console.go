@@ -1,8 +1,8 @@
 // Package console serves the pages below /console for signed-in users: HTML rendered on the server, with its own style sheet and
 // small scripts and no third-party content. Every page works without scripts; only wallets need them.
 //
-// It reads from the store and makes changes through package identity, and has no domain rules of its own. An error is answered with
-// a page; an error in a form shows the form again with the values, except passwords.
+// It reads from the store and makes changes through packages intent and identity, and has no rules of intents or accounts of its
+// own. An error is answered with a page; an error in a form shows the form again with the values, except passwords.
 package console
 
 import (
