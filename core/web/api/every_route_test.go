@@ -34,17 +34,12 @@ func TestEveryRoute_Transfers(t *testing.T) {
 	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(payable())) })
 	owner := uuid.New()
 	key := keyed(owner, "test")
-	create := func(name, rest, kind string) string {
-		request := strings.TrimSuffix(kind, "}") + rest + "}"
-		return s.example(t, name, "POST", "/v2/transfers", request, key...).Header["Location"]
-	}
-	sent := create("a transfer", `,"reference":"inv-42"`, transferBody)
-	create("a bridge", `,"reference":"inv-43"`, bridgeBody)
-	swap := create("a swap", ``, swapBody)
+	_, sent, _ := s.create(t, transferBody, key...)
+	_, swap, _ := s.create(t, swapBody, key...)
 	s.example(t, "a swap that nobody has sent", "GET", swap, "", key...)
 	s.example(t, "a swap", "GET", swap+"/preflight", "", key...)
 	s.example(t, "a hash", "POST", sent+"/transaction", reportOf(txHash("a")), key...)
-	s.example(t, "a transfer", "POST", s.example(t, "a transfer to cancel", "POST", "/v2/transfers", transferBody, key...).Header["Location"]+"/cancel", "", key...)
+	s.example(t, "a swap", "POST", swap+"/cancel", "", key...)
 	s.example(t, "two intents", "GET", "/v2/transfers?limit=2", "", key...)
 	s.example(t, "an event", "GET", "/v2/events?limit=1", "", key...)
 }
@@ -108,7 +103,11 @@ func TestEveryRoute_Mail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.example(t, "a password", "POST", "/auth/reset-password", resetPassword("EXAMPLE"))
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'https://id.example', 'ann', id, now() FROM accounts WHERE email = 'ann@example.com'`)
+	s.example(t, "a password alone", "POST", "/auth/reset-password", `{"token":"EXAMPLE","newPassword":"`+newPassword+`","unlinkAccounts":true}`)
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM identities`); n != 0 {
+		t.Errorf("%d identities are left", n)
+	}
 }
 
 func TestEveryRoute_Wallets(t *testing.T) {
@@ -149,7 +148,7 @@ func TestEveryRoute_Members(t *testing.T) {
 	shop := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
 	s.example(t, "two accounts", "GET", on+"list", "", ann...)
 	s.example(t, "the own account", "POST", on+"set-active", `{"organizationId":null}`, ann...)
-	s.example(t, "a shared account", "POST", on+"set-active", `{"organizationId":"`+shop+`"}`, ann...)
+	s.example(t, "a shared account", "POST", on+"set-active", `{"organizationSlug":"`+shop+`"}`, ann...)
 	invite := func() string {
 		pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('EXAMPLE')`)
 		return `{"invitationId":"EXAMPLE"}`
@@ -157,7 +156,7 @@ func TestEveryRoute_Members(t *testing.T) {
 	invitation := func() string {
 		return pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM invitations ORDER BY created_at DESC LIMIT 1`).String()
 	}
-	s.example(t, "where no mail is sent", "POST", on+"invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...)
+	s.example(t, "where no mail is sent", "POST", on+"invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...)
 	s.example(t, "one invitation", "GET", on+"list-invitations", "", ann...)
 	s.example(t, "an invitation", "POST", on+"cancel-invitation", `{"invitationId":"`+invitation()+`"}`, ann...)
 	s.call(t, "POST", on+"invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...)
@@ -174,7 +173,7 @@ func TestEveryRoute_Members(t *testing.T) {
 	s.example(t, "a shared account", "POST", on+"leave", `{"organizationId":"`+shop+`"}`, bob...)
 	pgtest.Exec(t, s.store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, shop, idOf(t, s, "bob@example.com"))
 	s.example(t, "an address", "POST", on+"remove-member", `{"memberIdOrEmail":"bob@example.com"}`, ann...)
-	s.example(t, "a name", "POST", on+"update", `{"organizationId":"`+shop+`","data":{"name":"Kiosk"}}`, ann...)
+	s.example(t, "a name", "POST", on+"update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...)
 	s.example(t, "a shared account", "POST", on+"delete", `{"organizationId":"`+shop+`"}`, ann...)
 }
 

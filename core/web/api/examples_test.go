@@ -140,7 +140,8 @@ var masks = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<id>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z`), "<time>"},
-	{regexp.MustCompile(`0x[0-9a-f]{64,}`), "<hex>"},
+	{regexp.MustCompile(`"(orderId|orderData|signature)":"0x[0-9a-f]+"`), `"$1":"<$1>"`},
+	{regexp.MustCompile(`0x(e917a962|0cbd66e3)[0-9a-f]+`), "<call $1 with the order>"},
 	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{64}`), "<key $1>"},
 	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{4}"`), `<start $1>"`},
 	{regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`), "<secret>"},

@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
@@ -130,58 +125,6 @@ func TestLimits_Exceeded(t *testing.T) {
 			text := readAll(t, next)
 			tooOften(t, next.StatusCode, next.Header, text)
 		})
-	}
-}
-
-// Strangers who try one account from many addresses keep out neither the browser that signed up nor, while they are few, its
-// owner at another one. An address without an account is answered alike.
-func TestSignIn_DistributedGuessing(t *testing.T) {
-	t.Parallel()
-	s := start(t, func(s *settings) { s.identity.Limits = identity.DefaultLimits })
-	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`) //nolint:bodyclose // readAll closes it
-	readAll(t, response)
-	var cookies []string
-	for _, set := range response.Cookies() {
-		cookies = append(cookies, set.Name+"="+set.Value)
-	}
-	browser := strings.Join(cookies, "; ")
-	signIn := func(email, password, ip, cookie string) int {
-		body := fmt.Sprintf(`{"email":%q,"password":%q}`, email, password)
-		response := s.send(t, "POST", "/auth/sign-in/email", body, "X-Forwarded-For", ip, "Cookie", cookie)
-		readAll(t, response)
-		return response.StatusCode
-	}
-	attack := func(email string, from, to int) (statuses []int) {
-		for n := from; n < to; n++ {
-			for range 5 {
-				statuses = append(statuses, signIn(email, "a wrong password", fmt.Sprintf("198.51.100.%d", n), ""))
-			}
-		}
-		return statuses
-	}
-	first := attack("ann@example.com", 0, 5)
-	if got := signIn("ann@example.com", password, "203.0.113.7", ""); got != http.StatusOK {
-		t.Errorf("another browser while five attack: %d, want 200", got)
-	}
-	all := slices.Concat(first, attack("ann@example.com", 5, 15))
-	if diff := cmp.Diff(all, attack("nobody@example.com", 0, 15)); diff != "" {
-		t.Errorf("an account and none are told apart (-account +none):\n%s", diff)
-	}
-	if got := len(slices.DeleteFunc(slices.Clone(all), func(status int) bool { return status != http.StatusUnauthorized })); got != 60 {
-		t.Errorf("%d passwords were checked, want 60", got)
-	}
-	for name, c := range map[string]struct {
-		ip, cookie string
-		want       int
-	}{
-		"the browser at home":                {"203.0.113.7", browser, http.StatusOK},
-		"the browser at another address":     {"192.0.2.1", browser, http.StatusOK},
-		"the browser at an attacker's":       {"198.51.100.0", browser, http.StatusOK},
-		"a new browser while fifteen attack": {"203.0.113.8", "", http.StatusTooManyRequests},
-	} {
-		if got := signIn("ann@example.com", password, c.ip, c.cookie); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
 	}
 }
 

@@ -2,7 +2,6 @@ package api_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -87,58 +86,43 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// The answers have the shapes of better-auth's organizations.
-func TestOrganizations(t *testing.T) {
+// What the routes of organizations refuse; TestEveryRoute_Members has what they answer otherwise.
+func TestOrganizations_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	organization := func(name string) string {
-		return `{"id":"<id>","name":"` + name + `","slug":"<id>","logo":null,"metadata":null,"createdAt":"<time>"}`
-	}
-	member := func(email, role string) string {
-		return `{"id":"<id>","organizationId":"<id>","userId":"<id>","role":"` + role + `","createdAt":"<time>","user":{"id":"<id>","name":"Ann","email":"` + email + `","image":null}}`
-	}
-	invitation := func(status string) string {
-		return `"id":"<id>","organizationId":"<id>","email":"bob@example.com","role":"viewer","status":"` + status + `","inviterId":"<id>","expiresAt":"<time>","createdAt":"<time>"`
-	}
-	with := func(object, more string) string { return strings.TrimSuffix(object, "}") + "," + more + "}" }
-	noStore := []string{"Cache-Control", "no-store"}
 	same(t, "an unknown field", invalid(t, "/logo", "is not a known field"), s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
 	same(t, "no name", invalid(t, "/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))
-	same(t, "create", want(t, 200, with(organization("Shop"), `"members":[`+member("ann@example.com", "owner")+`]`)), s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...))
-	same(t, "list", want(t, 200, `[`+organization("Ann")+`,`+organization("Shop")+`]`, noStore...), s.call(t, "GET", "/auth/organization/list", "", ann...))
-	same(t, "own account", want(t, 200, `null`), s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":null}`, ann...))
+	s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...)
+	s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":null}`, ann...)
 	same(t, "a number", invalid(t, "/organizationId", "must not be a JSON number"), s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":1}`, ann...))
 	shop := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
-	same(t, "set-active", want(t, 200, organization("Shop")), s.call(t, "POST", "/auth/organization/set-active", `{"organizationSlug":"`+shop+`"}`, ann...))
+	s.call(t, "POST", "/auth/organization/set-active", `{"organizationSlug":"`+shop+`"}`, ann...)
 	same(t, "a role", invalid(t, "/role", "must be owner, developer or viewer"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"admin"}`, ann...))
 	same(t, "an address", invalid(t, "/email", "must not be under .invalid, where nobody has an address"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"x@shared.invalid","role":"viewer"}`, ann...))
-	same(t, "invite", want(t, 200, `{`+invitation("pending")+`,"link":null}`, noStore...), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...))
+	mailed := s.call(t, "POST", "/auth/organization/invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...)
+	if body, _ := mailed.Body.(map[string]any); mailed.Status != 200 || body["link"] != nil {
+		t.Errorf("a mailed invitation: %v", mailed)
+	}
 	same(t, "invited", refused(t, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", "The address is invited already; set resend to invite it again, or cancel that invitation."),
 		s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...))
-	same(t, "the list", want(t, 200, `[{`+invitation("pending")+`}]`, noStore...), s.call(t, "GET", "/auth/organization/list-invitations", "", ann...))
 	pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('token')`)
 	same(t, "of ann", refused(t, 403, "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", "The invitation is for another e-mail address; sign in with that one."),
 		s.call(t, "GET", "/auth/organization/get-invitation?id=token", "", ann...))
-	same(t, "get", want(t, 200, `{`+invitation("pending")+`,"organizationName":"Shop","organizationSlug":"<id>","inviterEmail":"ann@example.com"}`, noStore...),
-		s.call(t, "GET", "/auth/organization/get-invitation?id=token", "", bob...))
 	same(t, "no such", refused(t, 400, "INVITATION_NOT_FOUND", "The invitation was answered or canceled, has expired, or its link is not complete; ask for another."),
 		s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"guess"}`, bob...))
-	same(t, "accept", want(t, 200, `{"invitation":{`+invitation("accepted")+`},"member":`+member("bob@example.com", "viewer")+`}`), s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...))
-	same(t, "the active member", want(t, 200, member("bob@example.com", "viewer"), noStore...), s.call(t, "GET", "/auth/organization/get-active-member", "", bob...))
-	same(t, "members", want(t, 200, `{"members":[`+member("bob@example.com", "viewer")+`],"total":2}`, noStore...), s.call(t, "GET", "/auth/organization/list-members?offset=1&limit=1", "", bob...))
-	same(t, "a role", want(t, 200, member("bob@example.com", "developer")), s.call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...))
-	same(t, "leave", want(t, 200, member("bob@example.com", "developer")), s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...))
+	s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...)
+	s.call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...)
+	s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...)
 	same(t, "the last owner", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
 		s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, ann...))
 	same(t, "delete-user", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
 		s.call(t, "POST", "/auth/delete-user", `{"password":"`+password+`"}`, ann...))
 	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
 	same(t, "no new name", invalid(t, "/data/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
-	same(t, "rename", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...))
 	notShared := refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
 	same(t, "rename the own account", notShared, s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
-	same(t, "delete", want(t, 200, organization("Kiosk")), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...))
+	s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...)
 	same(t, "the own account", notShared,
 		s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
 }

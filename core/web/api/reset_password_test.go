@@ -47,13 +47,6 @@ func TestRequestPasswordReset(t *testing.T) {
 	same(t, "a field too many", invalid(t, "/userId", "is not a known field"), request(`{"userId":"x"}`))
 }
 
-func TestRequestPasswordReset_NoMail(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	off := refused(t, 400, "RESET_PASSWORD_DISABLED", "The service sends no mail; ask its operator for a link to a new password.")
-	same(t, "any address", off, s.call(t, "POST", "/auth/request-password-reset", `{"email":"ann@example.com"}`))
-}
-
 func TestResetPassword(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -84,28 +77,4 @@ func TestResetPassword(t *testing.T) {
 	}
 	same(t, "the new password", verified(signedIn(t, "Ann", "ann@example.com")),
 		s.call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`))
-}
-
-// The other ways to sign in end with the password where the request asks for it, and stay otherwise, as for better-auth's client.
-func TestResetPassword_UnlinkAccounts(t *testing.T) {
-	t.Parallel()
-	for member, left := range map[string]int{"": 1, `,"unlinkAccounts":false`: 1, `,"unlinkAccounts":true`: 0} {
-		s := start(t)
-		signUp(t, s, "ann@example.com")
-		pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
-		pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'https://id.example', 'ann', id, now() FROM accounts`)
-		owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
-		token := account.NewLinkToken()
-		if err == nil {
-			err = s.store.InsertResetToken(t.Context(), owner, account.HashToken(token), time.Now().Add(time.Hour), nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, member, want(t, 200, `{"status":true}`, "Set-Cookie", deviceSet, "Cache-Control", "no-store"),
-			s.call(t, "POST", "/auth/reset-password", `{"token":"`+token+`","newPassword":"`+newPassword+`"`+member+`}`))
-		if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM identities`); n != left {
-			t.Errorf("with %q %d ways are left", member, n)
-		}
-	}
 }
