@@ -23,7 +23,7 @@ func TestOpenAPI_Tools(t *testing.T) {
 	t.Parallel()
 	project := newNodeProject(t)
 	t.Run("redocly lint", func(t *testing.T) {
-		if said := project.run(t, nil, "redocly", "lint", "--extends=recommended", "--max-problems=20", "openapi.json"); strings.Contains(said, "warning") {
+		if said := project.run(t, nil, "redocly", "lint", "--extends=recommended", "--max-problems=20", "openapi.json"); strings.Contains(said, "You have ") { // so many warnings
 			t.Errorf("the linter warns:\n%s", said)
 		}
 	})

@@ -73,7 +73,7 @@ func TestRevocation_AllGateways(t *testing.T) {
 	// A hanging core must not hold the requests up.
 	s, _ := startStack(t, stack.Config{Gateways: 3, RedisURL: redis.URL, GatewayEnv: []string{"GATEWAY_CORE_TIMEOUT=5s"}})
 	owner := newPerson(t, s.Env().GatewayURL)
-	r := &revocations{t, s, owner}
+	r := &revocations{t: t, stack: s, owner: owner}
 	for range 4 {
 		untouched := watchKey(t, s, owner.newKey().Key)
 		t.Cleanup(func() {
@@ -116,6 +116,8 @@ type revocations struct {
 	t     *testing.T
 	stack *stack.Stack
 	owner person
+	// changing is held for a change to a key: a change that waits too long for another one of its account is refused.
+	changing sync.Mutex
 }
 
 // all ends keys in these ways at once.
@@ -130,9 +132,7 @@ func (r *revocations) all(names ...string) {
 					owner = newPerson(t, r.stack.Env().GatewayURL)
 				}
 				key, watched := r.watchedKey(t, owner)
-				began := time.Now()
-				successor := endings[name](t, r.stack, owner, key)
-				end := time.Now()
+				began, end, successor := r.change(func() string { return endings[name](t, r.stack, owner, key) })
 				// It may have been left some time.
 				expires := queryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
 				if expires != nil && expires.After(began) {
@@ -173,10 +173,20 @@ func (r *revocations) withoutCore(t *testing.T, strike func() error, wake ...fun
 	watched.mustBeRefused(t, began, end)
 }
 
+// change makes a change to a key while nobody else makes one, and returns when it began and ended.
+func (r *revocations) change(do func() (successor string)) (began, ended time.Time, successor string) {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	began = time.Now()
+	successor = do()
+	return began, time.Now(), successor
+}
+
 // watchedKey is a new key that every gateway has accepted.
 func (r *revocations) watchedKey(t *testing.T, owner person) (createdKey, *watched) {
 	t.Helper()
-	key := owner.newKey()
+	var key createdKey
+	r.change(func() string { key = owner.newKey(); return "" })
 	w := watchKey(t, r.stack, key.Key)
 	w.await(t, "accepted the new key", func(at seen) bool { return !at.lastAccepted.IsZero() })
 	return key, w

@@ -1,4 +1,4 @@
-// Receives webhooks: verifies signatures, answers at once, handles every event once, and reads the feed for those that did not come.
+// Receives webhooks: verifies signatures, responds at once, handles every event once, and reads the feed for missed events.
 import { createServer } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 
@@ -17,7 +17,7 @@ const seen = new Set<string>()
 const last = new Map<string, number>()
 let cursor = ''
 
-// Takes one delivery. Everything but 2xx, and no answer within 15 seconds, is delivered again.
+// Receives one delivery. A response other than 2xx, or none within 15 seconds, leads to a retry.
 const server = createServer(async (request, response) => {
   const answer = (status: number) => void response.writeHead(status).end()
   const chunks: Buffer[] = []
@@ -33,8 +33,8 @@ const server = createServer(async (request, response) => {
   const body = Buffer.concat(chunks).toString()
   let event: Event
   try {
-    // The signature is over the bytes as they came, so take the body before a framework parses it. verify refuses timestamps that
-    // are 5 minutes off.
+    // The signature covers the raw bytes, so verify before a framework parses the body. verify rejects timestamps that are more
+    // than 5 minutes off.
     event = webhook.verify(body, request.headers as Record<string, string>) as Event
   } catch {
     return answer(401)
@@ -43,21 +43,21 @@ const server = createServer(async (request, response) => {
   answer(204)
 })
 
-// Handles an event unless it was handled before: every event may come more than once, by webhook and in the feed. In your service it
-// stores the event in one transaction with seen and last, and a job does what takes long, so that the answer never waits for it.
+// Handles an event unless it was handled before: every event may arrive more than once, by webhook and in the feed. In your service it
+// stores the event in one transaction with seen and last, and a job does the slow work, so that the response does not wait for it.
 function take(id: string, { type, sequence, data }: Event) {
   if (seen.has(id)) return
   seen.add(id)
   if (sequence === null) return console.log('handled', id, type)
   const intent = data.id ?? ''
   const before = last.get(intent) ?? 0
-  if (sequence > before + 1) void readFeed() // those between come later, or are only in the feed
-  if (sequence < before) return console.log('handled', id, type, 'late') // no order is promised: do not overwrite what is newer
+  if (sequence > before + 1) void readFeed() // the events between arrive later, or only in the feed
+  if (sequence < before) return console.log('handled', id, type, 'late') // deliveries are unordered: do not overwrite newer state
   last.set(intent, sequence)
   console.log('handled', id, type)
 }
 
-// Takes all events after the cursor, which moves on only when they are taken. A call while it reads has it read once more.
+// Handles all events after the cursor, which advances only after they were handled. A call during a read makes it read once more.
 let reading = false
 let again = false
 async function readFeed() {
@@ -80,7 +80,7 @@ async function readFeed() {
 async function readPage(): Promise<boolean> {
   const query = new URLSearchParams({ limit: '1000', ...(cursor && { after: cursor }) })
   const response = await fetch(`${api}/v2/events?${query}`, { headers: { 'x-api-key': key }, signal: AbortSignal.timeout(10_000) })
-  if (response.status === 410 && cursor) { // it is older than the events that are kept: what was missed shows in GET /v2/transfers alone
+  if (response.status === 410 && cursor) { // expired events show in GET /v2/transfers only
     cursor = ''
     return true
   }
