@@ -18,7 +18,6 @@ require (
 	github.com/valyala/fasthttp v1.74.0
 	intents.internal/core v0.0.0
 	intents.internal/deploy v0.0.0
-	intents.internal/gateway v0.0.0
 	intents.internal/pkg v0.0.0
 )
 
