@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -97,7 +97,7 @@ func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := b.store.InsertTransfer(ctx, intent, postgres.Idempotency{}); err != nil {
+	if _, err := b.store.Intents.InsertTransfer(ctx, intent, intents.Idempotency{}); err != nil {
 		return nil, err
 	}
 	source.send(settlerTx(n, rpctest.Log{Topics: []common.Hash{transfer.SettlerTopics[0], intent.OrderID}, Data: []byte("order")}))

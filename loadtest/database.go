@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"intents.internal/core/store"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -14,7 +15,7 @@ import (
 // database is a private, durable and migrated Postgres.
 type database struct {
 	server *embedded.Postgres
-	store  *postgres.Store
+	store  *store.Rooms
 	dir    string
 }
 
@@ -34,7 +35,7 @@ func openDatabase(ctx context.Context) (d *database, err error) {
 		return d, err
 	}
 	fmt.Println("using", d.server.Source)
-	if d.store, err = postgres.Open(d.server.URL, postgres.Options{StatementTimeout: 10 * time.Minute}); err != nil {
+	if d.store, err = store.Open(d.server.URL, postgres.Options{StatementTimeout: 10 * time.Minute}); err != nil {
 		return d, err
 	}
 	_, err = d.store.Migrate(ctx)

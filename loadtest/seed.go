@@ -142,7 +142,9 @@ func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apike
 		id, hash := uuid.New(), keys[n].Hash()
 		return []any{
 			id, id, owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
-			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(), []string{}, now, now,
+			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(),
+			[]string{},
+			now, now,
 		}, nil
 	})
 	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {

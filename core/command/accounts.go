@@ -14,7 +14,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
 )
 
 const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
@@ -32,7 +32,7 @@ func changeAccount(ctx context.Context, args []string) error {
 	if len(args) == 3 {
 		more = args[2]
 	}
-	return withStore(func(store *postgres.Store) error {
+	return withStore(func(store *store.Rooms) error {
 		done, err := "", store.CheckMigrated(ctx)
 		if err != nil {
 			return err
@@ -45,13 +45,13 @@ func changeAccount(ctx context.Context, args []string) error {
 		case "reset-link":
 			done, err = makeResetLink(ctx, store, email)
 		case "verify-email":
-			done, err = "noted that "+email+" belongs to the owner of its account", store.VerifyEmail(ctx, email, operator, time.Now())
+			done, err = "noted that "+email+" belongs to the owner of its account", store.Identities.VerifyEmail(ctx, email, operator, time.Now())
 		case "disable":
 			done, err = disableAccount(ctx, store, email)
 		case "enable":
-			done, err = "enabled the account of "+email, store.EnableAccount(ctx, email, operator, time.Now())
+			done, err = "enabled the account of "+email, store.Identities.EnableAccount(ctx, email, operator, time.Now())
 		case "delete":
-			done, err = "deleted the account of "+email, store.DeleteAccount(ctx, email, operator, time.Now())
+			done, err = "deleted the account of "+email, store.Identities.DeleteAccount(ctx, email, operator, time.Now())
 		case "limit":
 			done, err = setAccountLimit(ctx, store, email, more)
 		case "erase":
@@ -69,7 +69,7 @@ func changeAccount(ctx context.Context, args []string) error {
 	})
 }
 
-func createAccount(ctx context.Context, store *postgres.Store, email, name string) (done string, err error) {
+func createAccount(ctx context.Context, store *store.Rooms, email, name string) (done string, err error) {
 	password, hash, err := newPassword(ctx)
 	if err != nil {
 		return "", err
@@ -83,30 +83,30 @@ func createAccount(ctx context.Context, store *postgres.Store, email, name strin
 	if err != nil {
 		return "", err
 	}
-	if err := store.InsertAccount(ctx, created, entry); err != nil {
+	if err := store.Identities.InsertAccount(ctx, created, entry); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("created the account of %s\npassword, not shown again: %s", email, password), nil
 }
 
-func resetPassword(ctx context.Context, store *postgres.Store, email string) (done string, err error) {
+func resetPassword(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
 	password, hash, err := newPassword(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := store.SetPassword(ctx, email, hash, operator, time.Now()); err != nil {
+	if err := store.Identities.SetPassword(ctx, email, hash, operator, time.Now()); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("reset the password of %s and ended its sessions\npassword, not shown again: %s", email, password), nil
 }
 
 // makeResetLink makes a link like those that are mailed.
-func makeResetLink(ctx context.Context, store *postgres.Store, email string) (done string, err error) {
+func makeResetLink(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
 	config, err := readConfig(func(c Config) error { return validOrigin(c.PublicURL) })
 	if err != nil {
 		return "", err
 	}
-	owner, err := store.AccountByEmail(ctx, email)
+	owner, err := store.Identities.AccountByEmail(ctx, email)
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func makeResetLink(ctx context.Context, store *postgres.Store, email string) (do
 	if err != nil {
 		return "", err
 	}
-	if err := store.InsertResetToken(ctx, owner, account.HashToken(token), now.Add(account.LinkLifetime), &entry); err != nil {
+	if err := store.Identities.InsertResetToken(ctx, owner, account.HashToken(token), now.Add(account.LinkLifetime), &entry); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("whoever opens this link within an hour chooses another password for %s; it works once and is not shown again:\n%s",
@@ -123,12 +123,12 @@ func makeResetLink(ctx context.Context, store *postgres.Store, email string) (do
 }
 
 // disableAccount also names the shared accounts that nobody can manage from then on.
-func disableAccount(ctx context.Context, store *postgres.Store, email string) (done string, err error) {
-	if err := store.DisableAccount(ctx, email, operator, time.Now()); err != nil {
+func disableAccount(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
+	if err := store.Identities.DisableAccount(ctx, email, operator, time.Now()); err != nil {
 		return "", err
 	}
 	done = "disabled the account of " + email
-	shared, err := store.SharedWithoutOwner(ctx, email)
+	shared, err := store.Identities.SharedWithoutOwner(ctx, email)
 	for _, a := range shared {
 		done += fmt.Sprintf("\nno owner is left to manage the shared account %q, %s: enable one, or end it with core accounts delete %s", a.Name, a.ID, a.Email)
 	}
@@ -136,29 +136,29 @@ func disableAccount(ctx context.Context, store *postgres.Store, email string) (d
 }
 
 // setAccountLimit changes the limit of all keys of an account in one environment together.
-func setAccountLimit(ctx context.Context, store *postgres.Store, email, text string) (done string, err error) {
+func setAccountLimit(ctx context.Context, store *store.Rooms, email, text string) (done string, err error) {
 	if text == "default" {
 		return fmt.Sprintf("the limit of %s is the default again: %s", email, account.DefaultAccountLimit),
-			store.SetAccountLimit(ctx, email, nil, operator, time.Now())
+			store.Identities.SetAccountLimit(ctx, email, nil, operator, time.Now())
 	}
 	limit, err := account.ParseLimit(text)
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the limit of %s is %s", email, limit), store.SetAccountLimit(ctx, email, &limit, operator, time.Now())
+	return fmt.Sprintf("the limit of %s is %s", email, limit), store.Identities.SetAccountLimit(ctx, email, &limit, operator, time.Now())
 }
 
 // eraseAccounts erases the personal data of the account with an id, or of all that had an e-mail address. All must have ended.
-func eraseAccounts(ctx context.Context, store *postgres.Store, name string) (done string, err error) {
+func eraseAccounts(ctx context.Context, store *store.Rooms, name string) (done string, err error) {
 	ids := make([]uuid.UUID, 1)
 	if ids[0], err = uuid.Parse(name); err != nil {
-		if ids, err = store.AccountsByEmail(ctx, name); err != nil {
+		if ids, err = store.Identities.AccountsByEmail(ctx, name); err != nil {
 			return "", err
 		}
 	}
 	var lines []string
 	for _, id := range ids {
-		erased, err := store.EraseAccount(ctx, id, time.Now())
+		erased, err := store.Retention.EraseAccount(ctx, id, time.Now())
 		if errors.Is(err, account.ErrNotEnded) {
 			err = fmt.Errorf("account %s has not ended: end it first, with core accounts delete EMAIL", id)
 		}

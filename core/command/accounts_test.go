@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 func TestAccounts(t *testing.T) {
@@ -23,7 +23,7 @@ func TestAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.InsertAccount(t.Context(), a, entry); err != nil {
+		if err := store.Identities.InsertAccount(t.Context(), a, entry); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestAccounts_Passwords(t *testing.T) {
 	}
 	opens := func(password string, want bool) *account.Account {
 		t.Helper()
-		ann, err := store.AccountByEmail(t.Context(), "ann@example.com")
+		ann, err := store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestAccounts_Passwords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.InsertSession(t.Context(), session, ann, entry); err != nil {
+	if err := store.Identities.InsertSession(t.Context(), session, ann, entry); err != nil {
 		t.Fatal(err)
 	}
 	second := run("reset the password of ann@example.com and ended its sessions", "reset-password", "ann@example.com")

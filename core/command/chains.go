@@ -12,7 +12,8 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/watch"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
 )
 
 func (c Config) validateChains() error {
@@ -37,19 +38,19 @@ func readWithProviders(validate func(Config) error) (config Config, providers rp
 	return config, providers, err
 }
 
-// chains are what core does about the chains of the RPC file. Without a file it does nothing for all of them.
-type chains struct {
+// chainWatch is what core does about the chains of the RPC file. Without a file it does nothing for all of them.
+type chainWatch struct {
 	client   *rpc.Client
 	watcher  *watch.Watcher
 	activity *watch.Activity
 }
 
 func newChains(
-	config Config, providers rpc.Providers, store *postgres.Store, live *postgres.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
-) (chains, error) {
+	config Config, providers rpc.Providers, store *store.Rooms, live *intents.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
+) (chainWatch, error) {
 	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
 	if err != nil {
-		return chains{}, fmt.Errorf("CORE_RPC_FILE: %w", err)
+		return chainWatch{}, fmt.Errorf("CORE_RPC_FILE: %w", err)
 	}
 	for id := range providers {
 		if _, known := live.Current().Chain(id); !known {
@@ -57,13 +58,13 @@ func newChains(
 		}
 	}
 	watcher := watch.New(watch.Config{
-		Store: store, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
+		Store: store.Chains, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
 	})
-	return chains{client, watcher, watch.NewActivity(store, config.ChainGrace, watcher.Wake, log)}, nil
+	return chainWatch{client, watcher, watch.NewActivity(store.Chains, config.ChainGrace, watcher.Wake, log)}, nil
 }
 
 // start starts the workers of core serve, which run until ctx ends.
-func (c chains) start(ctx context.Context, group *errgroup.Group, config Config) {
+func (c chainWatch) start(ctx context.Context, group *errgroup.Group, config Config) {
 	group.Go(func() error { c.activity.Run(ctx); return nil })
 	group.Go(func() error { c.watcher.RunReports(ctx); return nil })
 	if config.Watch {

@@ -17,7 +17,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/registry"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 	"intents.internal/pkg/caip"
 )
 
@@ -39,11 +39,11 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}
-	current, err := store.Registry(ctx)
+	current, err := store.Intents.Registry(ctx)
 	if err != nil {
 		return err
 	}
-	progress, err := store.AllProgress(ctx)
+	progress, err := store.Chains.AllProgress(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func requireProviders(findings []finding, planned *registry.Snapshot) {
 // checkAll checks all providers of some chains concurrently. Chains are in the order of ids, providers in the configured order; a
 // chain without providers has one finding.
 func checkAll(
-	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]postgres.Progress,
+	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]chains.Progress,
 ) []finding {
 	findings := []*finding{}
 	var asking sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -177,7 +177,7 @@ func TestResumeChain(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.args, diff)
 		}
-		if progress, err := store.ChainProgress(t.Context(), caip.EIP155Chain(1)); err != nil || (progress.Stopped == "") != (strings.HasPrefix(got.Out, "eip155:1 ") || c.args == "eip155:1 --from 9") {
+		if progress, err := store.Chains.ChainProgress(t.Context(), caip.EIP155Chain(1)); err != nil || (progress.Stopped == "") != (strings.HasPrefix(got.Out, "eip155:1 ") || c.args == "eip155:1 --from 9") {
 			t.Errorf("%s: %+v, %v", c.args, progress, err)
 		}
 	}

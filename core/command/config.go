@@ -13,7 +13,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/retention"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -174,9 +174,9 @@ func (c Config) Validate() error {
 		validOrigin(c.PublicURL),
 		expect(c.SignUp == "open" || c.SignUp == "closed", `CORE_SIGN_UP must be "open" or "closed", not %q`, c.SignUp),
 		c.validateLimits(),
-		validRetention("CORE_EVENTS_RETENTION", c.EventsRetention, postgres.MinEventsRetention),
-		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, postgres.MinAuditRetention),
-		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, postgres.MinTransfersRetention),
+		validRetention("CORE_EVENTS_RETENTION", c.EventsRetention, retention.MinEventsRetention),
+		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, retention.MinAuditRetention),
+		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, retention.MinTransfersRetention),
 		c.validateChains(),
 		c.validateWebhooks(),
 		c.validateMail(),
@@ -264,8 +264,8 @@ func validRetention(name string, d, shortest time.Duration) error {
 }
 
 // retention returns the retention settings of the store.
-func (c Config) retention() postgres.Retention {
-	return postgres.Retention{Events: c.EventsRetention, Audit: c.AuditRetention, Transfers: c.TransfersRetention}
+func (c Config) retention() retention.Retention {
+	return retention.Retention{Events: c.EventsRetention, Audit: c.AuditRetention, Transfers: c.TransfersRetention}
 }
 
 func validRedis(mode topology.Mode, rawURL telemetry.Secret) error {

@@ -14,7 +14,8 @@ import (
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/token"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -33,7 +34,7 @@ func changeChains(ctx context.Context, args []string) error {
 	case len(args) != 2 || args[0] != "import":
 		return chainsUsage
 	}
-	return withStore(func(store *postgres.Store) error {
+	return withStore(func(store *store.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -48,13 +49,13 @@ func changeChains(ctx context.Context, args []string) error {
 // changeTokens runs `core tokens import` and `core tokens sources`.
 func changeTokens(ctx context.Context, args []string) error {
 	if len(args) == 1 && args[0] == "sources" {
-		return withStore(func(store *postgres.Store) error { return printTokenSources(ctx, store) })
+		return withStore(func(store *store.Rooms) error { return printTokenSources(ctx, store) })
 	}
 	command, err := parseTokenImport(args)
 	if err != nil {
 		return err
 	}
-	return withStore(func(store *postgres.Store) error {
+	return withStore(func(store *store.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -99,12 +100,12 @@ func parseTokenImport(args []string) (tokenImport, error) {
 	return command, nil
 }
 
-func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
+func (c tokenImport) run(ctx context.Context, store *store.Rooms) error {
 	text, err := readList(c.File)
 	if err != nil {
 		return err
 	}
-	current, err := store.Registry(ctx)
+	current, err := store.Intents.Registry(ctx)
 	if err != nil {
 		return err
 	}
@@ -123,13 +124,13 @@ func (c tokenImport) run(ctx context.Context, store *postgres.Store) error {
 	return importTokens(ctx, store, current, list)
 }
 
-func importChains(ctx context.Context, store *postgres.Store, text []byte) error {
+func importChains(ctx context.Context, store *store.Rooms, text []byte) error {
 	list, err := chain.ReadList(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
 	printRefusedChains(list)
-	imported, err := store.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
+	imported, err := store.Intents.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func printRefusedChains(list chain.List) {
 	}
 }
 
-func importTokens(ctx context.Context, store *postgres.Store, current *registry.Snapshot, list token.List) error {
+func importTokens(ctx context.Context, store *store.Rooms, current *registry.Snapshot, list token.List) error {
 	for _, r := range list.Refused {
 		printRefusal("token", r.Row, r.Name, r.Reason)
 	}
@@ -151,7 +152,7 @@ func importTokens(ctx context.Context, store *postgres.Store, current *registry.
 		fmt.Printf("left out: %d tokens of %s, which is not registered; import the chain with `core chains import` first to have them\n",
 			list.Unknown[number], caip.EIP155Chain(number))
 	}
-	imported, err := store.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
+	imported, err := store.Intents.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
 	if err != nil {
 		return err
 	}
@@ -173,8 +174,8 @@ func importTokens(ctx context.Context, store *postgres.Store, current *registry.
 }
 
 // printTokenSources prints a line a source: its tokens, licence and name, with - for what is not recorded.
-func printTokenSources(ctx context.Context, store *postgres.Store) error {
-	sources, err := store.TokenSources(ctx)
+func printTokenSources(ctx context.Context, store *store.Rooms) error {
+	sources, err := store.Intents.TokenSources(ctx)
 	if err != nil {
 		return err
 	}
@@ -188,7 +189,7 @@ func printRefusal(kind string, row int, name, reason string) {
 	fmt.Printf("refused %s in row %d %q: %s\n", kind, row, name, reason)
 }
 
-func printSummary(kind string, imported postgres.Imported, accepted, refused int) {
+func printSummary(kind string, imported intents.Imported, accepted, refused int) {
 	fmt.Printf("%s: %d added, %d updated, %d unchanged, %d refused\n",
 		kind, imported.Added, imported.Updated, accepted-imported.Added-imported.Updated, refused)
 }

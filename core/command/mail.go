@@ -11,7 +11,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
 )
 
 func (c Config) validateMail() error {
@@ -38,12 +38,12 @@ func (c Config) smtp() (*mail.SMTP, error) {
 }
 
 // newOutbox is the sender of mail, nil where no server takes any.
-func newOutbox(config Config, store *postgres.Store, log *slog.Logger, metrics prometheus.Registerer) (*mail.Outbox, error) {
+func newOutbox(config Config, store *store.Rooms, log *slog.Logger, metrics prometheus.Registerer) (*mail.Outbox, error) {
 	smtp, err := config.smtp()
 	if smtp == nil || err != nil {
 		return nil, err
 	}
-	return mail.NewOutbox(store, smtp, log, metrics), nil
+	return mail.NewOutbox(store.Identities, smtp, log, metrics), nil
 }
 
 // startOutbox sends mail until ctx ends.

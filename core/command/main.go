@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/store"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/telemetry"
 )
@@ -75,7 +76,7 @@ func run(ctx context.Context, args []string) error {
 		if len(rest) != 0 {
 			return usageError("the command takes other words")
 		}
-		return withStore(func(store *postgres.Store) error { return migrateDatabase(ctx, store) })
+		return withStore(func(store *store.Rooms) error { return migrateDatabase(ctx, store) })
 	case "chains":
 		return changeChains(ctx, rest)
 	case "tokens":
@@ -105,7 +106,7 @@ func checkHealth(ctx context.Context, args []string) error {
 }
 
 // withStore runs a one-off command on the database.
-func withStore(work func(*postgres.Store) error) (err error) {
+func withStore(work func(*store.Rooms) error) (err error) {
 	config, err := readConfig(Config.ValidateDatabase)
 	if err != nil {
 		return err
@@ -118,15 +119,15 @@ func withStore(work func(*postgres.Store) error) (err error) {
 	return work(store)
 }
 
-func openStore(config Config, metrics prometheus.Registerer) (*postgres.Store, error) {
-	return postgres.Open(config.DatabaseURL.Reveal(), postgres.Options{
+func openStore(config Config, metrics prometheus.Registerer) (*store.Rooms, error) {
+	return store.Open(config.DatabaseURL.Reveal(), postgres.Options{
 		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout, Metrics: metrics,
 		MigrateURL: config.MigrateDatabaseURL.Reveal(), ReadURL: config.ReadDatabaseURL.Reveal(),
 		Traced: config.tracing().On(),
 	})
 }
 
-func migrateDatabase(ctx context.Context, store *postgres.Store) error {
+func migrateDatabase(ctx context.Context, store *store.Rooms) error {
 	applied, err := store.Migrate(ctx)
 	if err != nil {
 		return err

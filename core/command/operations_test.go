@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 

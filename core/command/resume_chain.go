@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
+	"intents.internal/core/store/chains"
 	"intents.internal/pkg/caip"
 )
 
@@ -26,7 +27,7 @@ func resumeChain(ctx context.Context, args []string) error {
 	if flags.NFlag() == 0 || flags.NArg() > 0 {
 		return chainsUsage
 	}
-	return withStore(func(store *postgres.Store) error {
+	return withStore(func(store *store.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -34,23 +35,23 @@ func resumeChain(ctx context.Context, args []string) error {
 	})
 }
 
-func resume(ctx context.Context, store *postgres.Store, id caip.ChainID, from uint64) error {
-	current, err := store.Registry(ctx)
+func resume(ctx context.Context, store *store.Rooms, id caip.ChainID, from uint64) error {
+	current, err := store.Intents.Registry(ctx)
 	if err != nil {
 		return err
 	}
 	if _, known := current.Chain(id); !known {
 		return fmt.Errorf("%s is not registered; import it with core chains import", id)
 	}
-	before, err := store.ChainProgress(ctx, id)
+	before, err := store.Chains.ChainProgress(ctx, id)
 	if err != nil {
 		return err
 	}
 	if before.Read && from > before.Head {
 		return fmt.Errorf("block %d is above block %d, the newest that was read: what happened between would be missed", from, before.Head)
 	}
-	err = store.ResumeChain(ctx, id, from)
-	if errors.Is(err, postgres.ErrNotWatched) {
+	err = store.Chains.ResumeChain(ctx, id, from)
+	if errors.Is(err, chains.ErrNotWatched) {
 		return fmt.Errorf("%s has never been watched, so there is nothing to resume: name its providers in CORE_RPC_FILE", id)
 	}
 	if err != nil {

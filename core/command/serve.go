@@ -21,7 +21,8 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/intent"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/listen"
@@ -90,19 +91,19 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	intents := intent.New(intent.Config{
-		Store: store, Registry: live, Chains: chains.client, Created: chains.activity.Created, Reported: chains.watcher.Reported,
+		Store: store.Intents, Transactions: store.Chains, Registry: live, Chains: chains.client, Created: chains.activity.Created, Reported: chains.watcher.Reported,
 	})
 	pages, err := console.New(console.Config{
-		Identity: identities, Store: store, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
 		Intents: intents, Webhooks: rules,
 	})
 	if err != nil {
 		return err
 	}
 	var draining drain
-	follower := feed.New(store)
+	follower := feed.New(store.Events)
 	handler, err := api.New(api.Config{
-		Store: store, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
@@ -137,17 +138,17 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *postgres.Store, live *postgres.LiveRegistry,
+	ctx context.Context, group *errgroup.Group, config Config, store *store.Rooms, live *intents.LiveRegistry,
 	follower *feed.Follower, oidc *identity.OIDC, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
 	start(func() { live.Run(ctx, log) })
 	start(func() { store.FollowReplica(ctx, log) })
-	start(func() { prune(ctx, store, config.retention(), log) })
-	start(func() { expire(ctx, store, log) })
-	start(func() { writeRefundableEvents(ctx, store, log) })
+	start(func() { prune(ctx, store.Retention, config.retention(), log) })
+	start(func() { expire(ctx, store.Intents, log) })
+	start(func() { writeRefundableEvents(ctx, store.Chains, log) })
 	start(func() { follow(ctx, follower, log) })
-	start(func() { readExpiryLag(ctx, store, log) })
+	start(func() { readExpiryLag(ctx, store.Intents, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}
@@ -165,7 +166,7 @@ func openRedis(config Config, metrics prometheus.Registerer) (redis.UniversalCli
 
 // newIdentity returns the outbox too, nil where no mail is sent.
 func newIdentity(
-	config Config, store *postgres.Store, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
+	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {
 	passwords, err := account.NewPasswords()
@@ -177,7 +178,7 @@ func newIdentity(
 		return nil, nil, err
 	}
 	settings := identity.Config{
-		Store: store, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Store: store.Identities, Events: store.Events, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
 	}
 	if outbox != nil {
@@ -190,12 +191,12 @@ func newIdentity(
 // openDatabase opens the store of a database of this version, and reads the registry.
 func openDatabase(
 	ctx context.Context, config Config, log *slog.Logger, metrics prometheus.Registerer,
-) (store *postgres.Store, live *postgres.LiveRegistry, err error) {
+) (store *store.Rooms, live *intents.LiveRegistry, err error) {
 	if store, err = openStore(config, metrics); err != nil {
 		return nil, nil, err
 	}
 	if err = prepareDatabase(ctx, store, config, log); err == nil {
-		live, err = postgres.NewLiveRegistry(ctx, store)
+		live, err = intents.NewLiveRegistry(ctx, store.Intents)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
@@ -203,7 +204,7 @@ func openDatabase(
 	return store, live, nil
 }
 
-func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, log *slog.Logger) error {
+func prepareDatabase(ctx context.Context, store *store.Rooms, config Config, log *slog.Logger) error {
 	if config.MigrateOnStart {
 		applied, err := store.Migrate(ctx)
 		if err != nil {
@@ -223,7 +224,7 @@ func prepareDatabase(ctx context.Context, store *postgres.Store, config Config, 
 }
 
 // checks are those of the operations listener.
-func checks(store *postgres.Store, limits redis.UniversalClient, draining *drain) []telemetry.Check {
+func checks(store *store.Rooms, limits redis.UniversalClient, draining *drain) []telemetry.Check {
 	return append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.Ping},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
@@ -232,7 +233,7 @@ func checks(store *postgres.Store, limits redis.UniversalClient, draining *drain
 }
 
 // replicaChecks is the check of the replica, if there is one.
-func replicaChecks(store *postgres.Store) []telemetry.Check {
+func replicaChecks(store *store.Rooms) []telemetry.Check {
 	if !store.HasReplica() {
 		return nil
 	}

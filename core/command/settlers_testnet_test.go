@@ -17,8 +17,8 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -57,9 +57,9 @@ func rejected(t *testing.T, known *registry.Snapshot, from, to caip.ChainID, toT
 	return ""
 }
 
-func loaded(t *testing.T, store *postgres.Store) *registry.Snapshot {
+func loaded(t *testing.T, store *store.Rooms) *registry.Snapshot {
 	t.Helper()
-	known, err := store.Registry(t.Context())
+	known, err := store.Intents.Registry(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -38,9 +38,9 @@ func newSepolia() *rpctest.Chain {
 	return chain
 }
 
-func head(t *testing.T, store *postgres.Store) uint64 {
+func head(t *testing.T, store *store.Rooms) uint64 {
 	t.Helper()
-	progress, err := store.ChainProgress(t.Context(), sepolia)
+	progress, err := store.Chains.ChainProgress(t.Context(), sepolia)
 	if err != nil {
 		t.Fatal(err)
 	}

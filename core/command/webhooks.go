@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
 )
 
 // validateWebhooks reports the faults of the settings of webhooks. It repeats no key.
@@ -57,14 +57,14 @@ func (c Config) webhooks() (*webhook.Rules, error) {
 
 // startWebhooks sends events to webhooks until ctx ends, if there is a key for their secrets.
 func startWebhooks(
-	ctx context.Context, group *errgroup.Group, config Config, rules *webhook.Rules, store *postgres.Store, follower *feed.Follower, outbox *mail.Outbox,
+	ctx context.Context, group *errgroup.Group, config Config, rules *webhook.Rules, store *store.Rooms, follower *feed.Follower, outbox *mail.Outbox,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) {
 	if rules == nil {
 		return
 	}
 	settings := delivery.Config{
-		Store: store, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
+		Store: store.Events, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
 		Client: delivery.NewClient(rules.Networks, store.Now),
 	}
 	if outbox != nil {

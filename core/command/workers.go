@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"intents.internal/core/events/feed"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/retention"
 	"intents.internal/pkg/background"
 )
 
@@ -22,7 +24,7 @@ const (
 )
 
 // expire marks the intents whose deadline has passed.
-func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+func expire(ctx context.Context, store *intents.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "expire transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
 		expired, err := store.ExpireTransfers(ctx)
 		return expired > 0, err
@@ -30,7 +32,7 @@ func expire(ctx context.Context, store *postgres.Store, log *slog.Logger) {
 }
 
 // writeRefundableEvents writes the events of orders that can be refunded.
-func writeRefundableEvents(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+func writeRefundableEvents(ctx context.Context, store *chains.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "find refundable transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
 		written, err := store.WriteRefundableEvents(ctx)
 		return written > 0, err
@@ -45,7 +47,7 @@ func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
 }
 
 // readExpiryLag updates the metric of how late intents expire.
-func readExpiryLag(ctx context.Context, store *postgres.Store, log *slog.Logger) {
+func readExpiryLag(ctx context.Context, store *intents.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "read the expiry lag", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 		defer cancel()
@@ -54,9 +56,9 @@ func readExpiryLag(ctx context.Context, store *postgres.Store, log *slog.Logger)
 }
 
 // prune removes the rows that have expired or are older than their retention.
-func prune(ctx context.Context, store *postgres.Store, retention postgres.Retention, log *slog.Logger) {
+func prune(ctx context.Context, store *retention.Store, keep retention.Retention, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "prune", Every: pruneEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
-		removed, err := store.Prune(ctx, store.Now(), retention)
+		removed, err := store.Prune(ctx, store.Now(), keep)
 		maps.DeleteFunc(removed, func(_ string, rows int64) bool { return rows == 0 })
 		if len(removed) > 0 {
 			log.Info("pruned", "rows_removed", removed)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,
@@ -26,7 +26,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return err
 	}
-	m := postgres.Mail{Kind: account.MailChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
+	m := identities.Mail{Kind: account.MailChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
 	recipients := []string{newEmail}
 	if owner.EmailVerified() && owner.HasEmail() {
 		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail

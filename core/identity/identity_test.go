@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // newcomer is a person who signs in without a password.
@@ -51,7 +51,7 @@ func TestSignInIdentity(t *testing.T) {
 			t.Parallel()
 			n := newcomer(t)
 			s := newService(t, n.config)
-			shut := newServiceOn(t, s.Store, n.config, func(c *identity.Config) { c.SignUpOpen = false })
+			shut := newServiceOn(t, roomsOf(s), n.config, func(c *identity.Config) { c.SignUpOpen = false })
 			client := identity.Client{IP: "203.0.113.7"}
 			is(t, "new where sign-up is closed", call(n.signIn(shut, client, false)), identity.ErrSignUpClosed)
 			first, second := must(n.signIn(s, client, false))(t), must(n.signIn(s, client, true))(t)

@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // InvitationPath is the page of an invitation, below the public URL. The token is in its query.
@@ -80,7 +80,7 @@ func (s *Service) storeInvitation(
 	ctx context.Context, client Client, p *Principal, invitation *account.Invitation, tokenHash *[32]byte, again bool,
 ) error {
 	entry := s.entry(client, p.Account.ID, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
-	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := s.lockManaged(ctx, tx, p)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *Service) storeInvitation(
 			return err
 		}
 		if invitation.Mailed {
-			m := postgres.Mail{Kind: account.MailInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
+			m := identities.Mail{Kind: account.MailInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
 			if err := tx.InsertMail(ctx, m); err != nil {
 				return err
 			}
@@ -130,7 +130,7 @@ func (s *Service) Invitation(ctx context.Context, client Client, token string) (
 // AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
 func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
-	return s.answerInvitation(ctx, client, p, token, account.MemberJoined, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m account.Member) error {
+	return s.answerInvitation(ctx, client, p, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
 		if _, err := roster.Find(m.PersonID); err == nil {
 			return account.ErrAlreadyMember
 		}
@@ -148,14 +148,14 @@ func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Princi
 // *LimitedError.
 func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
 	invitation, _, err := s.answerInvitation(ctx, client, p, token, account.InvitationDeclined,
-		func(context.Context, postgres.Tx, account.Roster, account.Member) error { return nil })
+		func(context.Context, identities.Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
 }
 
 // answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
 func (s *Service) answerInvitation(
 	ctx context.Context, client Client, p *Principal, token string, action account.Action,
-	answer func(context.Context, postgres.Tx, account.Roster, account.Member) error,
+	answer func(context.Context, identities.Tx, account.Roster, account.Member) error,
 ) (*account.Invitation, account.Member, error) {
 	member := account.Member{PersonID: p.Person.ID, Name: p.Person.Name, Email: p.Person.Email, CreatedAt: s.Store.Now()}
 	invitation, err := s.Invitation(ctx, client, token)
@@ -170,7 +170,7 @@ func (s *Service) answerInvitation(
 	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := tx.LockMembers(ctx, invitation.AccountID, p.Person.ID, invitation.InviterID)
 		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
 			return account.ErrNoInvitation
@@ -204,7 +204,7 @@ func (s *Service) answerInvitation(
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
 func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
 	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
-	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -32,7 +32,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if key.Environment == network.Live {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, owner, keyID uui
 	now := s.Store.Now()
 	entry := s.entry(client, owner, account.KeyUpdated, "")
 	var key *account.Key
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err := s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		var err error
 		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 	}
 	var next *account.Key
 	var text apikey.Key
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		old, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func rotation(k, next *account.Key) string {
 func (s *Service) DeleteKey(ctx context.Context, client Client, owner, keyID uuid.UUID) error {
 	now := s.Store.Now()
 	entry := s.entry(client, owner, account.KeyDeleted, "")
-	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		key, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err

@@ -7,11 +7,11 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // queueMail limits and queues a mail. It looks up nothing about its recipient.
-func (s *Service) queueMail(ctx context.Context, client Client, m postgres.Mail) error {
+func (s *Service) queueMail(ctx context.Context, client Client, m identities.Mail) error {
 	if err := s.limitMail(ctx, client, m.Recipient); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Service) limitMail(ctx context.Context, client Client, recipients ...st
 
 // ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on. Nothing is sent to
 // an address that has got as many mails of the kind within the hour as it may from all networks together: the links in those work.
-func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
+func (s *Service) ComposeMail(ctx context.Context, queued *identities.QueuedMail) (*mail.Message, error) {
 	var message *mail.Message
 	var err error
 	if queued.Attempts <= 1 && queued.Kind != account.MailSecurityNotice {
@@ -72,7 +72,7 @@ func (s *Service) ComposeMail(ctx context.Context, queued *postgres.QueuedMail) 
 	return message, err
 }
 
-func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+func (s *Service) composeResetPassword(ctx context.Context, m identities.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() {
 		return nil, err
@@ -86,7 +86,7 @@ func (s *Service) composeResetPassword(ctx context.Context, m postgres.Mail) (*m
 
 // composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
 // account has the address.
-func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+func (s *Service) composeSignUp(ctx context.Context, m identities.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	switch {
 	case err != nil:
@@ -96,7 +96,7 @@ func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Mes
 	case owner.EmailVerified():
 		return nil, nil
 	}
-	l := postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: m.SignUp}
+	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: m.SignUp}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -104,24 +104,24 @@ func (s *Service) composeSignUp(ctx context.Context, m postgres.Mail) (*mail.Mes
 	return mail.Write(owner.Email, mail.SignUp, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeVerifyEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+func (s *Service) composeVerifyEmail(ctx context.Context, m identities.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() || owner.EmailVerified() {
 		return nil, err
 	}
-	to, err := s.newLink(ctx, postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
+	to, err := s.newLink(ctx, identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
 	if err != nil {
 		return nil, err
 	}
 	return mail.Write(owner.Email, mail.VerifyEmail, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+func (s *Service) composeConfirmEmailChange(ctx context.Context, m identities.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email != m.Recipient {
 		return nil, err
 	}
-	l := postgres.Link{Purpose: account.ConfirmEmailChange, AccountID: owner.ID, Email: owner.Email, NewEmail: m.NewEmail}
+	l := identities.Link{Purpose: account.ConfirmEmailChange, AccountID: owner.ID, Email: owner.Email, NewEmail: m.NewEmail}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m postgres.Mail
 }
 
 // composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
-func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
+func (s *Service) composeChangeEmail(ctx context.Context, m identities.Mail) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email == m.Recipient {
 		return nil, err
@@ -142,7 +142,7 @@ func (s *Service) composeChangeEmail(ctx context.Context, m postgres.Mail) (*mai
 	if held {
 		return s.writeAddressTaken(m.Recipient)
 	}
-	l := postgres.Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
+	l := identities.Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s *Service) writeAddressTaken(email string) (*mail.Message, error) {
 
 // newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail
 // follow links.
-func (s *Service) newLink(ctx context.Context, l postgres.Link, callback string) (string, error) {
+func (s *Service) newLink(ctx context.Context, l identities.Link, callback string) (string, error) {
 	token := account.NewLinkToken()
 	if err := s.Store.InsertLink(ctx, account.HashToken(token), l, s.Store.Now().Add(account.LinkLifetime)); err != nil {
 		return "", err

@@ -18,8 +18,9 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 )
 
@@ -168,7 +169,7 @@ func TestRequestPasswordReset_NoMail(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	is(t, "without a mail server", core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), identity.ErrMailOff)
-	if message, err := core.ComposeMail(t.Context(), &postgres.QueuedMail{Mail: postgres.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
+	if message, err := core.ComposeMail(t.Context(), &identities.QueuedMail{Mail: identities.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
 		t.Errorf("to nobody: %+v, %v", message, err)
 	}
 }
@@ -183,15 +184,15 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	rules := &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
 	e := must2(rules.New(event.Owner{AccountID: shop, Environment: network.Test}, webhook.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
-	ok(t, core.Store.InsertWebhook(t.Context(), e, entry, [32]byte{}))
-	ok(t, call(core.Store.TestWebhook(t.Context(), e.Owner(), e.ID)))
-	deliveries, err := core.Store.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
+	ok(t, core.Events.InsertWebhook(t.Context(), e, entry, [32]byte{}))
+	ok(t, call(core.Events.TestWebhook(t.Context(), e.Owner(), e.ID)))
+	deliveries, err := core.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
 	}
 	gone := webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
-	record := postgres.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
-	if recorded, err := core.Store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
+	record := events.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
+	if recorded, err := core.Events.RecordAttempts(t.Context(), []events.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
 	core.MailQueued()
@@ -201,7 +202,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 		t.Errorf("the link is %q", link)
 	}
 	says(t, string(mailed.Data), []string{"410 Gone", "Shop x y"}, []string{"secret-path", "x.y"})
-	queued := &postgres.QueuedMail{Mail: postgres.Mail{
+	queued := &identities.QueuedMail{Mail: identities.Mail{
 		Kind: account.MailWebhookDisabled, Recipient: "ann@example.com", AccountID: shop, WebhookID: e.ID,
 	}}
 	compose := func(why string, want bool) {
@@ -215,7 +216,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	compose("to another person", false)
 	queued.Recipient = "ann@example.com"
 	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
-	ok(t, call(core.Store.ChangeWebhook(t.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
+	ok(t, call(core.Events.ChangeWebhook(t.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
 		return rules.Change(e, webhook.Change{Enabled: new(true)}, core.Store.Now())
 	})))
 	compose("after it was enabled", false)

@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
-	return s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.SetActing(ctx, p.Session, accountID); err != nil || accountID == p.Session.ActingID() {
 			return err
 		}
@@ -30,7 +30,7 @@ func (s *Service) ChangeMember(ctx context.Context, client Client, p *Principal,
 			return account.Member{}, err
 		}
 	}
-	return s.changeMembers(ctx, client, p, person, account.MemberChanged, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+	return s.changeMembers(ctx, client, p, person, account.MemberChanged, func(ctx context.Context, tx identities.Tx, roster account.Roster, m *account.Member) (string, error) {
 		if m.Role == account.RoleOwner && role != account.RoleOwner {
 			if err := roster.CanLose(*m); err != nil {
 				return "", err
@@ -51,7 +51,7 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 	if err := s.confirm(ctx, client, p); err != nil {
 		return account.Member{}, err
 	}
-	return s.changeMembers(ctx, client, p, person, account.MemberRemoved, func(ctx context.Context, tx postgres.Tx, roster account.Roster, m *account.Member) (string, error) {
+	return s.changeMembers(ctx, client, p, person, account.MemberRemoved, func(ctx context.Context, tx identities.Tx, roster account.Roster, m *account.Member) (string, error) {
 		if err := roster.CanLose(*m); err != nil {
 			return "", err
 		}
@@ -63,10 +63,10 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 // an owner under the lock: if two owners remove each other, the second call fails.
 func (s *Service) changeMembers(
 	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action,
-	change func(context.Context, postgres.Tx, account.Roster, *account.Member) (detail string, err error),
+	change func(context.Context, identities.Tx, account.Roster, *account.Member) (detail string, err error),
 ) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, action, "")
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := s.lockManaged(ctx, tx, p)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Service) changeMembers(
 // lockManaged locks the members of an account and the person until the transaction ends. It returns ErrRole for a person who may no
 // longer manage them, and ErrSignedOut if the session has ended: its end may also have ended the person's invitations, and none
 // may be added after that.
-func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, p *Principal) (account.Roster, error) {
+func (s *Service) lockManaged(ctx context.Context, tx identities.Tx, p *Principal) (account.Roster, error) {
 	roster, err := tx.LockMembers(ctx, p.Account.ID, p.Person.ID)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Service) lockManaged(ctx context.Context, tx postgres.Tx, p *Principal)
 // which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
 func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := tx.LockMembers(ctx, p.Account.ID)
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -54,11 +54,11 @@ func TestStartOIDC(t *testing.T) {
 	i.down.Store(true)
 	is(t, "a provider that is down after discovery", call2(s.StartOIDC(t.Context(), identity.Client{})), nil)
 	i.down.Store(false)
-	off := newServiceOn(t, s.Store)
+	off := newServiceOn(t, roomsOf(s))
 	if _, _, err := off.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {
 		t.Errorf("without a provider: %v", err)
 	}
-	limited := newServiceOn(t, s.Store, func(c *identity.Config) { c.Limits.SignInPerIP = 1 }, i.config)
+	limited := newServiceOn(t, roomsOf(s), func(c *identity.Config) { c.Limits.SignInPerIP = 1 }, i.config)
 	_, _, _ = limited.StartOIDC(t.Context(), identity.Client{})
 	isLimited(t, "too often", call2(limited.StartOIDC(t.Context(), identity.Client{})), true)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // ResetPath is the page of a link to a new password, below the public URL. The token is in its query.
@@ -28,7 +28,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email
 		return err
 	}
 	began := time.Now()
-	if err := s.queueMail(ctx, client, postgres.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
+	if err := s.queueMail(ctx, client, identities.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
 		return err
 	}
 	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, client.Actor(), account.ResetRequested, s.Store.Now()))

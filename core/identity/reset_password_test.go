@@ -16,7 +16,8 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -24,12 +25,14 @@ import (
 // mailing is a service whose mails arrive in the channel, security notices in one of their own.
 type mailing struct {
 	*identity.Service
+	rooms          *store.Rooms
 	mails, notices chan embedded.Mail
 }
 
 func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 	t.Helper()
-	store, m := pgtest.New(t), &mailing{mails: make(chan embedded.Mail, 1000), notices: make(chan embedded.Mail, 1000)}
+	rooms := pgtest.New(t)
+	m := &mailing{rooms: rooms, mails: make(chan embedded.Mail, 1000), notices: make(chan embedded.Mail, 1000)}
 	server, err := embedded.StartSMTP(t.Context(), embedded.SMTPConfig{Received: func(got embedded.Mail) error {
 		if bytes.Contains(got.Data, []byte("Subject: Security notice")) {
 			m.notices <- got
@@ -43,8 +46,8 @@ func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	client := must(mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + server.Address, From: "no-reply@example.com", Domain: "intents.example"}))(t)
-	outbox := mail.NewOutbox(store, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	m.Service = newServiceOn(t, store, append(change, withPasswords(t), func(c *identity.Config) { c.MailQueued = outbox.Wake })...)
+	outbox := mail.NewOutbox(rooms.Identities, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	m.Service = newServiceOn(t, rooms, append(change, withPasswords(t), func(c *identity.Config) { c.MailQueued = outbox.Wake })...)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { outbox.Run(ctx, m.ComposeMail) })

@@ -18,7 +18,8 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
 )
 
 // What callers branch on, besides *LimitedError and the errors of package account.
@@ -55,7 +56,9 @@ var (
 
 // Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
 type Config struct {
-	Store     *postgres.Store
+	Store *identities.Store
+	// Events has the webhooks whose owners get mail.
+	Events    *events.Store
 	Passwords *account.Passwords
 	// Redis keeps the limits that all cores share. With nil this core counts in memory.
 	Redis  redis.UniversalClient

@@ -10,8 +10,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -23,10 +23,10 @@ func newService(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 	return newServiceOn(t, pgtest.New(t), change...)
 }
 
-func newServiceOn(t *testing.T, store *postgres.Store, change ...func(*identity.Config)) *identity.Service {
+func newServiceOn(t *testing.T, store *store.Rooms, change ...func(*identity.Config)) *identity.Service {
 	t.Helper()
 	config := identity.Config{
-		Store: store, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
+		Store: store.Identities, Events: store.Events, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
 	for _, c := range change {
@@ -105,4 +105,9 @@ func equal[T any](t *testing.T, what string, got, want T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// roomsOf has the stores of a service, for another on the same database.
+func roomsOf(s *identity.Service) *store.Rooms {
+	return &store.Rooms{Identities: s.Store, Events: s.Events}
 }

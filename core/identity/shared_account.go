@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // SharedRequest asks for a shared account.
@@ -30,7 +30,7 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, shared.ID, account.AccountShared, "")
-	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, renamed.ID, account.AccountRenamed, fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name))
-	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx postgres.Tx) error {
+	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if _, err := s.lockManaged(ctx, tx, p); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/retention"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -51,7 +51,7 @@ func TestSignUp_ByMail(t *testing.T) {
 	if _, third := m.register(t, home, "ann@example.com"); third.Link() != "http://intents.example/console/sign-in" {
 		t.Errorf("who has an account is told to open %s", third.Link())
 	}
-	withoutMail := newServiceOn(t, m.Store, withPasswords(t))
+	withoutMail := newServiceOn(t, roomsOf(m.Service), withPasswords(t))
 	_, _ = m.register(t, home, "bob@example.com")
 	is(t, "where no mail is configured any more", call(withoutMail.SignIn(t.Context(), home, "bob@example.com", password)), nil)
 }
@@ -71,7 +71,7 @@ func TestSignUp_Squatted(t *testing.T) {
 			before := register("Eve", "the password of eve")
 			var stranger *identity.SignedIn
 			if enter {
-				withoutMail := must(newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"))(t)
+				withoutMail := must(newServiceOn(t, roomsOf(m.Service), withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"))(t)
 				stranger = withoutMail
 			}
 			own, after := register("Ann", password), register("Eve", "the password of eve")
@@ -122,13 +122,13 @@ func TestSignUp_Pruned(t *testing.T) {
 			ok(t, call(m.VerifyEmail(t.Context(), identity.Client{}, tokenOf(t, got), "")))
 		}
 	}
-	ok(t, call(newServiceOn(t, m.Store, withPasswords(t)).SignIn(t.Context(), identity.Client{}, "entered@example.com", password)))
+	ok(t, call(newServiceOn(t, roomsOf(m.Service), withPasswords(t)).SignIn(t.Context(), identity.Client{}, "entered@example.com", password)))
 	m.settle(t)
 	pgtest.Exec(t, m.Store, `UPDATE link_tokens SET expires_at = now() - interval '1 second'`)
 	ok(t, m.SendVerificationEmail(t.Context(), identity.Client{}, "asked@example.com", ""))
 	m.settle(t)
 	pgtest.Exec(t, m.Store, `UPDATE accounts SET created_at = created_at - interval '8 days' WHERE email <> 'new@example.com'`)
-	removed, err := m.Store.Prune(t.Context(), m.Store.Now(), postgres.Retention{})
+	removed, err := m.rooms.Retention.Prune(t.Context(), m.Store.Now(), retention.Retention{})
 	if err != nil || removed["accounts"] != 1 {
 		t.Fatalf("%v, %v", removed, err)
 	}

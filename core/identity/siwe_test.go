@@ -20,7 +20,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/siwe"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )

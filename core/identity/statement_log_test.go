@@ -11,14 +11,15 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
 // logUpTo is the log up to a statement with this text, which the server refuses.
-func logUpTo(t *testing.T, store *postgres.Store, log *asynctest.Buffer, end string) string {
+func logUpTo(t *testing.T, store *store.Rooms, log *asynctest.Buffer, end string) string {
 	t.Helper()
 	if _, err := store.Pool().ExecContext(t.Context(), "SELECT '"+end+"' FROM nothing"); err == nil {
 		t.Error("there is a table called nothing")
@@ -28,7 +29,7 @@ func logUpTo(t *testing.T, store *postgres.Store, log *asynctest.Buffer, end str
 }
 
 // startLogging runs a private Postgres with these settings, as its operator may have set them.
-func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *asynctest.Buffer) {
+func startLogging(t *testing.T, settings map[string]string) (*store.Rooms, *asynctest.Buffer) {
 	t.Helper()
 	log := &asynctest.Buffer{}
 	server := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }}))(t)
@@ -43,7 +44,7 @@ func startLogging(t *testing.T, settings map[string]string) (*postgres.Store, *a
 
 // useSecrets does all that handles a secret, first as it succeeds and then as Postgres refuses it, and returns the hashes that
 // the statements contain.
-func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
+func useSecrets(t *testing.T, store *store.Rooms) map[string][]byte {
 	t.Helper()
 	core := newServiceOn(t, store, withPasswords(t))
 	ctx, v, secrets := t.Context(), identity.Client{IP: "203.0.113.7"}, map[string][]byte{}
@@ -61,32 +62,32 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	key := must2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form}))(t)
 	next := must2(core.RotateKey(ctx, v, own(in), key.ID, time.Hour))(t)
 	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
-	ok(t, call2(store.UsableKey(ctx, next.Hash, time.Now())))
-	for _, err := range store.KeyHashes(ctx) {
+	ok(t, call2(store.Identities.UsableKey(ctx, next.Hash, time.Now())))
+	for _, err := range store.Identities.KeyHashes(ctx) {
 		ok(t, err)
 	}
-	ok(t, call(store.Keys(ctx, in.Account.ID)))
+	ok(t, call(store.Identities.Keys(ctx, in.Account.ID)))
 	ok(t, call2(core.Session(ctx, again.Token)))
 	ok(t, call(core.Sessions(ctx, in.Account.ID)))
 	nonce := must(core.WalletNonce(ctx, v))(t)
 	nonceHash := sha256.Sum256([]byte(nonce))
 	secrets["nonce"] = nonceHash[:]
-	ok(t, call(store.TakeNonce(ctx, nonceHash, time.Now())))
+	ok(t, call(store.Identities.TakeNonce(ctx, nonceHash, time.Now())))
 	ok(t, core.SignOut(ctx, identity.Client{Token: again.Token}))
 	changed := must(core.ChangePassword(ctx, v, own(in), password, newPassword))(t)
 	changedToken := account.HashToken(changed.Token)
 	secrets["changed password"], secrets["session of the change"] = []byte(changed.Account.PasswordHash), changedToken[:]
 	resetToken := account.HashToken("a token")
 	secrets["reset token"] = resetToken[:]
-	ok(t, store.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
+	ok(t, store.Identities.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
 	ok(t, call(core.ResetPassword(ctx, v, identity.ResetRequest{Token: "a token", NewPassword: password})))
 	linkToken := account.HashToken("a link")
 	secrets["link token"] = linkToken[:]
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
 	secrets["password that was reset"] = []byte(reset)
-	link := postgres.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: postgres.SignUp{PasswordHash: reset}}
-	ok(t, store.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
-	ok(t, store.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
+	link := identities.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: identities.SignUp{PasswordHash: reset}}
+	ok(t, store.Identities.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
+	ok(t, store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
 
 	// Nothing of this is there any more, so each statement is an error of its own, which Postgres logs with its text.
 	for _, table := range []string{"accounts", "sessions", "api_keys", "nonces", "reset_tokens", "link_tokens"} {
@@ -94,20 +95,20 @@ func useSecrets(t *testing.T, store *postgres.Store) map[string][]byte {
 	}
 	for what, err := range map[string]error{
 		"session":   call2(core.Session(ctx, again.Token)),
-		"key":       call2(store.UsableKey(ctx, next.Hash, time.Now())),
-		"nonce":     call(store.TakeNonce(ctx, nonceHash, time.Now())),
+		"key":       call2(store.Identities.UsableKey(ctx, next.Hash, time.Now())),
+		"nonce":     call(store.Identities.TakeNonce(ctx, nonceHash, time.Now())),
 		"form":      call2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})),
-		"token":     call(store.AccountByResetToken(ctx, resetToken, time.Now())),
-		"link":      call(store.LinkByToken(ctx, linkToken, time.Now())),
-		"new token": store.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
-		"new link":  store.InsertLink(ctx, linkToken, link, time.Now()),
-		"use link":  call(store.UseLink(ctx, linkToken, &link, postgres.Mail{}, account.Actor{}, time.Now())),
-		"sign-up":   store.InsertSignUp(ctx, in.Account, postgres.Mail{Kind: account.MailSignUp}),
-		"reset":     call(store.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})),
-		"account":   store.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
-		"password": store.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
-		"sign-in":  store.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
-		"change":   store.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),
+		"token":     call(store.Identities.AccountByResetToken(ctx, resetToken, time.Now())),
+		"link":      call(store.Identities.LinkByToken(ctx, linkToken, time.Now())),
+		"new token": store.Identities.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
+		"new link":  store.Identities.InsertLink(ctx, linkToken, link, time.Now()),
+		"use link":  call(store.Identities.UseLink(ctx, linkToken, &link, identities.Mail{}, account.Actor{}, time.Now())),
+		"sign-up":   store.Identities.InsertSignUp(ctx, in.Account, identities.Mail{Kind: account.MailSignUp}),
+		"reset":     call(store.Identities.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})),
+		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
+		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
+		"sign-in":  store.Identities.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
+		"change":   store.Identities.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)

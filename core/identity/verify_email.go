@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.
@@ -38,7 +38,7 @@ func (s *Service) SendVerificationEmail(ctx context.Context, client Client, emai
 	case owner.EmailVerified():
 		return ErrEmailVerified
 	}
-	return s.queueMail(ctx, client, postgres.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
+	return s.queueMail(ctx, client, identities.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
 }
 
 // mustVerify reports whether a correct password does not sign in. The response is that to a wrong password, so that nobody learns
@@ -48,7 +48,7 @@ func (s *Service) mustVerify(owner *account.Account) bool {
 }
 
 // Link returns the effect of a token's link, and its account. It returns ErrLink, or a *LimitedError.
-func (s *Service) Link(ctx context.Context, client Client, token string) (*postgres.Link, error) {
+func (s *Service) Link(ctx context.Context, client Client, token string) (*identities.Link, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callbac
 // FollowLink uses a link in a browser. The client must be signed in to the link's account, or give its password or that of its
 // sign-up, because the owner of an address must not confirm it for somebody else's account. A password also signs in; without it
 // signedIn is nil. It returns ErrLink, ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
-func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *postgres.Link, signedIn *SignedIn, err error) {
+func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *identities.Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, client, token); err != nil {
 		return nil, nil, err
 	}
@@ -125,13 +125,13 @@ func (s *Service) FollowLink(ctx context.Context, client Client, token, password
 }
 
 // isSignedIn reports whether the client is signed in to the account of a link.
-func (s *Service) isSignedIn(ctx context.Context, client Client, l *postgres.Link) bool {
+func (s *Service) isSignedIn(ctx context.Context, client Client, l *identities.Link) bool {
 	session, _, err := s.Session(ctx, client.Token)
 	return err == nil && session.AccountID == l.AccountID
 }
 
-func (s *Service) useLink(ctx context.Context, client Client, token string, l *postgres.Link, callback string) (uuid.UUID, error) {
-	next := postgres.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
+func (s *Service) useLink(ctx context.Context, client Client, token string, l *identities.Link, callback string) (uuid.UUID, error) {
+	next := identities.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
 	used := *l
 	used.Notice = s.notice(account.NoticeToPerson)
 	id, err := s.Store.UseLink(ctx, account.HashToken(token), &used, next, client.Actor(), s.Store.Now())

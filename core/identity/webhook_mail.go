@@ -8,13 +8,13 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 )
 
 // composeWebhookDisabled writes the mail to an owner that a webhook was disabled, or nothing if the webhook was enabled or deleted
 // meanwhile or the recipient is no longer an owner.
-func (s *Service) composeWebhookDisabled(ctx context.Context, m postgres.Mail) (*mail.Message, error) {
-	disabled, err := s.Store.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
+func (s *Service) composeWebhookDisabled(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+	disabled, err := s.Events.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
 	if errors.Is(err, webhook.ErrNotFound) {
 		return nil, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,7 +25,7 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 }
 
 // Create stores the intent of a request with its first event, both durable when it returns. It returns the errors of Draft and of
-// postgres.Store.InsertTransfer.
+// intents.Store.InsertTransfer.
 //
 // A request with an idempotency key that the account has used before in the key's environment stores nothing: replayed is set and
 // the record is that of the first response, but without the transaction if the intent has changed since, because it must not be
@@ -33,7 +33,7 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 // registry.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
 	now := s.Store.Now()
-	idempotency := postgres.Idempotency{Key: key, Environment: by.Environment, Request: request}
+	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
 	draft, err := s.draft(by, request, now)
 	var intent *transfer.Intent
 	if err == nil {
@@ -58,9 +58,9 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 
 // firstOr returns the intent that an earlier request with the idempotency key made, or the rejection of this request if there is
 // none.
-func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency postgres.Idempotency, rejection error) (*transfer.Intent, error) {
+func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency intents.Idempotency, rejection error) (*transfer.Intent, error) {
 	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
-	if errors.Is(err, postgres.ErrTransferNotFound) {
+	if errors.Is(err, intents.ErrTransferNotFound) {
 		return nil, rejection
 	}
 	return intent, err

@@ -38,7 +38,7 @@ func NewRecord(i *transfer.Intent, now time.Time) (*Record, error) {
 
 // Record returns the current record of an intent.
 func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, error) {
-	history, err := s.Store.TransferHistory(ctx, i)
+	history, err := s.Transactions.TransferHistory(ctx, i)
 	if err != nil {
 		return nil, err
 	}

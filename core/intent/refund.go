@@ -10,7 +10,7 @@ import (
 // Refund returns the transaction that refunds an intent's order on the destination chain. It returns transfer.ErrNotRefundable,
 // rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Refund(ctx context.Context, intent *transfer.Intent) (*transfer.Tx, error) {
-	history, err := s.Store.TransferHistory(ctx, intent)
+	history, err := s.Transactions.TransferHistory(ctx, intent)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var (
 // Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
 // again changes nothing; another hash is another attempt.
 func (s *Service) Report(ctx context.Context, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
-	reported, added, err := s.Store.ReportTransaction(ctx, intent.AccountID, intent.ID, hash)
+	reported, added, err := s.Transactions.ReportTransaction(ctx, intent.AccountID, intent.ID, hash)
 	switch {
 	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
 		return nil, ErrTooManyAttempts

@@ -1,7 +1,7 @@
 // Package intent is what users do with transfer intents: create, find, cancel, preflight and refund them, and report their
 // transactions. The API and the console call the same operations.
 //
-// The subpackages define what an intent is; package postgres stores it. Who may call an operation is decided before.
+// The subpackages define what an intent is; core/store/intents stores it. Who may call an operation is decided before.
 package intent
 
 import (
@@ -13,15 +13,18 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
 
 // Config is what the service needs.
 type Config struct {
-	Store    *postgres.Store
-	Registry *postgres.LiveRegistry
+	Store *intents.Store
+	// Transactions are those of the intents, as their chains have them.
+	Transactions *chains.Store
+	Registry     *intents.LiveRegistry
 	// Chains has the nodes of the chains; nil if no chain has nodes.
 	Chains *rpc.Client
 	// Created is called with each intent that Create made or found; nil for no call. It must not block.
@@ -46,7 +49,7 @@ func (e *EnvironmentError) Error() string {
 	return fmt.Sprintf("chain %s is a %s chain and the key is a %s key", e.Chain, e.Environment, e.Key)
 }
 
-// Find returns an account's intent by its UUID or its order id. It returns postgres.ErrTransferNotFound for an intent of another
+// Find returns an account's intent by its UUID or its order id. It returns intents.ErrTransferNotFound for an intent of another
 // account, as for one that does not exist.
 func (s *Service) Find(ctx context.Context, accountID uuid.UUID, name string) (*transfer.Intent, error) {
 	if orderID, ok := transfer.ParseHash(name); ok {
@@ -54,7 +57,7 @@ func (s *Service) Find(ctx context.Context, accountID uuid.UUID, name string) (*
 	}
 	id, err := uuid.Parse(name)
 	if err != nil || len(name) != 36 { // Parse accepts other spellings too
-		return nil, postgres.ErrTransferNotFound
+		return nil, intents.ErrTransferNotFound
 	}
 	return s.Store.Transfer(ctx, accountID, id)
 }

@@ -14,8 +14,10 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -26,7 +28,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // service is the service on a database of the test's own, with the registry of pgtest. It records what its hooks are told.
 type service struct {
 	*intent.Service
-	store *postgres.Store
+	store *store.Rooms
 
 	mu                sync.Mutex
 	created, reported []string
@@ -36,12 +38,12 @@ func start(t *testing.T) *service {
 	t.Helper()
 	s := &service{store: pgtest.New(t)}
 	pgtest.LoadRegistry(t, s.store)
-	live, err := postgres.NewLiveRegistry(t.Context(), s.store)
+	live, err := intents.NewLiveRegistry(t.Context(), s.store.Intents)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Service = intent.New(intent.Config{
-		Store: s.store, Registry: live,
+		Store: s.store.Intents, Transactions: s.store.Chains, Registry: live,
 		Created: func(i *transfer.Intent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -182,12 +184,12 @@ func TestFind(t *testing.T) {
 		if found, err := s.Find(t.Context(), ann.AccountID, name); err != nil || found.ID != made.ID {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
-		if _, err := s.Find(t.Context(), uuid.New(), name); !errors.Is(err, postgres.ErrTransferNotFound) {
+		if _, err := s.Find(t.Context(), uuid.New(), name); !errors.Is(err, intents.ErrTransferNotFound) {
 			t.Errorf("%s of another account: %v", name, err)
 		}
 	}
 	for _, name := range []string{"", "me", "{" + made.ID.String() + "}", "urn:uuid:" + made.ID.String(), uuid.NewString()} {
-		if _, err := s.Find(t.Context(), ann.AccountID, name); !errors.Is(err, postgres.ErrTransferNotFound) {
+		if _, err := s.Find(t.Context(), ann.AccountID, name); !errors.Is(err, intents.ErrTransferNotFound) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

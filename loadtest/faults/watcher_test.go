@@ -25,6 +25,8 @@ import (
 	"intents.internal/core/intent/registry"
 	definitions "intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -111,7 +113,7 @@ const (
 // bridges are two scripted chains with two providers each, and the bridges between them.
 type bridges struct {
 	db      *database
-	store   *postgres.Store
+	store   *store.Rooms
 	known   *registry.Snapshot
 	account uuid.UUID
 	chains  [2]*rpctest.Chain
@@ -139,7 +141,7 @@ func (b *bridge) steps() string {
 
 func newBridges(t *testing.T, db *database) *bridges {
 	t.Helper()
-	store, err := postgres.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
+	store, err := store.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,15 +174,15 @@ func newBridges(t *testing.T, db *database) *bridges {
 		t.Fatal(err)
 	}
 	silent := func(int) {}
-	_, chainsErr := store.ImportChains(t.Context(), entries, time.Now(), silent)
-	_, tokensErr := store.ImportTokens(t.Context(), tokens, time.Now(), silent)
-	known, err := store.Registry(t.Context())
+	_, chainsErr := store.Intents.ImportChains(t.Context(), entries, time.Now(), silent)
+	_, tokensErr := store.Intents.ImportTokens(t.Context(), tokens, time.Now(), silent)
+	known, err := store.Intents.Registry(t.Context())
 	if err := errors.Join(chainsErr, tokensErr, err); err != nil {
 		t.Fatal(err)
 	}
 	b.known = known
 	for _, id := range b.ids {
-		if err := store.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
+		if err := store.Chains.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,11 +206,11 @@ func (b *bridges) add(t *testing.T, n int) error {
 		return err
 	}
 	for range 100 { // Postgres may be restarting
-		if _, err = b.store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err == nil {
+		if _, err = b.store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); err == nil {
 			break
 		}
 		sleep(t, 50*time.Millisecond)
-		if _, missing := b.store.Transfer(t.Context(), b.account, intent.ID); missing == nil {
+		if _, missing := b.store.Intents.Transfer(t.Context(), b.account, intent.ID); missing == nil {
 			err = nil
 			break
 		}
@@ -295,10 +297,10 @@ func (b *bridges) mustEnd(t *testing.T) {
 	t.Helper()
 	for n, made := range b.made {
 		asynctest.Eventually(t, fmt.Sprintf("bridge %d has ended", n), func() bool {
-			stored, err := b.store.Transfer(t.Context(), b.account, made.intent.ID)
+			stored, err := b.store.Intents.Transfer(t.Context(), b.account, made.intent.ID)
 			return err == nil && strings.HasSuffix(made.steps(), string(stored.Status))
 		})
-		events, err := b.store.Events(t.Context(), b.account, made.intent.ID)
+		events, err := b.store.Intents.Events(t.Context(), b.account, made.intent.ID)
 		if err != nil {
 			t.Fatal(err)
 		}

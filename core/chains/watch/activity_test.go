@@ -13,8 +13,8 @@ import (
 
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -29,7 +29,7 @@ func intentOn(source, destination caip.ChainID, deadline time.Time) *transfer.In
 }
 
 // activeUntil reads until when each chain is recorded as active.
-func activeUntil(t *testing.T, store *postgres.Store) map[string]time.Time {
+func activeUntil(t *testing.T, store *store.Rooms) map[string]time.Time {
 	t.Helper()
 	text := pgtest.LookUp[string](t, store, "SELECT coalesce(json_object_agg(chain_id, active_until), '{}')::text FROM chain_activity")
 	var all map[string]time.Time
@@ -54,7 +54,7 @@ func TestActivity(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	var woken atomic.Int64
-	activity := watch.NewActivity(store, activityGrace, func(caip.ChainID) { woken.Add(1) }, slog.New(slog.DiscardHandler))
+	activity := watch.NewActivity(store.Chains, activityGrace, func(caip.ChainID) { woken.Add(1) }, slog.New(slog.DiscardHandler))
 	stop := run(t, activity)
 	deadline := time.Date(2030, time.May, 1, 12, 0, 0, 0, time.UTC)
 	until := deadline.Add(activityGrace + time.Hour)
@@ -92,7 +92,7 @@ func TestActivity_Failing(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	var log asynctest.Buffer
-	activity := watch.NewActivity(store, activityGrace, func(caip.ChainID) {}, slog.New(slog.NewTextHandler(&log, nil)))
+	activity := watch.NewActivity(store.Chains, activityGrace, func(caip.ChainID) {}, slog.New(slog.NewTextHandler(&log, nil)))
 	run(t, activity)
 	pgtest.Exec(t, store, "ALTER TABLE chain_activity RENAME TO renamed")
 	activity.Created(intentOn(sepolia, sepolia, time.Now()))

@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 const (
@@ -23,13 +23,13 @@ const (
 
 // readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be new, unknown,
 // replaced or too old. An attempt that no provider can show backs off alone.
-func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observation, error) {
+func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation, error) {
 	due, next, err := l.Store.DueAttempts(ctx, l.id, l.servedAccount, l.lookUps(v.provider))
 	if err != nil {
 		return nil, ofStore(err)
 	}
 	l.servedAccount = next
-	isDue := make(map[postgres.TransactionKey]bool, len(due))
+	isDue := make(map[chains.TransactionKey]bool, len(due))
 	for _, d := range due {
 		isDue[d.Key()] = true
 	}
@@ -37,13 +37,13 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]postgres.Observatio
 	if err != nil {
 		return nil, err
 	}
-	candidates = slices.DeleteFunc(candidates, func(c postgres.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
+	candidates = slices.DeleteFunc(candidates, func(c chains.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
 	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
 	found, pending, failed, err := l.classify(ctx, v, v.provider, append(candidates, due...))
 	if err != nil {
 		return nil, err
 	}
-	pending = slices.DeleteFunc(pending, func(f postgres.Followed) bool { return !isDue[f.Key()] })
+	pending = slices.DeleteFunc(pending, func(f chains.Followed) bool { return !isDue[f.Key()] })
 	missing, unreadable, err := l.lookUp(ctx, v, pending)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (l *loop) lookUps(provider *rpc.Provider) int {
 
 // candidates returns the attempts that may be in one of the new blocks. It uses whichever needs fewer calls: the receipt of each
 // attempt, or the list of each new block's transactions.
-func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, error) {
+func (l *loop) candidates(ctx context.Context, v *view) ([]chains.Followed, error) {
 	first := v.before.Head + 1
 	if v.fork != nil {
 		first = min(first, *v.fork+1)
@@ -95,22 +95,22 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]postgres.Followed, er
 
 // minedAttempt is an attempt with its receipt.
 type minedAttempt struct {
-	postgres.Followed
+	chains.Followed
 	receipt evm.Receipt
 }
 
 // unreadableAttempt is an attempt that a provider cannot show: its receipt cannot be decoded, or the state of its block is pruned.
 type unreadableAttempt struct {
-	postgres.Followed
+	chains.Followed
 	err error
 }
 
 // classify determines the effects of the attempts that are in blocks, as one provider shows them. pending are those without a receipt.
 // The returned error is of the provider or the database.
-func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []postgres.Followed) (
-	found []postgres.Observation, pending []postgres.Followed, failed []unreadableAttempt, err error,
+func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []chains.Followed) (
+	found []chains.Observation, pending []chains.Followed, failed []unreadableAttempt, err error,
 ) {
-	receipts, err := rpc.FetchEach(ctx, provider, attempts, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	receipts, err := rpc.FetchEach(ctx, provider, attempts, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -130,14 +130,14 @@ func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, at
 }
 
 // classifyElsewhere classifies attempts that the poll's provider cannot show as the others show them. It returns those that none can.
-func (l *loop) classifyElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]postgres.Observation, []unreadableAttempt) {
-	var all []postgres.Observation
+func (l *loop) classifyElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]chains.Observation, []unreadableAttempt) {
+	var all []chains.Observation
 	for _, other := range l.chain.Other(v.provider) {
 		if len(failed) == 0 {
 			break
 		}
-		errs := make(map[postgres.TransactionKey]error, len(failed))
-		attempts := make([]postgres.Followed, len(failed))
+		errs := make(map[chains.TransactionKey]error, len(failed))
+		attempts := make([]chains.Followed, len(failed))
 		for n, f := range failed {
 			errs[f.Key()], attempts[n] = f.err, f.Followed
 		}
@@ -161,7 +161,7 @@ const longestBackOff = time.Hour
 const maxBackedOff = 10_000
 
 // backOff reschedules attempts that no provider can show, later and later.
-func (l *loop) backOff(failed []unreadableAttempt) (later []postgres.Observation) {
+func (l *loop) backOff(failed []unreadableAttempt) (later []chains.Observation) {
 	if len(failed) == 0 {
 		return nil
 	}
@@ -183,7 +183,7 @@ func (l *loop) backOff(failed []unreadableAttempt) (later []postgres.Observation
 }
 
 // backedOff reports whether an attempt could not be shown and is not due again.
-func (l *loop) backedOff(f postgres.Followed) bool {
+func (l *loop) backedOff(f chains.Followed) bool {
 	at, ok := l.retryAt[f.Key()]
 	if ok && !l.Store.Now().Before(at) {
 		delete(l.retryAt, f.Key())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // One account's transactions that the second provider does not have, such as old ones that it has pruned, do not keep another

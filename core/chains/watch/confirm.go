@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 // singleProviderAfter is how long the watcher waits for a second provider before it relies on one.
@@ -34,7 +34,7 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 			return err
 		}
 		if len(compared.confirmed)+len(compared.gone) > 0 {
-			if _, err := l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: compared.confirmed, Gone: compared.gone}); err != nil {
+			if _, err := l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: compared.confirmed, Gone: compared.gone}); err != nil {
 				return ofStore(err)
 			}
 		}
@@ -47,14 +47,14 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 
 // comparison is what other providers show of transactions.
 type comparison struct {
-	confirmed, gone, disputed []postgres.Observation
+	confirmed, gone, disputed []chains.Observation
 	// answered is false if no provider was there to compare with.
 	answered bool
 }
 
 // crossCheckReceipts compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose
 // block has changed are gone. If providers disagree and none agrees, nothing is decided.
-func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.Followed) (c comparison, err error) {
+func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []chains.Followed) (c comparison, err error) {
 	var discrepancies []discrepancy
 	for _, other := range l.chain.Other(v.provider) {
 		if len(deep) == 0 {
@@ -105,8 +105,8 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []postgres.
 
 // answeredReceipts reads receipts; nil for those that the provider does not have or cannot show. If it can show none, that is its
 // error.
-func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
-	answers, err := rpc.FetchEach(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
+	answers, err := rpc.FetchEach(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 	if err != nil {
 		return nil, err
 	}
@@ -127,16 +127,16 @@ func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions 
 // discrepancy is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the
 // block.
 type discrepancy struct {
-	postgres.Followed
+	chains.Followed
 	by      *rpc.Provider
 	missing bool
 }
 
 // compare moves the transactions whose receipts agree to confirmed and leaves the others.
 func compare(
-	by *rpc.Provider, deep []postgres.Followed, receipts []*evm.Receipt, confirmed []postgres.Observation, discrepancies []discrepancy,
-) ([]postgres.Observation, []postgres.Followed, []discrepancy) {
-	var left []postgres.Followed
+	by *rpc.Provider, deep []chains.Followed, receipts []*evm.Receipt, confirmed []chains.Observation, discrepancies []discrepancy,
+) ([]chains.Observation, []chains.Followed, []discrepancy) {
+	var left []chains.Followed
 	for n, f := range deep {
 		if receipts[n] != nil && f.Intent.MatchesReceipt(f.Transaction, *receipts[n]) {
 			f.Confirmed = true
@@ -151,8 +151,8 @@ func compare(
 
 // blocksOnChain reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
 // its block is: a provider that shows the block and no receipt is no proof.
-func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) (map[transfer.Block]bool, error) {
-	blocks, err := rpc.FetchAll(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Block] {
+func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) (map[transfer.Block]bool, error) {
+	blocks, err := rpc.FetchAll(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Block] {
 		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
 	})
 	onChain := make(map[transfer.Block]bool, len(blocks))
@@ -191,6 +191,6 @@ func (l *loop) unanswered(p *rpc.Provider) error {
 	return nil
 }
 
-func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []postgres.Followed) ([]*evm.Receipt, error) {
-	return rpc.FetchAll(ctx, provider, transactions, func(f postgres.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
+	return rpc.FetchAll(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 }

@@ -12,13 +12,13 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 // evaluate determines the effects of attempts that are in blocks. It returns apart those whose blocks, transactions or accounts the
 // provider cannot show.
 func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mined []minedAttempt) (
-	found []postgres.Observation, failed []unreadableAttempt, err error,
+	found []chains.Observation, failed []unreadableAttempt, err error,
 ) {
 	if len(mined) == 0 {
 		return nil, nil, nil
@@ -28,12 +28,12 @@ func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mi
 		return nil, nil, err
 	}
 	slices.SortStableFunc(inclusions, byOldEffect)
-	payments := make([]postgres.Payment, len(inclusions))
-	classified := make(map[postgres.Effect]bool, len(inclusions))
+	payments := make([]chains.Payment, len(inclusions))
+	classified := make(map[chains.Effect]bool, len(inclusions))
 	for n, s := range inclusions {
-		payments[n] = postgres.Payment{AccountID: s.AccountID, Hash: s.Hash}
+		payments[n] = chains.Payment{AccountID: s.AccountID, Hash: s.Hash}
 		if s.State == transfer.Mined {
-			classified[postgres.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
+			classified[chains.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
 		}
 	}
 	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 	"intents.internal/pkg/caip"
 )
 
@@ -20,7 +20,7 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	}
 	lease, ok, err := w.Store.AcquireLease(ctx, id, w.holder, leaseTTL)
 	if err != nil || !ok {
-		return Loop{}, errors.Join(err, postgres.ErrLeaseLost)
+		return Loop{}, errors.Join(err, chains.ErrLeaseLost)
 	}
 	return Loop{newLoop(w, chain, lease, func() {})}, nil
 }
@@ -31,7 +31,7 @@ func (l Loop) Tick(ctx context.Context) (more bool, err error) { return l.tick(c
 // Unleased is the loop of a chain without a lease: it cannot write.
 func (w *Watcher) Unleased(id caip.ChainID) Loop {
 	chain, _ := w.Client.Chain(id)
-	return Loop{newLoop(w, chain, postgres.Lease{Chain: id}, func() {})}
+	return Loop{newLoop(w, chain, chains.Lease{Chain: id}, func() {})}
 }
 
 // WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
@@ -47,7 +47,7 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 }
 
 // Lease is the loop's lease.
-func (l Loop) Lease() postgres.Lease { return l.lease }
+func (l Loop) Lease() chains.Lease { return l.lease }
 
 // SetOthersDown makes a second provider have been down for long.
 func (l Loop) SetOthersDown() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
@@ -65,4 +65,4 @@ var (
 )
 
 // Batches are the writes of one poll.
-func Batches(seen, gone []postgres.Observation) []postgres.ChainWrite { return batches(seen, gone) }
+func Batches(seen, gone []chains.Observation) []chains.ChainWrite { return batches(seen, gone) }

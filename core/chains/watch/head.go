@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 var (
@@ -30,7 +30,7 @@ type view struct {
 	provider   *rpc.Provider
 	definition chain.Chain
 	// before is the chain's progress when the poll began.
-	before postgres.Progress
+	before chains.Progress
 	head   evm.Block
 	// start is the block after which a chain is read that is read for the first time.
 	start uint64
@@ -49,13 +49,13 @@ type view struct {
 	to     uint64
 	toTime time.Time
 	// displaced are the recorded transactions whose blocks were read and do not have them any more, as a second provider shows too.
-	displaced []postgres.Followed
+	displaced []chains.Followed
 	// forkTime is the time of the fork by the chain's clock, zero if it is unknown.
 	forkTime time.Time
 	// anchors are the blocks to store for later comparison.
 	anchors []transfer.Block
 	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
-	assigned map[postgres.Payment][]int64
+	assigned map[chains.Payment][]int64
 }
 
 // cursor is the newest block that is not read again.
@@ -81,8 +81,8 @@ func (v *view) checkAbove() uint64 {
 
 // next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it too, in a backlog
 // as well, and if it is deep: so the next poll corrects missing logs of a provider or a reorganization.
-func (v *view) next() postgres.Progress {
-	p := postgres.Progress{
+func (v *view) next() chains.Progress {
+	p := chains.Progress{
 		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
 	}
 	switch {
@@ -105,8 +105,8 @@ func (v *view) next() postgres.Progress {
 
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
 // finds the fork.
-func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before postgres.Progress) (*view, error) {
-	v := &view{provider: provider, definition: definition, before: before, assigned: map[postgres.Payment][]int64{}}
+func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress) (*view, error) {
+	v := &view{provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}}
 	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
 	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
 	calls := []rpc.Request{latest}

@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // While the other provider does not answer, one alone neither makes a reorganization nor stops the chain.
@@ -33,7 +33,7 @@ func TestHead_OthersSilent(t *testing.T) {
 				w.loops[sepolia].SetOthersDown()
 				_, _ = w.loops[sepolia].Tick(t.Context())
 			}
-			progress, err := w.store.ChainProgress(t.Context(), sepolia)
+			progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia)
 			if after := w.stored(intent).Status; err != nil || progress.Stopped != "" || after != before {
 				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after, before, err)
 			}
@@ -84,7 +84,7 @@ func TestHead_StepsBack(t *testing.T) {
 	w.tick(sepolia)
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted confirmed")
-	if progress, err := w.store.ChainProgress(t.Context(), sepolia); err != nil || progress.Head != w.chains[sepolia].Head().Number {
+	if progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia); err != nil || progress.Head != w.chains[sepolia].Head().Number {
 		t.Errorf("%+v, %v", progress, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -40,7 +40,7 @@ func (w *world) intent(body string) *transfer.Intent {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if intent, err = w.store.InsertTransfer(w.Context(), intent, postgres.Idempotency{}); err != nil {
+	if intent, err = w.store.Intents.InsertTransfer(w.Context(), intent, intents.Idempotency{}); err != nil {
 		w.Fatal(err)
 	}
 	w.active(intent)
@@ -51,7 +51,7 @@ func (w *world) intent(body string) *transfer.Intent {
 func (w *world) active(intent *transfer.Intent) {
 	w.Helper()
 	for _, id := range []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain} {
-		if err := w.store.KeepActive(w.Context(), id, time.Now().Add(time.Hour)); err != nil {
+		if err := w.store.Chains.KeepActive(w.Context(), id, time.Now().Add(time.Hour)); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -89,7 +89,7 @@ func (w *world) reported(asset string) (*transfer.Intent, rpctest.Tx) {
 // stored is the intent as it is recorded now.
 func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
 	w.Helper()
-	stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
+	stored, err := w.store.Intents.Transfer(w.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
 // report reports a transaction as a client does.
 func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	w.Helper()
-	if _, _, err := w.store.ReportTransaction(w.Context(), intent.AccountID, intent.ID, hash); err != nil {
+	if _, _, err := w.store.Chains.ReportTransaction(w.Context(), intent.AccountID, intent.ID, hash); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -168,7 +168,7 @@ func (w *world) answer(settler, signature string, i *transfer.Intent) rpctest.Tx
 // want compares the way that an intent went, as "created submitted …".
 func (w *world) want(intent *transfer.Intent, way string) {
 	w.Helper()
-	events, err := w.store.Events(w.Context(), intent.AccountID, intent.ID)
+	events, err := w.store.Intents.Events(w.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func (w *world) want(intent *transfer.Intent, way string) {
 // wantTransactions compares the transactions of an intent, as "role state" with * where they are confirmed, oldest first.
 func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
 	w.Helper()
-	transactions, err := w.store.Transactions(w.Context(), intent.AccountID, intent.ID)
+	transactions, err := w.store.Chains.Transactions(w.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 	"intents.internal/pkg/caip"
 )
 
@@ -29,7 +29,7 @@ type loop struct {
 	*Watcher
 	id      caip.ChainID
 	chain   *rpc.Chain
-	lease   postgres.Lease
+	lease   chains.Lease
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	metrics chainMetrics
@@ -51,16 +51,16 @@ type loop struct {
 	// servedAccount is where the next poll begins with the accounts that have due attempts.
 	servedAccount uuid.UUID
 	// retryAt is when attempts that no provider can show are due again.
-	retryAt map[postgres.TransactionKey]time.Time
+	retryAt map[chains.TransactionKey]time.Time
 	// searches are for the transactions that have used the nonces of replaced attempts.
 	searches map[usedNonce]*nonceSearch
 }
 
-func newLoop(w *Watcher, chain *rpc.Chain, lease postgres.Lease, cancel context.CancelFunc) *loop {
+func newLoop(w *Watcher, chain *rpc.Chain, lease chains.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
 		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
-		retryAt: map[postgres.TransactionKey]time.Time{}, searches: map[usedNonce]*nonceSearch{},
+		retryAt: map[chains.TransactionKey]time.Time{}, searches: map[usedNonce]*nonceSearch{},
 	}
 }
 
@@ -74,7 +74,7 @@ func (l *loop) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, postgres.ErrLeaseLost) {
+		if errors.Is(err, chains.ErrLeaseLost) {
 			l.log.Info("another process follows the chain now")
 			return
 		}
@@ -172,7 +172,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	l.unverified = failures != nil
 	for _, provider := range l.pollOrder(progress) {
 		more, err := l.poll(ctx, definition, provider, progress)
-		if err == nil || errors.Is(err, postgres.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
+		if err == nil || errors.Is(err, chains.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
 		}
 		l.metrics.providerFailed(provider, err)
@@ -191,7 +191,7 @@ const maxSecondRanges = 20
 
 // pollOrder returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
 // a healthy provider of another host than the first time, if there is one: a provider that leaves out events would do so again.
-func (l *loop) pollOrder(p postgres.Progress) []*rpc.Provider {
+func (l *loop) pollOrder(p chains.Progress) []*rpc.Provider {
 	providers := l.chain.Providers()
 	backlog := p.Read && p.ReadTo < p.Head
 	if !backlog {
@@ -226,7 +226,7 @@ func ofStore(err error) error {
 }
 
 // poll reads the chain at one provider and writes the result.
-func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress postgres.Progress) (more bool, err error) {
+func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress chains.Progress) (more bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress)
 	if err != nil {
 		return false, err
@@ -257,8 +257,8 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 
 // merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is
 // stored. A transaction that was found in two ways is written once.
-func merge(events, attempts []postgres.Observation) []postgres.Observation {
-	byKey := make(map[postgres.TransactionKey]int, len(events))
+func merge(events, attempts []chains.Observation) []chains.Observation {
+	byKey := make(map[chains.TransactionKey]int, len(events))
 	for n, o := range events {
 		byKey[o.Key()] = n
 	}
@@ -279,7 +279,7 @@ const writeBatch = 500
 
 // write writes the transactions in batches, and the cursor with the last one. After a crash between two batches the next poll
 // finds the rest, and the fork, again.
-func (l *loop) write(ctx context.Context, v *view, seen, gone []postgres.Observation) error {
+func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observation) error {
 	next := v.next()
 	transitions := 0
 	writes := batches(seen, gone)
@@ -303,9 +303,9 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []postgres.Observa
 
 // batches splits a poll's result, at least into one. Transactions of one intent stay together, because a transaction that is gone
 // and another that is seen are one change of its status.
-func batches(seen, gone []postgres.Observation) []postgres.ChainWrite {
+func batches(seen, gone []chains.Observation) []chains.ChainWrite {
 	type transferKey struct{ account, transfer uuid.UUID }
-	keyOf := func(o postgres.Observation) transferKey { return transferKey{o.AccountID, o.TransferID} }
+	keyOf := func(o chains.Observation) transferKey { return transferKey{o.AccountID, o.TransferID} }
 	all := slices.Concat(seen, gone)
 	sizes := map[transferKey]int{}
 	for _, o := range all {
@@ -324,7 +324,7 @@ func batches(seen, gone []postgres.Observation) []postgres.ChainWrite {
 		batchOf[key] = last
 		filled += sizes[key]
 	}
-	writes := make([]postgres.ChainWrite, last+1)
+	writes := make([]chains.ChainWrite, last+1)
 	for n, o := range all {
 		w := &writes[batchOf[keyOf(o)]]
 		if n < len(seen) {

@@ -12,8 +12,9 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -35,8 +36,8 @@ var (
 // world is two chains with their providers, a database and a watcher whose polls the test makes one by one.
 type world struct {
 	*testing.T
-	store   *postgres.Store
-	live    *postgres.LiveRegistry
+	store   *store.Rooms
+	live    *intents.LiveRegistry
 	watcher *watch.Watcher
 	metrics *prometheus.Registry
 	chains  map[caip.ChainID]*rpctest.Chain
@@ -59,7 +60,7 @@ func newWorld(t *testing.T, providers int) *world {
 	pgtest.LoadRegistry(t, w.store)
 	pgtest.Exec(t, w.store, fmt.Sprintf("UPDATE chains SET confirmations = %d, block_time_ms = 100", confirmations))
 	var err error
-	if w.live, err = postgres.NewLiveRegistry(t.Context(), w.store); err != nil {
+	if w.live, err = intents.NewLiveRegistry(t.Context(), w.store.Intents); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []caip.ChainID{sepolia, baseSepolia} {
@@ -101,7 +102,7 @@ func (w *world) connect() {
 	}
 	w.metrics = prometheus.NewRegistry()
 	w.watcher = watch.New(watch.Config{
-		Store: w.store, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond,
+		Store: w.store.Chains, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond,
 	})
 }
 

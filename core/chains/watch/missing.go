@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // missing is an attempt without a receipt, with the providers' responses about it.
 type missing struct {
-	postgres.Followed
+	chains.Followed
 	// transaction comes from the first provider that knows it, nil if none does.
 	transaction *evm.Transaction
 	// mined means that another provider has a receipt.
@@ -54,7 +54,7 @@ func (m missing) nonceUsed() bool {
 
 // lookUp determines why attempts are in no block: they are pending, replaced, or unknown. Attempts that do not seem to be pending
 // are looked up at other providers too. It returns apart those that no provider can show.
-func (l *loop) lookUp(ctx context.Context, v *view, attempts []postgres.Followed) (found []postgres.Observation, failed []unreadableAttempt, err error) {
+func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) (found []chains.Observation, failed []unreadableAttempt, err error) {
 	all := make([]*missing, len(attempts))
 	for n, a := range attempts {
 		all[n] = &missing{Followed: a}
@@ -158,7 +158,7 @@ func (l *loop) overUnknown(ctx context.Context, all []*missing) (map[uuid.UUID]b
 // resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
 // not know it either or, if there is none, the only one must not know it for unknownFor. replaced is set if another transaction has
 // used its nonce.
-func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o postgres.Observation, replaced bool) {
+func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o chains.Observation, replaced bool) {
 	o = m.Observation
 	o.Sender, o.Nonce = m.sender()
 	if m.transaction != nil && o.State == transfer.Dropped {
@@ -186,7 +186,7 @@ func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o po
 }
 
 // nextLookUp returns when an attempt in no block is looked up again: soon while it is young, and at the latest after longest.
-func (l *loop) nextLookUp(o postgres.Observation, now time.Time, longest time.Duration) time.Time {
+func (l *loop) nextLookUp(o chains.Observation, now time.Time, longest time.Duration) time.Time {
 	age := now.Sub(o.SeenAt)
 	switch {
 	case o.State != transfer.Dropped:

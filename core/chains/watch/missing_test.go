@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // later makes all attempts have been unknown for so long.

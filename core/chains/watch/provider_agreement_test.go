@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // A provider that shows another receipt keeps an intent from being confirmed, until the two agree.

@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 // I4: nothing is concluded from a provider's silence, whatever kind of silence it is. The second provider is asked instead, and while
@@ -154,13 +154,13 @@ func TestLease_Lost(t *testing.T) {
 	before := w.loops[sepolia]
 	w.follow(sepolia)
 	w.chains[sepolia].Mine(w.open(intent))
-	if _, err := before.Tick(t.Context()); !errors.Is(err, postgres.ErrLeaseLost) {
+	if _, err := before.Tick(t.Context()); !errors.Is(err, chains.ErrLeaseLost) {
 		t.Errorf("the old one: %v", err)
 	}
 	w.want(intent, "created")
 	w.tick(sepolia)
 	w.want(intent, "created submitted")
-	if ok, err := w.store.RenewLease(t.Context(), before.Lease(), time.Minute); ok || err != nil {
+	if ok, err := w.store.Chains.RenewLease(t.Context(), before.Lease(), time.Minute); ok || err != nil {
 		t.Errorf("the old lease is renewed: %t, %v", ok, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // bogus reports so many hashes for an intent that are no transaction's, due since a time in SQL.

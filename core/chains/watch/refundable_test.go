@@ -6,7 +6,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // An order that was filled in time is never said to be refundable while the block of its fill waits in a backlog.
@@ -31,7 +31,7 @@ func TestRefundable_FilledInBacklog(t *testing.T) {
 		if more, err = w.loops[baseSepolia].Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.store.WriteRefundableEvents(t.Context()); err != nil {
+		if _, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 	"intents.internal/pkg/caip"
 )
 
@@ -25,7 +25,7 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 	if err != nil || len(orders) == 0 {
 		return ofStore(err)
 	}
-	var seen []postgres.Observation
+	var seen []chains.Observation
 	for _, side := range []struct {
 		chain func(*transfer.Intent) (caip.ChainID, string)
 		role  map[string]transfer.Role
@@ -45,10 +45,10 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 	}
 	now := l.Store.Now()
 	for _, o := range orders {
-		o.DueAt = postgres.NextRepair(o.Intent, o.Transaction, now)
+		o.DueAt = chains.NextRepair(o.Intent, o.Transaction, now)
 		seen = append(seen, o.Observation)
 	}
-	_, err = l.Store.WriteChain(ctx, l.lease, postgres.ChainWrite{Seen: seen})
+	_, err = l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: seen})
 	return ofStore(err)
 }
 
@@ -63,14 +63,14 @@ func destinationOf(i *transfer.Intent) (caip.ChainID, string) {
 // missedEvents reads the statuses of orders from the settlers of one side and finds the events of those that differ. It skips orders
 // on a chain without providers, and an order that cannot be compared: its next comparison may succeed, and the others do not wait.
 func (l *loop) missedEvents(
-	ctx context.Context, v *view, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
-) ([]postgres.Observation, error) {
-	byChain := map[caip.ChainID][]postgres.Followed{}
+	ctx context.Context, v *view, orders []chains.Followed, side func(*transfer.Intent) (caip.ChainID, string), roles map[string]transfer.Role,
+) ([]chains.Observation, error) {
+	byChain := map[caip.ChainID][]chains.Followed{}
 	for _, o := range orders {
 		id, _ := side(o.Intent)
 		byChain[id] = append(byChain[id], o)
 	}
-	var seen []postgres.Observation
+	var seen []chains.Observation
 	for id, list := range byChain {
 		provider, confirmed, final, ok := l.providerOf(ctx, v, id)
 		if !ok {
@@ -102,14 +102,14 @@ func (l *loop) missedEvents(
 			if !ok || isKnown(known, t) || t.Block.Number > final {
 				continue
 			}
-			seen = append(seen, postgres.Observation{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t})
+			seen = append(seen, chains.Observation{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t})
 		}
 	}
 	return seen, nil
 }
 
 // uncompared logs one of the orders that could not be compared.
-func (l *loop) uncompared(o postgres.Followed, err error) {
+func (l *loop) uncompared(o chains.Followed, err error) {
 	if time.Since(l.uncomparedAt) < warnEvery {
 		return
 	}
@@ -145,9 +145,9 @@ func (l *loop) providerOf(ctx context.Context, v *view, id caip.ChainID) (provid
 
 // orderStatuses calls orderStatus(bytes32) at a block. The results are text, padded with zeros on the right.
 func orderStatuses(
-	ctx context.Context, provider *rpc.Provider, orders []postgres.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
+	ctx context.Context, provider *rpc.Provider, orders []chains.Followed, side func(*transfer.Intent) (caip.ChainID, string), block uint64,
 ) ([]rpc.Result[[]byte], error) {
-	return rpc.FetchEach(ctx, provider, orders, func(o postgres.Followed) *rpc.Call[[]byte] {
+	return rpc.FetchEach(ctx, provider, orders, func(o chains.Followed) *rpc.Call[[]byte] {
 		_, settler := side(o.Intent)
 		return rpc.CallContract(rpc.Message{To: common.HexToAddress(settler), Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(block))
 	})

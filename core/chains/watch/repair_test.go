@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // An order whose status the settler does not tell costs no other order its comparison.

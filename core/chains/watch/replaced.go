@@ -12,18 +12,18 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 // replacedAttempt is an attempt whose nonce another transaction has used, with what is recorded of it unless it is replaced.
 type replacedAttempt struct {
-	postgres.Followed
-	pending postgres.Observation
+	chains.Followed
+	pending chains.Observation
 }
 
 // replace marks attempts whose nonces other transactions have used, and looks for those transactions: they may have the effects of
 // the intents, for example at another gas price. Attempts whose search is not over stay pending until the next poll.
-func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt) (found []postgres.Observation, failed []unreadableAttempt, err error) {
+func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt) (found []chains.Observation, failed []unreadableAttempt, err error) {
 	var transfers []replacedAttempt
 	for _, r := range replaced {
 		switch {
@@ -65,7 +65,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 	if err != nil {
 		return nil, nil, err
 	}
-	errs := make(map[postgres.TransactionKey]error, len(unseen))
+	errs := make(map[chains.TransactionKey]error, len(unseen))
 	for _, u := range unseen {
 		errs[u.Key()] = u.err
 	}
@@ -87,14 +87,14 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 func (r replacedAttempt) nonce() usedNonce { return usedNonce{*r.pending.Sender, r.pending.Nonce} }
 
 // replaced is the attempt once the search is over.
-func (r replacedAttempt) replaced() postgres.Observation {
+func (r replacedAttempt) replaced() chains.Observation {
 	o := r.pending
 	o.State, o.DueAt, o.Confirmed = transfer.Replaced, time.Time{}, true
 	return o
 }
 
 // successor is the transaction that took the attempt's place, as another attempt of the same intent.
-func (r replacedAttempt) successor(hash common.Hash) postgres.Followed {
+func (r replacedAttempt) successor(hash common.Hash) chains.Followed {
 	other := r.Followed
 	other.Hash, other.Reported, other.SeenAt, other.Sender, other.Nonce = hash, false, time.Time{}, r.pending.Sender, r.pending.Nonce
 	return other

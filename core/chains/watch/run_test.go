@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -30,7 +30,7 @@ func (w *world) start() (stop func()) {
 func (w *world) eventually(intent *transfer.Intent, want transfer.Status) {
 	w.Helper()
 	asynctest.Eventually(w.T, "an intent that is "+string(want), func() bool {
-		stored, err := w.store.Transfer(w.Context(), intent.AccountID, intent.ID)
+		stored, err := w.store.Intents.Transfer(w.Context(), intent.AccountID, intent.ID)
 		return err == nil && stored.Status == want
 	})
 }
@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	w.report(sent, w.hash(pay))
 	w.watcher.Reported(sepolia, sent.AccountID, sent.ID, w.hash(pay))
 	asynctest.Eventually(t, "the sender of the reported transaction", func() bool {
-		transactions, err := w.store.Transactions(t.Context(), sent.AccountID, sent.ID)
+		transactions, err := w.store.Chains.Transactions(t.Context(), sent.AccountID, sent.ID)
 		return err == nil && len(transactions) == 1 && transactions[0].Sender != nil
 	})
 	w.chains[sepolia].Mine(w.open(bridge), pay)

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // A reported transaction that no provider can show is tried again later; the others of the poll are recorded.
@@ -63,7 +63,7 @@ func TestUnreadable(t *testing.T) {
 			}
 			w.due()
 			w.tick(sepolia)
-			if stored, _ := w.store.Transactions(t.Context(), poisoned.AccountID, poisoned.ID); stored[0].Block == nil {
+			if stored, _ := w.store.Chains.Transactions(t.Context(), poisoned.AccountID, poisoned.ID); stored[0].Block == nil {
 				t.Errorf("%s once the providers show it", stored[0].State)
 			}
 		})

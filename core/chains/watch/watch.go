@@ -16,7 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/chains/rpc"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -35,8 +36,8 @@ const (
 
 // Config is the watcher's configuration.
 type Config struct {
-	Store    *postgres.Store
-	Registry *postgres.LiveRegistry
+	Store    *chains.Store
+	Registry *intents.LiveRegistry
 	Client   *rpc.Client
 	Log      *slog.Logger
 	// Metrics registers the watcher's metrics; nil for none.
@@ -111,7 +112,7 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	w.mu.Lock()
-	var leases []postgres.Lease
+	var leases []chains.Lease
 	loops := make(map[caip.ChainID]*loop, len(w.loops))
 	for id, l := range w.loops {
 		if _, known := w.Registry.Current().Chain(id); known {
@@ -159,7 +160,7 @@ func (w *Watcher) acquire(ctx context.Context, chain *rpc.Chain, running *sync.W
 }
 
 // follow runs the loop of a chain until its lease is lost or ctx ends, and then releases the lease.
-func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease postgres.Lease, running *sync.WaitGroup) {
+func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease chains.Lease, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := newLoop(w, chain, lease, cancel)
 	w.mu.Lock()

@@ -12,14 +12,14 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/chains"
 )
 
 // errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
 var errMissingLogs = errors.New("the provider lacks events that were seen before")
 
 // readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed.
-func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation, error) {
+func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, error) {
 	logs, err := l.readLogs(ctx, v)
 	if err != nil {
 		return nil, err
@@ -32,11 +32,11 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	byKey := make(map[postgres.TransactionKey]postgres.Observation, len(known))
+	byKey := make(map[chains.TransactionKey]chains.Observation, len(known))
 	for _, o := range known {
 		byKey[o.Key()] = o
 	}
-	var changed []postgres.Observation
+	var changed []chains.Observation
 	for _, o := range found {
 		old, ok := byKey[o.Key()]
 		delete(byKey, o.Key())
@@ -58,12 +58,12 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]postgres.Observation,
 }
 
 // missingEvent is the error for a provider that has left out an event.
-func (l *loop) missingEvent(p *rpc.Provider, o postgres.Observation) error {
+func (l *loop) missingEvent(p *rpc.Provider, o chains.Observation) error {
 	l.disagree(p, "an event that was seen before is missing", o.Block.Number)
 	return fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
 }
 
-func isEvent(o postgres.Observation) bool {
+func isEvent(o chains.Observation) bool {
 	return o.Role != transfer.RoleSend && o.State == transfer.Mined
 }
 
@@ -146,7 +146,7 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 }
 
 // match finds the intents of the events. Most events may belong to orders of others.
-func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.Observation, error) {
+func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Observation, error) {
 	byOrder := map[[32]byte][]evm.Log{}
 	var orders [][32]byte
 	for _, log := range logs {
@@ -164,7 +164,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.O
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	var found []postgres.Observation
+	var found []chains.Observation
 	for _, intent := range intents {
 		for _, log := range byOrder[intent.OrderID] {
 			t, ok := intent.MatchLog(l.id, log)
@@ -172,7 +172,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.O
 				l.metrics.unmatched(v, log)
 				continue
 			}
-			found = append(found, postgres.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})
+			found = append(found, chains.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})
 		}
 	}
 	return found, nil
@@ -181,7 +181,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]postgres.O
 // findDisplaced checks what is recorded of blocks that are read for the first time since a reorganization. It returns the
 // transactions that are not in their blocks any more, once a second provider shows the same. absent are the recorded transactions
 // of the window that no event of this poll shows.
-func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[postgres.TransactionKey]postgres.Observation) ([]postgres.Followed, error) {
+func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.TransactionKey]chains.Observation) ([]chains.Followed, error) {
 	if v.to <= v.checkAbove() {
 		return nil, nil
 	}
@@ -189,7 +189,7 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[postgres.T
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	observed = slices.DeleteFunc(observed, func(f postgres.Followed) bool {
+	observed = slices.DeleteFunc(observed, func(f chains.Followed) bool {
 		_, ok := absent[f.Key()]
 		return !ok
 	})
@@ -209,7 +209,7 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[postgres.T
 }
 
 // crossCheckDisplaced returns an error unless another provider shows too that the transactions are not in their blocks.
-func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []postgres.Followed) error {
+func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []chains.Followed) error {
 	var contradicted error
 	for _, other := range l.chain.Other(v.provider) {
 		_, kept, failure := displacedAt(ctx, other, displaced)
@@ -231,12 +231,12 @@ func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []pos
 
 // displacedAt splits transactions into those that a provider shows not to be in their blocks, and those that are there or may be:
 // a provider that shows the block with the transaction and has no receipt is no proof.
-func displacedAt(ctx context.Context, provider *rpc.Provider, observed []postgres.Followed) (displaced, kept []postgres.Followed, err error) {
+func displacedAt(ctx context.Context, provider *rpc.Provider, observed []chains.Followed) (displaced, kept []chains.Followed, err error) {
 	blocks, err := blocksOf(ctx, provider, observed)
 	if err != nil {
 		return nil, nil, err
 	}
-	var events []postgres.Followed
+	var events []chains.Followed
 	for _, f := range observed {
 		block := blocks[f.Block.Number]
 		switch included := block.Hash == f.Block.Hash && slices.Contains(block.Transactions, f.Hash); {
@@ -263,7 +263,7 @@ func displacedAt(ctx context.Context, provider *rpc.Provider, observed []postgre
 }
 
 // blocksOf reads the blocks in which transactions are recorded, each once. A provider without one of them lags.
-func blocksOf(ctx context.Context, provider *rpc.Provider, observed []postgres.Followed) (map[uint64]*evm.Block, error) {
+func blocksOf(ctx context.Context, provider *rpc.Provider, observed []chains.Followed) (map[uint64]*evm.Block, error) {
 	numbers := make([]uint64, len(observed))
 	for n, f := range observed {
 		numbers[n] = f.Block.Number
@@ -285,19 +285,19 @@ func blocksOf(ctx context.Context, provider *rpc.Provider, observed []postgres.F
 }
 
 // displacedAttempts are the displaced transactions that may be in another block now, and whose receipt shows it.
-func (v *view) displacedAttempts() []postgres.Followed {
-	return slices.DeleteFunc(slices.Clone(v.displaced), func(f postgres.Followed) bool {
+func (v *view) displacedAttempts() []chains.Followed {
+	return slices.DeleteFunc(slices.Clone(v.displaced), func(f chains.Followed) bool {
 		return f.Role != transfer.RoleSend && (f.Role != transfer.RoleOpen || !f.Reported)
 	})
 }
 
 // gone are the displaced transactions that were not seen elsewhere.
-func (v *view) gone(seen []postgres.Observation) []postgres.Observation {
-	has := make(map[postgres.TransactionKey]bool, len(seen))
+func (v *view) gone(seen []chains.Observation) []chains.Observation {
+	has := make(map[chains.TransactionKey]bool, len(seen))
 	for _, o := range seen {
 		has[o.Key()] = true
 	}
-	var gone []postgres.Observation
+	var gone []chains.Observation
 	for _, f := range v.displaced {
 		if !has[f.Key()] {
 			gone = append(gone, f.Observation)

@@ -8,8 +8,8 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -23,9 +23,9 @@ func (s *service) backlogAge(atLeast time.Duration) time.Duration {
 	return backlog.Age
 }
 
-func (s *service) backlog() postgres.Backlog {
+func (s *service) backlog() events.Backlog {
 	s.Helper()
-	backlog, err := s.store.Backlog(s.Context())
+	backlog, err := s.store.Events.Backlog(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (s *service) backlog() postgres.Backlog {
 // dispatch makes the deliveries of an owner for a process whose lease ends at once.
 func (s *service) dispatch(owner event.Owner) {
 	s.Helper()
-	if _, err := s.store.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, postgres.WebhookLease{Holder: uuid.New()}); err != nil {
+	if _, err := s.store.Events.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, events.WebhookLease{Holder: uuid.New()}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -48,7 +48,7 @@ func TestStore_Backlog(t *testing.T) {
 	owner, quiet := s.account(), s.account()
 	e, _ := s.endpoint(owner, in.url, "transfer.failed", "transfer.created")
 	s.endpoint(quiet, in.url)
-	if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+	if backlog := s.backlog(); backlog != (events.Backlog{}) {
 		t.Fatalf("without an event: %+v", backlog)
 	}
 	s.intent(owner)
@@ -71,7 +71,7 @@ func TestStore_Backlog(t *testing.T) {
 		"UPDATE webhooks SET cursor = (SELECT position FROM feed)":       "UPDATE webhooks SET cursor = 0",
 	} {
 		pgtest.Exec(t, s.store, change)
-		if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+		if backlog := s.backlog(); backlog != (events.Backlog{}) {
 			t.Errorf("after %s: %+v", change, backlog)
 		}
 		pgtest.Exec(t, s.store, undo)
@@ -110,7 +110,7 @@ func TestDispatcher_BacklogMetric(t *testing.T) {
 	}
 	release()
 	asynctest.Eventually(t, "the event arrives", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
-	if backlog := s.backlog(); backlog != (postgres.Backlog{}) {
+	if backlog := s.backlog(); backlog != (events.Backlog{}) {
 		t.Errorf("after that: %+v", backlog)
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -26,9 +26,9 @@ func (s *service) events(owner event.Owner, n int) {
 }
 
 // round runs one round for accounts, without leases.
-func (s *service) round(accounts ...uuid.UUID) postgres.Dispatched {
+func (s *service) round(accounts ...uuid.UUID) events.Dispatched {
 	s.Helper()
-	done, err := s.store.DispatchEvents(s.Context(), accounts, postgres.WebhookLease{})
+	done, err := s.store.Events.DispatchEvents(s.Context(), accounts, events.WebhookLease{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestStore_DispatchEvents_SeveralAccounts(t *testing.T) {
 		want[owner.AccountID] = 4
 	}
 	lease := newLease()
-	done, err := s.store.DispatchEvents(t.Context(), accounts, lease)
+	done, err := s.store.Events.DispatchEvents(t.Context(), accounts, lease)
 	if err != nil || len(done.Leased) != 6 || len(done.Behind) != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if diff := cmp.Diff(want, s.made()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if done, err := s.store.DispatchEvents(t.Context(), accounts, lease); err != nil || len(done.Leased) != 0 {
+	if done, err := s.store.Events.DispatchEvents(t.Context(), accounts, lease); err != nil || len(done.Leased) != 0 {
 		t.Errorf("again: %+v, %v", done, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestStore_DispatchEvents_Share(t *testing.T) {
 	if n := pgtest.LookUp[int](t, s.store, "SELECT max(n) FROM (SELECT count(*) AS n FROM deliveries GROUP BY xmin::text) AS writes"); n > perWrite {
 		t.Errorf("a transaction made %d deliveries, want at most %d", n, perWrite)
 	}
-	if behind, err := s.store.AccountsBehind(t.Context()); err != nil || len(behind) != 0 {
+	if behind, err := s.store.Events.AccountsBehind(t.Context()); err != nil || len(behind) != 0 {
 		t.Errorf("%d are behind, %v", len(behind), err)
 	}
 }
@@ -140,7 +140,7 @@ func TestStore_DispatchEvents_Locked(t *testing.T) {
 				pgtest.Exec(t, s.store, "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL")
 			}
 			unlock := s.lock(lock, endpoints[1].ID)
-			_, err := s.store.DispatchEvents(t.Context(), accounts, postgres.WebhookLease{})
+			_, err := s.store.Events.DispatchEvents(t.Context(), accounts, events.WebhookLease{})
 			if failed := err != nil; failed != (name == "delivery") {
 				t.Errorf("the round: %v", err)
 			}
@@ -151,7 +151,7 @@ func TestStore_DispatchEvents_Locked(t *testing.T) {
 				t.Errorf("%d deliveries are due", n)
 			}
 			unlock()
-			behind, err := s.store.AccountsBehind(t.Context())
+			behind, err := s.store.Events.AccountsBehind(t.Context())
 			if diff := cmp.Diff(accounts[1:2], behind); diff != "" || err != nil {
 				t.Fatalf("behind (-want +got):\n%s%v", diff, err)
 			}
@@ -198,7 +198,7 @@ func TestStore_AccountsBehind(t *testing.T) {
 	pgtest.Exec(t, s.store, "UPDATE feed SET position = (extract(epoch FROM now() - interval '20 days') * 1000000)::bigint WHERE account_id = $1", replaying.AccountID)
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET cursor = 0, updated_at = now() WHERE account_id IN ($1, $2)", replaying.AccountID, waiting.AccountID)
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET updated_at = now() - interval '1 day' WHERE account_id = $1", waiting.AccountID)
-	behind, err := s.store.AccountsBehind(t.Context())
+	behind, err := s.store.Events.AccountsBehind(t.Context())
 	if diff := cmp.Diff([]uuid.UUID{waiting.AccountID, replaying.AccountID}, behind); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
@@ -236,20 +236,20 @@ func TestStore_HoldDispatch(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	first, second := newLease(), newLease()
-	hold := func(lease postgres.WebhookLease, want bool) {
+	hold := func(lease events.WebhookLease, want bool) {
 		t.Helper()
-		if held, err := s.store.HoldDispatch(t.Context(), lease); err != nil || held != want {
+		if held, err := s.store.Events.HoldDispatch(t.Context(), lease); err != nil || held != want {
 			t.Errorf("held %t, want %t; %v", held, want, err)
 		}
 	}
 	hold(first, true)
 	hold(second, false)
 	hold(first, true)
-	if err := s.store.ReleaseDispatch(t.Context(), second); err != nil {
+	if err := s.store.Events.ReleaseDispatch(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, false)
-	if err := s.store.ReleaseDispatch(t.Context(), first); err != nil {
+	if err := s.store.Events.ReleaseDispatch(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, true)

@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -120,7 +120,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	}
 	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
 	once := in.ids()
-	if err := s.store.ReplayWebhook(t.Context(), owner, e.ID, 0, s.entry(owner.AccountID, account.WebhookReplayed)); err != nil {
+	if err := s.store.Events.ReplayWebhook(t.Context(), owner, e.ID, 0, s.entry(owner.AccountID, account.WebhookReplayed)); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })
@@ -132,7 +132,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 		return !slices.ContainsFunc(s.deliveries(e), func(d webhook.Delivery) bool { return d.Status != webhook.Delivered })
 	})
 	one := s.deliveries(e)[1]
-	if err := s.store.RetryDelivery(t.Context(), owner, e.ID, one.EventID); err != nil {
+	if err := s.store.Events.RetryDelivery(t.Context(), owner, e.ID, one.EventID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "one arrives again", func() bool { return len(in.requests()) == 7 })

@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -36,7 +36,7 @@ func TestDispatcher_Delivers(t *testing.T) {
 	if err := verify(t, secret, got[0]); err != nil {
 		t.Error(err)
 	}
-	page, err := s.store.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+	page, err := s.store.Events.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
 	if err != nil || len(page.Events) != 2 {
 		t.Fatalf("%d events, %v", len(page.Events), err)
 	}
@@ -104,7 +104,7 @@ func TestDispatcher_Filter(t *testing.T) {
 	e, _ := s.endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.store.TestWebhook(t.Context(), owner, e.ID); err != nil {
+	if _, err := s.store.Events.TestWebhook(t.Context(), owner, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })

@@ -12,8 +12,8 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -122,15 +122,15 @@ func TestStore_LeaseDue_Fair(t *testing.T) {
 	s.enqueue(1, small)
 	lease := newLease()
 	for round, c := range []struct {
-		room postgres.LeaseRoom
+		room events.LeaseRoom
 		want map[string]int
 	}{
-		{postgres.LeaseRoom{Free: 2}, map[string]int{"hog": 1, "small": 1, "hog failing": 1}},
-		{postgres.LeaseRoom{Free: 50}, map[string]int{}},                                      // reserved for others
-		{postgres.LeaseRoom{Free: 50, Shared: 8}, map[string]int{"hog": 1, "hog failing": 1}}, // a quarter
-		{postgres.LeaseRoom{Free: 3, Shared: 40}, map[string]int{"hog": 3, "hog failing": 1}},
+		{events.LeaseRoom{Free: 2}, map[string]int{"hog": 1, "small": 1, "hog failing": 1}},
+		{events.LeaseRoom{Free: 50}, map[string]int{}},                                      // reserved for others
+		{events.LeaseRoom{Free: 50, Shared: 8}, map[string]int{"hog": 1, "hog failing": 1}}, // a quarter
+		{events.LeaseRoom{Free: 3, Shared: 40}, map[string]int{"hog": 3, "hog failing": 1}},
 	} {
-		leased, err := s.store.LeaseDue(t.Context(), lease, c.room, c.room)
+		leased, err := s.store.Events.LeaseDue(t.Context(), lease, c.room, c.room)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,12 +162,12 @@ func TestStore_DueDeliveries_Claims(t *testing.T) {
 	e, _ := s.endpoint(owner, "http://127.0.0.1/")
 	s.enqueue(5, owner)
 	lease := newLease()
-	if leased, err := s.store.LeaseDue(t.Context(), lease, postgres.LeaseRoom{Free: 1}, postgres.LeaseRoom{}); err != nil || len(leased) != 1 {
+	if leased, err := s.store.Events.LeaseDue(t.Context(), lease, events.LeaseRoom{Free: 1}, events.LeaseRoom{}); err != nil || len(leased) != 1 {
 		t.Fatalf("%+v, %v", leased, err)
 	}
 	var sent []event.ID
 	for _, want := range []int{2, 2, 1, 0} {
-		due, err := s.store.DueDeliveries(t.Context(), lease, []postgres.Claim{{WebhookID: e.ID, Limit: 2, InFlight: sent}})
+		due, err := s.store.Events.DueDeliveries(t.Context(), lease, []events.Claim{{WebhookID: e.ID, Limit: 2, InFlight: sent}})
 		if err != nil || len(due[e.ID].Deliveries) != want {
 			t.Fatalf("%+v, %v; want %d", due[e.ID].Deliveries, err, want)
 		}

@@ -9,28 +9,28 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // attempted leases all endpoints and returns the result of one attempt at each.
-func (s *service) attempted(attempts map[*webhook.Endpoint]webhook.Attempt) (records []postgres.AttemptRecord, ordinal map[*webhook.Endpoint]int) {
+func (s *service) attempted(attempts map[*webhook.Endpoint]webhook.Attempt) (records []events.AttemptRecord, ordinal map[*webhook.Endpoint]int) {
 	s.Helper()
 	lease := newLease()
-	room := postgres.LeaseRoom{Free: 100, Shared: 400}
-	if _, err := s.store.LeaseDue(s.Context(), lease, room, room); err != nil {
+	room := events.LeaseRoom{Free: 100, Shared: 400}
+	if _, err := s.store.Events.LeaseDue(s.Context(), lease, room, room); err != nil {
 		s.Fatal(err)
 	}
 	ordinal = map[*webhook.Endpoint]int{}
 	for e, attempt := range attempts {
-		due, err := s.store.DueDeliveries(s.Context(), lease, []postgres.Claim{{WebhookID: e.ID, Limit: 1}})
+		due, err := s.store.Events.DueDeliveries(s.Context(), lease, []events.Claim{{WebhookID: e.ID, Limit: 1}})
 		if err != nil || len(due[e.ID].Deliveries) != 1 {
 			s.Fatalf("%+v, %v", due, err)
 		}
 		attempt.EndedAt = s.store.Now()
 		ordinal[e] = len(records)
-		records = append(records, postgres.AttemptRecord{Endpoint: due[e.ID].Endpoint, Delivery: due[e.ID].Deliveries[0].Delivery, Attempt: attempt})
+		records = append(records, events.AttemptRecord{Endpoint: due[e.ID].Endpoint, Delivery: due[e.ID].Deliveries[0].Delivery, Attempt: attempt})
 	}
 	return records, ordinal
 }
@@ -52,7 +52,7 @@ func TestStore_RecordAttempts_Atomic(t *testing.T) {
 	pgtest.Exec(t, s.store, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$`)
 	pgtest.Exec(t, s.store, `CREATE TRIGGER refuse BEFORE INSERT ON feed FOR EACH ROW EXECUTE FUNCTION refuse()`)
 	records, ordinal := s.attempted(map[*webhook.Endpoint]webhook.Attempt{broken: gone, well: succeeded})
-	recorded, err := s.store.RecordAttempts(t.Context(), records, true)
+	recorded, err := s.store.Events.RecordAttempts(t.Context(), records, true)
 	if err != nil || recorded.Err == nil || !cmp.Equal(recorded.Lost, []int{ordinal[broken]}) || recorded.Disabled != nil {
 		t.Errorf("%+v, %v", recorded, err)
 	}
@@ -63,8 +63,8 @@ func TestStore_RecordAttempts_Atomic(t *testing.T) {
 		t.Errorf("half a result is written: %+v, enabled %t", d, s.read(broken).Enabled)
 	}
 	pgtest.Exec(t, s.store, `DROP TRIGGER refuse ON feed`)
-	recorded, err = s.store.RecordAttempts(t.Context(), records, true)
-	if err != nil || !cmp.Equal(recorded, postgres.Recorded{Disabled: []webhook.Reason{webhook.DisabledGone}}) {
+	recorded, err = s.store.Events.RecordAttempts(t.Context(), records, true)
+	if err != nil || !cmp.Equal(recorded, events.Recorded{Disabled: []webhook.Reason{webhook.DisabledGone}}) {
 		t.Errorf("%+v, %v", recorded, err)
 	}
 	if d := s.deliveries(broken)[0]; d.Attempts != 1 || s.read(broken).DisabledReason != webhook.DisabledGone {
@@ -88,7 +88,7 @@ func TestStore_RecordAttempts_Locked(t *testing.T) {
 	unlock := s.lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", locked.ID)
 	unlockDelivery := s.lock("SELECT FROM deliveries WHERE webhook_id = $1 FOR UPDATE", lockedDelivery.ID)
 	store := pgtest.OpenImpatient(t, s.url)
-	recorded, err := store.RecordAttempts(t.Context(), records, false)
+	recorded, err := store.Events.RecordAttempts(t.Context(), records, false)
 	if err != nil || len(recorded.Busy) != 2 || recorded.Lost != nil {
 		t.Errorf("%+v, %v", recorded, err)
 	}
@@ -97,11 +97,11 @@ func TestStore_RecordAttempts_Locked(t *testing.T) {
 	}
 	unlock()
 	unlockDelivery()
-	var later []postgres.AttemptRecord
+	var later []events.AttemptRecord
 	for _, n := range recorded.Busy {
 		later = append(later, records[n])
 	}
-	if recorded, err := store.RecordAttempts(t.Context(), later, false); err != nil || !cmp.Equal(recorded, postgres.Recorded{}) {
+	if recorded, err := store.Events.RecordAttempts(t.Context(), later, false); err != nil || !cmp.Equal(recorded, events.Recorded{}) {
 		t.Errorf("%+v, %v", recorded, err)
 	}
 	if s.read(locked).Failures != 1 || s.deliveries(lockedDelivery)[0].Status != webhook.Delivered {

@@ -11,13 +11,13 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // leased makes endpoints by name whose leases end in a moment, all of one process.
-func (s *service) leased(owner event.Owner, lease postgres.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
+func (s *service) leased(owner event.Owner, lease events.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
 	s.Helper()
 	ids = map[string]uuid.UUID{}
 	for _, name := range names {
@@ -62,7 +62,7 @@ func TestStore_RenewLeases(t *testing.T) {
 	unlock := s.lock("SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
 	renew := func(locked []string, renewed ...string) {
 		t.Helper()
-		got, err := s.store.RenewLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
+		got, err := s.store.Events.RenewLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestStore_ReleaseIdleLeases(t *testing.T) {
 	owner, lease := s.account(), newLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
-		if _, err := s.store.TestWebhook(t.Context(), owner, ids[name]); err != nil {
+		if _, err := s.store.Events.TestWebhook(t.Context(), owner, ids[name]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestStore_ReleaseIdleLeases(t *testing.T) {
 	unlock := s.lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
 	release := func(kept ...string) {
 		t.Helper()
-		got, err := s.store.ReleaseIdleLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
+		got, err := s.store.Events.ReleaseIdleLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,16 +136,16 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	s.intent(owner)
 	s.assignPositions()
 	paused := newLease()
-	done, err := s.store.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
+	done, err := s.store.Events.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	claims := []postgres.Claim{{WebhookID: done.Leased[0].ID, Limit: 8}}
-	held, err := s.store.DueDeliveries(t.Context(), paused, claims)
+	claims := []events.Claim{{WebhookID: done.Leased[0].ID, Limit: 8}}
+	held, err := s.store.Events.DueDeliveries(t.Context(), paused, claims)
 	if err != nil || len(held[e.ID].Deliveries) != 1 {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if leased, err := s.store.LeaseDue(t.Context(), newLease(), postgres.LeaseRoom{Free: 10}, postgres.LeaseRoom{}); err != nil || len(leased) != 0 {
+	if leased, err := s.store.Events.LeaseDue(t.Context(), newLease(), events.LeaseRoom{Free: 10}, events.LeaseRoom{}); err != nil || len(leased) != 0 {
 		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
 	}
 	pgtest.Exec(t, s.store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")
@@ -153,8 +153,8 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	asynctest.Eventually(t, "the other process delivers", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
 	want := s.deliveries(e)
 	late := webhook.Attempt{Outcome: webhook.TimedOut, EndedAt: s.store.Now()}
-	record := postgres.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
-	if _, err := s.store.RecordAttempts(t.Context(), []postgres.AttemptRecord{record}, false); err != nil {
+	record := events.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
+	if _, err := s.store.Events.RecordAttempts(t.Context(), []events.AttemptRecord{record}, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, s.deliveries(e)); diff != "" {
@@ -163,7 +163,7 @@ func TestStore_RecordAttempts_AfterLease(t *testing.T) {
 	if s.read(e).FailingSince != nil {
 		t.Error("the endpoint is marked as failing")
 	}
-	if again, err := s.store.DueDeliveries(t.Context(), paused, claims); err != nil || len(again) != 0 {
+	if again, err := s.store.Events.DueDeliveries(t.Context(), paused, claims); err != nil || len(again) != 0 {
 		t.Errorf("the paused process may still send: %+v, %v", again, err)
 	}
 }

@@ -25,8 +25,9 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -39,7 +40,7 @@ func TestMain(m *testing.M) {
 type service struct {
 	*testing.T
 	url   string
-	store *postgres.Store
+	store *store.Rooms
 	known *registry.Snapshot
 	rules *webhook.Rules
 	// timeout is that of attempts, 0 for the one that a service has.
@@ -73,8 +74,8 @@ func onlyReceiver() *outbound.Networks {
 }
 
 // newLease is an hour's lease of a process of its own.
-func newLease() postgres.WebhookLease {
-	return postgres.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+func newLease() events.WebhookLease {
+	return events.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
 }
 
 // lock locks rows as another transaction does, until release is called.
@@ -99,7 +100,7 @@ func (s *service) lock(query string, values ...any) (release func()) {
 // assignPositions puts the events of intents into the feed.
 func (s *service) assignPositions() {
 	s.Helper()
-	if _, err := s.store.AssignPositions(s.Context(), true, false); err != nil {
+	if _, err := s.store.Events.AssignPositions(s.Context(), true, false); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -115,14 +116,14 @@ type core struct {
 func (s *service) start() *core {
 	s.Helper()
 	store := pgtest.OpenImpatient(s.T, s.url)
-	follower := feed.New(store)
+	follower := feed.New(store.Events)
 	c := &core{metrics: telemetry.NewRegistry()}
 	client := delivery.NewClient(s.rules.Networks, store.Now)
 	if s.timeout != 0 {
 		client.SetTimeout(s.timeout)
 	}
 	dispatcher := delivery.New(delivery.Config{
-		Store: store, Feed: follower, Sealer: s.rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
+		Store: store.Events, Feed: follower, Sealer: s.rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
 		Client: client, MailQueued: s.mailQueued,
 	})
 	ctx, cancel := context.WithCancel(s.Context())
@@ -187,7 +188,7 @@ func (s *service) endpoint(owner event.Owner, url string, types ...string) (*web
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.store.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := s.store.Events.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 		s.Fatal(err)
 	}
 	return e, secret.Reveal()
@@ -196,7 +197,7 @@ func (s *service) endpoint(owner event.Owner, url string, types ...string) (*web
 // change changes an endpoint as its owner does.
 func (s *service) change(e *webhook.Endpoint, change webhook.Change) {
 	s.Helper()
-	_, err := s.store.ChangeWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookUpdated), func(e *webhook.Endpoint) (string, error) {
+	_, err := s.store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookUpdated), func(e *webhook.Endpoint) (string, error) {
 		return s.rules.Change(e, change, s.store.Now())
 	})
 	if err != nil {
@@ -209,7 +210,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhook.Secret
 	entry := s.entry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.store.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+	_, err := s.store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
 		secret, detail, err = s.rules.Rotate(e, grace, s.store.Now())
 		return detail, err
 	})
@@ -222,7 +223,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhook.Endpoint) {
 	s.Helper()
-	if err := s.store.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.store.Events.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -230,7 +231,7 @@ func (s *service) remove(e *webhook.Endpoint) {
 // read is the endpoint as it is stored.
 func (s *service) read(e *webhook.Endpoint) *webhook.Endpoint {
 	s.Helper()
-	found, err := s.store.Webhook(s.Context(), e.Owner(), e.ID)
+	found, err := s.store.Events.Webhook(s.Context(), e.Owner(), e.ID)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func (s *service) read(e *webhook.Endpoint) *webhook.Endpoint {
 // deliveries are those of an endpoint, newest first.
 func (s *service) deliveries(e *webhook.Endpoint) []webhook.Delivery {
 	s.Helper()
-	found, err := s.store.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
+	found, err := s.store.Events.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
 	if err != nil {
 		s.Fatal(err)
 	}

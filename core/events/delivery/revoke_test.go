@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/background"
 )
 
@@ -29,13 +29,13 @@ const (
 )
 
 // Compose returns the message for a row of the outbox, or nil if there is nothing to send.
-type Compose func(ctx context.Context, queued *postgres.QueuedMail) (*Message, error)
+type Compose func(ctx context.Context, queued *identities.QueuedMail) (*Message, error)
 
 // Outbox sends the mails that are queued in the database. Each is sent at least once, unless maxAttempts or maxAge is reached
 // first: if a core dies between the server's reply and the deletion of the row, the mail is sent again. Any number of cores may
 // run an outbox.
 type Outbox struct {
-	store   *postgres.Store
+	store   *identities.Store
 	smtp    *SMTP
 	log     *slog.Logger
 	metrics *metrics
@@ -43,7 +43,7 @@ type Outbox struct {
 }
 
 // NewOutbox returns an outbox; Run starts it.
-func NewOutbox(store *postgres.Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
+func NewOutbox(store *identities.Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
 	return &Outbox{store: store, smtp: smtp, log: log, metrics: newMetrics(registry), wake: make(chan struct{}, 1)}
 }
 

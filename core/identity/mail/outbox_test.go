@@ -15,14 +15,15 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
 // compose writes a mail to everybody but nobody@example.com.
-func compose(_ context.Context, queued *postgres.QueuedMail) (*mail.Message, error) {
+func compose(_ context.Context, queued *identities.QueuedMail) (*mail.Message, error) {
 	if queued.Recipient == "nobody@example.com" {
 		return nil, nil
 	}
@@ -30,14 +31,14 @@ func compose(_ context.Context, queued *postgres.QueuedMail) (*mail.Message, err
 }
 
 // runOutbox sends the mails of a database to a server until the test ends.
-func runOutbox(t *testing.T, store *postgres.Store, s *mailServer) (*mail.Outbox, *prometheus.Registry) {
+func runOutbox(t *testing.T, store *store.Rooms, s *mailServer) (*mail.Outbox, *prometheus.Registry) {
 	t.Helper()
 	client, err := mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + s.Address, From: from, Domain: "intents.example"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	outbox := mail.NewOutbox(store, client, slog.New(slog.DiscardHandler), registry)
+	outbox := mail.NewOutbox(store.Identities, client, slog.New(slog.DiscardHandler), registry)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { outbox.Run(ctx, compose) })
@@ -45,16 +46,16 @@ func runOutbox(t *testing.T, store *postgres.Store, s *mailServer) (*mail.Outbox
 	return outbox, registry
 }
 
-func queue(t *testing.T, store *postgres.Store, recipients ...string) {
+func queue(t *testing.T, store *store.Rooms, recipients ...string) {
 	t.Helper()
 	for _, recipient := range recipients {
-		if err := store.InsertMail(t.Context(), postgres.Mail{Kind: account.MailResetPassword, Recipient: recipient}); err != nil {
+		if err := store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: recipient}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func queued(t *testing.T, store *postgres.Store) int {
+func queued(t *testing.T, store *store.Rooms) int {
 	t.Helper()
 	return pgtest.LookUp[int](t, store, `SELECT count(*) FROM mails`)
 }
@@ -157,27 +158,27 @@ func TestOutbox_Lease(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	queue(t, store, "ann@example.com")
-	taken, err := store.LeaseMail(t.Context(), time.Minute)
+	taken, err := store.Identities.LeaseMail(t.Context(), time.Minute)
 	if err != nil || taken == nil || taken.Recipient != "ann@example.com" || taken.Attempts != 1 {
 		t.Fatalf("%+v, %v", taken, err)
 	}
-	if again, err := store.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
+	if again, err := store.Identities.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
 		t.Errorf("leased twice: %+v, %v", again, err)
 	}
 	pgtest.Exec(t, store, `UPDATE mails SET next_attempt_at = clock_timestamp()`)
-	next, err := store.LeaseMail(t.Context(), time.Minute)
+	next, err := store.Identities.LeaseMail(t.Context(), time.Minute)
 	if err != nil || next == nil || next.Attempts != 2 {
 		t.Fatalf("after the lease: %+v, %v", next, err)
 	}
-	if err := store.RetryMail(t.Context(), taken, 0); err != nil {
+	if err := store.Identities.RetryMail(t.Context(), taken, 0); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := store.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
+	if again, err := store.Identities.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
 		t.Errorf("the first holder has ended the second's lease: %+v, %v", again, err)
 	}
 	// A kind of a later version waits for a core of it.
 	pgtest.Exec(t, store, `UPDATE mails SET kind = 'later', next_attempt_at = clock_timestamp()`)
-	if unknown, err := store.LeaseMail(t.Context(), time.Minute); unknown != nil || err != nil {
+	if unknown, err := store.Identities.LeaseMail(t.Context(), time.Minute); unknown != nil || err != nil {
 		t.Errorf("of another version: %+v, %v", unknown, err)
 	}
 	if row := pgtest.LookUp[string](t, store, `SELECT mails::text FROM mails`); strings.Contains(row, "http") {
@@ -196,7 +197,7 @@ func TestOutbox_Shutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue(t, store, "ann@example.com")
-	mail.NewOutbox(store, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Run(ctx, compose)
+	mail.NewOutbox(store.Identities, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Run(ctx, compose)
 	if got := <-s.mails; got.To[0] != "ann@example.com" || queued(t, store) != 0 {
 		t.Errorf("sent to %q, and %d rows are left", got.To, queued(t, store))
 	}

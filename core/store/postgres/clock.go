@@ -50,6 +50,9 @@ func (c *clock) set(database, began, ended time.Time) {
 	c.reading.Store(next)
 }
 
-// Now is the time by the database's clock as of the last call of RegistryVersion, and the machine's own before the first. It
+// Now is the time by the database's clock as of the last call of SetClock, and the machine's own before the first. It
 // decides deadlines and the expiry of keys and sessions, so that cores with different clocks agree.
-func (s *Store) Now() time.Time { return s.clock.now() }
+func (d *DB) Now() time.Time { return d.clock.now() }
+
+// SetClock adds a time that the database returned for a query with this begin and end.
+func (d *DB) SetClock(database, began, ended time.Time) { d.clock.set(database, began, ended) }

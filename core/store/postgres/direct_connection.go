@@ -23,7 +23,7 @@ func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 	defer conn.Close()
 	var direct bool
 	err = conn.Raw(func(driver any) (err error) {
-		direct, err = isDirect(ctx, driver.(*stdlib.Conn).Conn())
+		direct, err = IsDirect(ctx, driver.(*stdlib.Conn).Conn())
 		return err
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 
 // isDirect reports whether a connection goes to Postgres itself. At the start each backend of Postgres sends its process id, for
 // cancelling; a pooler sends another number.
-func isDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
+func IsDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	var backend uint32
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
 		return false, fmt.Errorf("read the process id of a connection: %w", err)

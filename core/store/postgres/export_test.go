@@ -1,69 +1,12 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"io/fs"
-
-	"github.com/uptrace/bun"
-
-	"intents.internal/core/intent/transfer"
 )
 
-// UseMigrations gives a store other migrations than those of this version.
-func UseMigrations(s *Store, files fs.FS) { s.migrationFiles = files }
+// UseMigrations gives a database other migrations than those of this version.
+func UseMigrations(d *DB, files fs.FS) { d.migrationFiles = files }
 
-// Watch has a hook see the statements of a store that nobody uses yet.
-func Watch(s *Store, hook bun.QueryHook) {
-	s.db = s.db.WithQueryHook(hook)
-	s.writer.db = s.db
-}
-
-// OpenConnections counts a store's connections to its primary, ReplicaConnectionsInUse those to its replica that a statement has.
-func OpenConnections(s *Store) int         { return int(s.pools[len(s.pools)-1].Stat().TotalConns()) }
-func ReplicaConnectionsInUse(s *Store) int { return int(s.pools[0].Stat().AcquiredConns()) }
-
-// InsertTransferWithBun writes the row of an intent that was inserted into a table like transfers, by bun's mapping of transferRow.
-func InsertTransferWithBun(ctx context.Context, s *Store, table string, intent *transfer.Intent, idempotency Idempotency) error {
-	row := newTransferRow(intent)
-	row.IdempotencyKey = idempotency.Key
-	_, err := s.db.NewInsert().Model(&row).ModelTableExpr(table).Exec(ctx)
-	return err
-}
-
-// EncodeInsert returns what makes the parameters of an insert of intents.
-func EncodeInsert(intents []*transfer.Intent) func() [][]byte {
-	rows := make([]*transferRow, len(intents))
-	for n, intent := range intents {
-		row := newTransferRow(intent)
-		rows[n] = &row
-	}
-	return func() [][]byte { return encodeInsert(rows) }
-}
-
-// InsertsWaiting is how many inserts are in a store's queue.
-func InsertsWaiting(s *Store) int {
-	s.writer.mu.Lock()
-	defer s.writer.mu.Unlock()
-	return len(s.writer.queue)
-}
-
-// WriterQueue is the queue of a writer without flushers.
-type WriterQueue struct{ w *transferWriter }
-
-func NewWriterQueue() WriterQueue {
-	w := &transferWriter{metrics: newMetrics(nil)}
-	w.notEmpty.L = &w.mu
-	return WriterQueue{w}
-}
-
-// Add adds n inserts. Take is a flusher that begins a commit and returns its rows, and Written ends a commit of n rows.
-func (q WriterQueue) Add(n int) error {
-	var err error
-	for range n {
-		err = errors.Join(err, q.w.enqueue(&pendingInsert{}))
-	}
-	return err
-}
-func (q WriterQueue) Take() int     { return len(q.w.dequeue()) }
-func (q WriterQueue) Written(n int) { q.w.written(n) }
+// OpenConnections counts the connections to its primary, ReplicaConnectionsInUse those to its replica that a statement has.
+func OpenConnections(d *DB) int         { return int(d.pools[len(d.pools)-1].Stat().TotalConns()) }
+func ReplicaConnectionsInUse(d *DB) int { return int(d.pools[0].Stat().AcquiredConns()) }

@@ -59,9 +59,14 @@ func (timeLimits) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	}
 }
 
+// AllowLongLocks has the rest of a transaction wait longer for locks: reports and imports run one at a time.
+func (d *DB) AllowLongLocks(ctx context.Context, tx bun.Tx) error {
+	return setLockTimeout(ctx, tx, d.limits.longLockTimeout)
+}
+
 // setLockTimeout sets lock_timeout for the rest of the transaction.
-func (tx Tx) setLockTimeout(ctx context.Context, d time.Duration) error {
-	if _, err := tx.db.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(d)).Exec(ctx); err != nil {
+func setLockTimeout(ctx context.Context, tx bun.Tx, d time.Duration) error {
+	if _, err := tx.NewRaw("SELECT set_config('lock_timeout', ?, true)", milliseconds(d)).Exec(ctx); err != nil {
 		return fmt.Errorf("set lock_timeout: %w", err)
 	}
 	return nil
@@ -69,22 +74,22 @@ func (tx Tx) setLockTimeout(ctx context.Context, d time.Duration) error {
 
 // LimitsNotInForce lists the time limits that the connections to the database lack, each with the actual and the requested value.
 // It returns none if all are in force or shorter. The usual cause is a pooler that ignores startup parameters.
-func (s *Store) LimitsNotInForce(ctx context.Context) ([]string, error) {
+func (d *DB) LimitsNotInForce(ctx context.Context) ([]string, error) {
 	var rows []struct {
 		Name    string
 		Setting int64 // milliseconds, 0 for no limit
 	}
-	names := make([]string, 0, len(s.limits.settings))
-	for name := range s.limits.settings {
+	names := make([]string, 0, len(d.limits.settings))
+	for name := range d.limits.settings {
 		names = append(names, name)
 	}
-	err := s.db.NewRaw("SELECT name, setting::bigint FROM pg_settings WHERE name IN (?)", bun.List(names)).Scan(ctx, &rows)
+	err := d.NewRaw("SELECT name, setting::bigint FROM pg_settings WHERE name IN (?)", bun.List(names)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the time limits in force: %w", withPoolerHint(err))
 	}
 	var missing []string
 	for _, row := range rows {
-		want := s.limits.settings[row.Name].Milliseconds()
+		want := d.limits.settings[row.Name].Milliseconds()
 		if row.Setting == 0 || row.Setting > want {
 			missing = append(missing, fmt.Sprintf("%s is %d ms, not %d ms", row.Name, row.Setting, want))
 		}
@@ -99,5 +104,5 @@ func withPoolerHint(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; in pgbouncer.ini set ignore_startup_parameters = %s, and have Postgres set these for core's role: "+
-		"core/store/postgres/README.md says how", err, "statement_timeout, lock_timeout, idle_in_transaction_session_timeout")
+		"core/store/README.md says how", err, "statement_timeout, lock_timeout, idle_in_transaction_session_timeout")
 }

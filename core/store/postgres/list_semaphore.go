@@ -8,14 +8,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// shortPage is the number of rows of the largest page that is read without the semaphore: 100, and one that shows whether another
+// ShortPage is the number of rows of the largest page that is read without the semaphore: 100, and one that shows whether another
 // page follows.
-const shortPage = 101
+const ShortPage = 101
 
-// listSemaphore bounds the concurrent batches of long lists, of intents, events and deliveries: a quarter of the connections in total, and one per account. Without
+// ListSemaphore bounds the concurrent batches of long lists, of intents, events and deliveries: a quarter of the connections in total, and one per account. Without
 // it many long lists would use every connection, and key checks, single intents and short pages would wait. It is safe for
 // concurrent use.
-type listSemaphore struct {
+type ListSemaphore struct {
 	slots    chan struct{}
 	mu       sync.Mutex
 	accounts map[uuid.UUID]*accountSlot
@@ -27,13 +27,13 @@ type accountSlot struct {
 	refs int
 }
 
-func newListSemaphore(connections int) *listSemaphore {
-	return &listSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
+func newListSemaphore(connections int) *ListSemaphore {
+	return &ListSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
 }
 
 // Acquire waits until a batch of up to n rows of the account may be read. The caller must call release after it.
-func (l *listSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int) (release func(), err error) {
-	if n <= shortPage {
+func (l *ListSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int) (release func(), err error) {
+	if n <= ShortPage {
 		return func() {}, nil
 	}
 	account := l.ref(accountID)
@@ -55,7 +55,7 @@ func (l *listSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int)
 	}, nil
 }
 
-func (l *listSemaphore) ref(accountID uuid.UUID) *accountSlot {
+func (l *ListSemaphore) ref(accountID uuid.UUID) *accountSlot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	account := l.accounts[accountID]
@@ -67,7 +67,7 @@ func (l *listSemaphore) ref(accountID uuid.UUID) *accountSlot {
 	return account
 }
 
-func (l *listSemaphore) unref(accountID uuid.UUID, account *accountSlot) {
+func (l *ListSemaphore) unref(accountID uuid.UUID, account *accountSlot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if account.refs--; account.refs == 0 {

@@ -12,8 +12,9 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -21,7 +22,7 @@ import (
 // many long lists are requested.
 func TestListSemaphore_LeavesConnections(t *testing.T) {
 	t.Parallel()
-	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: connections / 4}} {
+	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: pgtest.Connections / 4}} {
 		t.Run(fmt.Sprintf("%d accounts", trial.accounts), func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
@@ -30,9 +31,9 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 			var lists errgroup.Group
 			for range trial.accounts {
 				owner := uuid.New()
-				for range 2 * connections {
+				for range 2 * pgtest.Connections {
 					lists.Go(func() error {
-						for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+						for _, err := range store.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 							return err
 						}
 						return nil
@@ -66,21 +67,21 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 	}
 	for name, read := range map[string]struct {
 		table string
-		page  func(*testing.T, *postgres.Store, *webhook.Endpoint) error
+		page  func(*testing.T, *store.Rooms, *webhook.Endpoint) error
 	}{
-		"long page": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+		"long page": {"transfers", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, err := store.EventPage(t.Context(), e.Owner(), 0, noFilter, 1000)
+			_, err := store.Events.EventPage(t.Context(), e.Owner(), 0, pgtest.NoFilter, 1000)
 			return err
 		}},
-		"long search": {"transfers", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+		"long search": {"transfers", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, err := store.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
+			_, err := store.Events.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
 			return err
 		}},
-		"deliveries": {"deliveries", func(t *testing.T, store *postgres.Store, e *webhook.Endpoint) error {
+		"deliveries": {"deliveries", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, err := store.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1001})
+			_, err := store.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1001})
 			return err
 		}},
 	} {
@@ -88,16 +89,16 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
 			direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
-			rules := webhookRules(t, make([]byte, 32), nil)
-			greedy, _ := insertWebhook(t, direct, rules, insertAccount(t, direct, "ann@example.com"))
-			other, _ := insertWebhook(t, direct, rules, insertAccount(t, direct, "bob@example.com"))
+			rules := pgtest.WebhookRules(t, make([]byte, 32), nil)
+			greedy, _ := pgtest.InsertWebhook(t, direct, rules, pgtest.SignUp(t, direct, "ann@example.com"))
+			other, _ := pgtest.InsertWebhook(t, direct, rules, pgtest.SignUp(t, direct, "bob@example.com"))
 			pgtest.Exec(t, direct, `INSERT INTO feed (position, account_id, environment, type, occurred_at, data)
 				SELECT 2 * n + (account_id = $1)::int, account_id, 'test', CASE n WHEN 2000 THEN 'transfer.cancelled' ELSE 'transfer.created' END, now(), '{}'
 				FROM webhooks, generate_series(1, 2000) AS n`, greedy.AccountID)
 			pgtest.Exec(t, direct, `UPDATE feed_state SET last_position = 5000`)
 			release := lockTable(t, direct, read.table)
 			var pages errgroup.Group
-			for range 2 * connections {
+			for range 2 * pgtest.Connections {
 				pages.Go(func() error { return read.page(t, store, greedy) })
 			}
 			asynctest.Eventually(t, "a page is being read", func() bool { return waiting(t, direct) >= 1 })
@@ -126,25 +127,25 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 	url := pgtest.Database(t)
 	direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
 	owner := uuid.New()
-	held, err := store.CheckChanges(t.Context(), owner, "", time.Now())
+	held, err := store.Intents.CheckChanges(t.Context(), owner, "", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	release := lockTransfers(t, direct)
 	var list errgroup.Group
 	list.Go(func() error {
-		for _, err := range store.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+		for _, err := range store.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 			return err
 		}
 		return nil
 	})
 	asynctest.Eventually(t, "a list is being read", func() bool { return waiting(t, direct) == 1 })
-	if again, err := store.CheckChanges(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
+	if again, err := store.Intents.CheckChanges(t.Context(), owner, held.Cursor, time.Now()); err != nil || again.Changed {
 		t.Errorf("to the holder of a list: %+v, %v", again, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := store.CheckChanges(ctx, owner, "", time.Now()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := store.Intents.CheckChanges(ctx, owner, "", time.Now()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("to a reader whose turn has not come: %v", err)
 	}
 	release()
@@ -153,17 +154,14 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 	}
 }
 
-// connections is how many a store has that is opened without options.
-const connections = 16
-
 // lockTransfers makes everyone who reads intents wait.
-func lockTransfers(t *testing.T, store *postgres.Store) (release func()) {
+func lockTransfers(t *testing.T, store *store.Rooms) (release func()) {
 	t.Helper()
 	return lockTable(t, store, "transfers")
 }
 
 // lockTable makes everyone who reads a table wait.
-func lockTable(t *testing.T, store *postgres.Store, table string) (release func()) {
+func lockTable(t *testing.T, store *store.Rooms, table string) (release func()) {
 	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
 	if err != nil {
@@ -180,7 +178,7 @@ func lockTable(t *testing.T, store *postgres.Store, table string) (release func(
 }
 
 // waiting counts the statements that wait for a lock.
-func waiting(t *testing.T, store *postgres.Store) int {
+func waiting(t *testing.T, store *store.Rooms) int {
 	t.Helper()
 	return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }

@@ -32,8 +32,8 @@ var errLockLost = errors.New("the lock on the schema was lost together with its 
 // concurrently: one migrates, and the others wait and find nothing to do. A killed process releases the lock and leaves every
 // migration either applied and recorded or neither. It returns ErrPooled for a
 // connection through a pooler.
-func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
-	err = s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
+func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
+	err = d.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		group, err := migrator.Migrate(ctx)
 		if err != nil {
 			return fmt.Errorf("migrate: %w", err)
@@ -47,8 +47,8 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 }
 
 // Rollback reverts the newest group of migrations.
-func (s *Store) Rollback(ctx context.Context) error {
-	return s.withMigrator(ctx, func(migrator *migrate.Migrator) error {
+func (d *DB) Rollback(ctx context.Context) error {
+	return d.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		if _, err := migrator.Rollback(ctx); err != nil {
 			return fmt.Errorf("roll the last migrations back: %w", err)
 		}
@@ -58,8 +58,8 @@ func (s *Store) Rollback(ctx context.Context) error {
 
 // withMigrator calls work with a migrator that holds the advisory lock. The migrator has its own connection, on which no time limit
 // ends a long migration. The lock belongs to the connection's session, so it returns ErrPooled for a connection through a pooler.
-func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
-	pool := stdlib.OpenDB(*s.migration)
+func (d *DB) withMigrator(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
+	pool := stdlib.OpenDB(*d.migration)
 	pool.SetMaxOpenConns(1)
 	db := bun.NewDB(pool, pgdialect.New())
 	defer func() { err = errors.Join(err, db.Close()) }()
@@ -69,7 +69,7 @@ func (s *Store) withMigrator(ctx context.Context, work func(*migrate.Migrator) e
 	if err := lockSchema(ctx, db); err != nil {
 		return fmt.Errorf("lock the schema: %w", err)
 	}
-	migrator, err := s.newMigrator(db)
+	migrator, err := d.newMigrator(db)
 	if err != nil {
 		return err
 	}
@@ -99,10 +99,10 @@ func lockSchema(ctx context.Context, db *bun.DB) error {
 
 // CheckMigrated returns ErrUnmigrated if this version has a migration that the database lacks, and ErrBackslashes for a database
 // that core must not write to. A newer database is accepted: migrations keep the previous version working.
-func (s *Store) CheckMigrated(ctx context.Context) error {
+func (d *DB) CheckMigrated(ctx context.Context) error {
 	var table sql.NullString
 	var strings string
-	err := s.db.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?)", standardStrings).Scan(ctx, &table, &strings)
+	err := d.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?)", standardStrings).Scan(ctx, &table, &strings)
 	if err != nil {
 		return fmt.Errorf("look for the migrations table: %w", withPoolerHint(err))
 	}
@@ -112,7 +112,7 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 	if !table.Valid {
 		return ErrUnmigrated
 	}
-	migrator, err := s.newMigrator(s.db)
+	migrator, err := d.newMigrator(d.DB)
 	if err != nil {
 		return err
 	}
@@ -126,9 +126,9 @@ func (s *Store) CheckMigrated(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
+func (d *DB) newMigrator(db *bun.DB) (*migrate.Migrator, error) {
 	migrations := migrate.NewMigrations()
-	if err := migrations.Discover(s.migrationFiles); err != nil {
+	if err := migrations.Discover(d.migrationFiles); err != nil {
 		return nil, fmt.Errorf("read the migrations: %w", err)
 	}
 	return migrate.NewMigrator(db, migrations,

@@ -10,8 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -45,7 +46,7 @@ func TestMigrate_UpDownUp(t *testing.T) {
 }
 
 // schemaOf writes the schema down, a line for each column, index, constraint, trigger and function.
-func schemaOf(t *testing.T, store *postgres.Store) []string {
+func schemaOf(t *testing.T, store *store.Rooms) []string {
 	t.Helper()
 	rows, err := store.Pool().QueryContext(t.Context(), `
 		SELECT line FROM (
@@ -105,7 +106,7 @@ func TestMigrate_Concurrent(t *testing.T) {
 
 func TestMigrate_SmallPool(t *testing.T) {
 	t.Parallel()
-	store, err := postgres.Open(pgtest.Unmigrated(t), postgres.Options{MaxConnections: 1})
+	store, err := store.Open(pgtest.Unmigrated(t), postgres.Options{MaxConnections: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestMigrate_OutlastsStatementTimeout(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Unmigrated(t)
 	other := pgtest.Open(t, url)
-	impatient, err := postgres.Open(url, postgres.Options{StatementTimeout: 100 * time.Millisecond})
+	impatient, err := store.Open(url, postgres.Options{StatementTimeout: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestMigrate_OutlastsStatementTimeout(t *testing.T) {
 }
 
 // inTheWay lets every migration wait until what it returns is called.
-func inTheWay(t *testing.T, store *postgres.Store) (makeWay func() error) {
+func inTheWay(t *testing.T, store *store.Rooms) (makeWay func() error) {
 	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
 	if err != nil {
@@ -155,7 +156,7 @@ func inTheWay(t *testing.T, store *postgres.Store) (makeWay func() error) {
 	return tx.Rollback
 }
 
-func migrateAside(t *testing.T, store *postgres.Store) <-chan error {
+func migrateAside(t *testing.T, store *store.Rooms) <-chan error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() {

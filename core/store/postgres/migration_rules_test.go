@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 )
 
 // smallTables do not grow with every request: they can be read through, or have an index built, while everybody waits.
@@ -36,7 +36,7 @@ const schemaThings = `
 	UNION ALL SELECT 'file', relname, relname, relfilenode::text
 	FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'`
 
-func thingsOf(t *testing.T, store *postgres.Store) map[thing]string {
+func thingsOf(t *testing.T, store *store.Rooms) map[thing]string {
 	t.Helper()
 	rows, err := store.Pool().QueryContext(t.Context(), schemaThings)
 	if err != nil {

@@ -25,14 +25,14 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap returns why no result arrived.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-func isOutcomeUnknown(err error) bool {
+func IsOutcomeUnknown(err error) bool {
 	_, ok := errors.AsType[*OutcomeUnknownError](err)
 	return ok
 }
 
 // outcomeOf returns the error of a statement or commit that was sent, as an OutcomeUnknownError unless it proves that nothing was
 // stored.
-func outcomeOf(err error) error {
+func OutcomeOf(err error) error {
 	if err == nil || isRolledBack(err) {
 		return err
 	}
@@ -56,3 +56,6 @@ func isRolledBack(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && failed.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(failed.Code, "08") && failed.Code != "40003"
 }
+
+// ErrKeyReused is returned for an idempotency key that was used with another request.
+var ErrKeyReused = errors.New("the idempotency key was used with another request")

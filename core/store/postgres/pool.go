@@ -21,7 +21,7 @@ import (
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
 // openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name.
-func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, error) {
+func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
 		return nil, errBadURL // err may contain the password
@@ -34,7 +34,7 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 	if err != nil {
 		return nil, fmt.Errorf("open the connection pool: %w", err)
 	}
-	s.pools = append(s.pools, pool)
+	d.pools = append(d.pools, pool)
 	bounded := &connector{Connector: stdlib.GetPoolConnector(pool), pool: pool, timeout: o.AcquireTimeout}
 	if o.Metrics != nil {
 		o.Metrics.MustRegister(telemetry.Pool("core", name, func() telemetry.PoolState {
@@ -47,8 +47,8 @@ func (s *Store) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB,
 	}
 	sqlDB := sql.OpenDB(bounded)
 	sqlDB.SetMaxIdleConns(0) // the pool keeps them
-	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(s.limits)
-	if s.traced {
+	db := bun.NewDB(sqlDB, pgdialect.New()).WithQueryHook(d.limits)
+	if d.traced {
 		db = db.WithQueryHook(newQueryTracer(conn))
 	}
 	return db, nil

@@ -7,21 +7,22 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 )
 
 func TestOpen_PoolTimeouts(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	store, err := postgres.Open(pgtest.Database(t), postgres.Options{
+	store, err := store.Open(pgtest.Database(t), postgres.Options{
 		MaxConnections: 1, AcquireTimeout: 200 * time.Millisecond, Metrics: registry,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	begin(t, store)
+	pgtest.Begin(t, store)
 
 	left, leave := context.WithTimeout(t.Context(), time.Millisecond)
 	defer leave()
@@ -36,7 +37,7 @@ func TestOpen_PoolTimeouts(t *testing.T) {
 		if err := use(step.ctx, store); !postgres.Unavailable(err) {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if got := gather(t, registry)["intents_core_pool_timeouts_total postgres"]; got != step.want {
+		if got := pgtest.Gather(t, registry)["intents_core_pool_timeouts_total postgres"]; got != step.want {
 			t.Errorf("%s: %g timeouts are counted, want %g", step.name, got, step.want)
 		}
 	}

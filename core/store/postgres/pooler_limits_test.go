@@ -11,23 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
-// openLimited opens a store whose statements may take a tenth of a second.
-func openLimited(t *testing.T, url string) *postgres.Store {
-	t.Helper()
-	store, err := postgres.Open(url, postgres.Options{StatementTimeout: 100 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
-
-func notInForce(t *testing.T, store *postgres.Store) []string {
+func notInForce(t *testing.T, store *store.Rooms) []string {
 	t.Helper()
 	missing, err := store.LimitsNotInForce(t.Context())
 	if err != nil {
@@ -39,7 +29,7 @@ func notInForce(t *testing.T, store *postgres.Store) []string {
 // The error of a pooler that refuses core's startup parameters names the setting of the pooler.
 func TestLimitsNotInForce_RefusedParameters(t *testing.T) {
 	t.Parallel()
-	store := openLimited(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"))
+	store := pgtest.OpenLimited(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"))
 	_, err := store.LimitsNotInForce(t.Context())
 	for what, err := range map[string]error{"limits": err, "start": store.CheckMigrated(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), pgtest.IgnoredParameters) {
@@ -57,10 +47,10 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	if _, err := direct.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if missing := notInForce(t, openLimited(t, database)); len(missing) > 0 {
+	if missing := notInForce(t, pgtest.OpenLimited(t, database)); len(missing) > 0 {
 		t.Errorf("without a pooler: %q", missing)
 	}
-	store := openLimited(t, pgtest.Pooler(t, database, smallPool...))
+	store := pgtest.OpenLimited(t, pgtest.Pooler(t, database, smallPool...))
 	want := []string{
 		"idle_in_transaction_session_timeout is 0 ms, not 200 ms", "lock_timeout is 0 ms, not 50 ms", "statement_timeout is 0 ms, not 100 ms",
 	}
@@ -73,12 +63,12 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 		}
 	}
 
-	lock := begin(t, direct)
+	lock := pgtest.Begin(t, direct)
 	if _, err := lock.ExecContext(t.Context(), `LOCK TABLE transfers`); err != nil {
 		t.Fatal(err)
 	}
 	started := time.Now()
-	if _, err := store.Transfer(t.Context(), uuid.New(), uuid.New()); !postgres.Unavailable(err) || time.Since(started) > 5*time.Second {
+	if _, err := store.Intents.Transfer(t.Context(), uuid.New(), uuid.New()); !postgres.Unavailable(err) || time.Since(started) > 5*time.Second {
 		t.Errorf("a statement that waits for a lock: %v after %s", err, time.Since(started))
 	}
 	asynctest.Eventually(t, "the statement is gone from Postgres as well", func() bool {
@@ -94,11 +84,11 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	pgtest.Exec(t, direct, `ALTER DATABASE `+target.Path[1:]+` SET lock_timeout = '50ms'`)
 	pgtest.Exec(t, direct, `ALTER DATABASE `+target.Path[1:]+` SET idle_in_transaction_session_timeout = '200ms'`)
 	// Settings of a role or a database count for connections that begin after them.
-	store = openLimited(t, pgtest.Pooler(t, database, smallPool...))
+	store = pgtest.OpenLimited(t, pgtest.Pooler(t, database, smallPool...))
 	if missing := notInForce(t, store); len(missing) > 0 {
 		t.Errorf("where Postgres has them itself: %q", missing)
 	}
-	if _, err := store.Transfer(t.Context(), uuid.New(), uuid.New()); refusedBy(err) != "55P03 " {
+	if _, err := store.Intents.Transfer(t.Context(), uuid.New(), uuid.New()); pgtest.RefusedBy(err) != "55P03 " {
 		t.Errorf("a statement that waits for a lock: %v, want a lock that was not granted in time", err)
 	}
 }
@@ -120,7 +110,7 @@ func TestMigrate_TransactionPooler(t *testing.T) {
 	var mu sync.Mutex
 	var applied []string
 	for range 6 {
-		store, err := postgres.Open(pooled, postgres.Options{MigrateURL: database})
+		store, err := store.Open(pooled, postgres.Options{MigrateURL: database})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,10 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 )
 
 const (
@@ -31,9 +33,9 @@ var smallPool = []string{"pool_mode = transaction", "default_pool_size = 4", "ma
 
 // pooledStores are several cores behind one pooler.
 type pooledStores struct {
-	cores []*postgres.Store
+	cores []*store.Rooms
 	// direct reaches Postgres itself.
-	direct *postgres.Store
+	direct *store.Rooms
 	known  *registry.Snapshot
 	owner  *account.Account
 }
@@ -47,12 +49,12 @@ func TestStore_PgBouncer(t *testing.T) {
 		t.Fatal(err)
 	}
 	pooled := pgtest.Pooler(t, url, smallPool...)
-	c := pooledStores{direct: direct, known: pgtest.LoadRegistry(t, direct), owner: insertAccount(t, direct, "ann@example.com")}
+	c := pooledStores{direct: direct, known: pgtest.LoadRegistry(t, direct), owner: pgtest.SignUp(t, direct, "ann@example.com")}
 	for range pooledCores {
 		c.cores = append(c.cores, pgtest.Open(t, pooled))
 	}
-	report, keys := newKey(t, c.owner.ID, account.KeyRequest{}), make(chan string, pooledCores*pooledRounds)
-	if err := addKey(t.Context(), direct, report, keyEntry(report, account.KeyCreated)); err != nil {
+	report, keys := pgtest.NewKey(t, c.owner.ID, account.KeyRequest{}), make(chan string, pooledCores*pooledRounds)
+	if err := pgtest.AddKey(t.Context(), direct, report, pgtest.KeyEntry(report, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
 	stop := c.follow(t)
@@ -82,22 +84,22 @@ func TestStore_PgBouncer(t *testing.T) {
 	c.wantTold(t, keys, stop)
 	c.wantWhole(t, report)
 	backends := pgtest.LookUp[int](t, direct, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`)
-	if most := pooledServers + postgres.OpenConnections(direct); backends > most {
+	if most := pooledServers + postgres.OpenConnections(direct.DB); backends > most {
 		t.Errorf("%d connections to Postgres, want at most %d", backends, most)
 	}
 }
 
 // transfers makes an intent under a key that all cores use in this round, lists it, and cancels it.
-func (c pooledStores) transfers(t *testing.T, core *postgres.Store, round int) {
+func (c pooledStores) transfers(t *testing.T, core *store.Rooms, round int) {
 	t.Helper()
-	once := idempotent(t, "round "+string(rune('A'+round)), transferBody)
-	made, err := core.InsertTransfer(t.Context(), newIntent(t, c.known, c.owner.ID, transferBody), once)
+	once := pgtest.Idempotent(t, "round "+string(rune('A'+round)), pgtest.TransferBody)
+	made, err := core.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, c.known, c.owner.ID, pgtest.TransferBody), once)
 	if err != nil {
 		t.Errorf("insert: %v", err)
 		return
 	}
 	found := false
-	for summary, err := range core.Transfers(t.Context(), c.owner.ID, postgres.TransferFilter{}) {
+	for summary, err := range core.Intents.Transfers(t.Context(), c.owner.ID, intents.TransferFilter{}) {
 		if err != nil {
 			t.Errorf("list: %v", err)
 			return
@@ -107,49 +109,49 @@ func (c pooledStores) transfers(t *testing.T, core *postgres.Store, round int) {
 	if !found {
 		t.Errorf("the list lacks intent %s, which was acknowledged before", made.ID)
 	}
-	_, err = core.Transition(t.Context(), c.owner.ID, made.ID, transfer.Command{Trigger: transfer.Cancel})
+	_, err = core.Intents.Transition(t.Context(), c.owner.ID, made.ID, transfer.Command{Trigger: transfer.Cancel})
 	if err != nil && !errors.Is(err, transfer.ErrTransition) {
 		t.Errorf("cancel: %v", err)
 	}
 }
 
 // usage has every core report the same of a round; it counts once.
-func (c pooledStores) usage(t *testing.T, core *postgres.Store, key *account.Key, round int) {
+func (c pooledStores) usage(t *testing.T, core *store.Rooms, key *account.Key, round int) {
 	t.Helper()
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(round)})
 	minute := time.Unix(1_800_000_000, 0).UTC()
-	if err := core.RecordUsage(t.Context(), id, []account.Usage{{KeyID: key.ID, Minute: minute, Accepted: 1}}, now()); err != nil {
+	if err := core.Identities.RecordUsage(t.Context(), id, []account.Usage{{KeyID: key.ID, Minute: minute, Accepted: 1}}, pgtest.Now()); err != nil {
 		t.Errorf("usage: %v", err)
 	}
 }
 
 // rotateKeys makes a key and deletes it, and returns its hash.
-func (c pooledStores) rotateKeys(t *testing.T, core *postgres.Store) string {
+func (c pooledStores) rotateKeys(t *testing.T, core *store.Rooms) string {
 	t.Helper()
-	key := newKey(t, c.owner.ID, account.KeyRequest{})
-	if err := addKey(t.Context(), core, key, keyEntry(key, account.KeyCreated)); err != nil {
+	key := pgtest.NewKey(t, c.owner.ID, account.KeyRequest{})
+	if err := pgtest.AddKey(t.Context(), core, key, pgtest.KeyEntry(key, account.KeyCreated)); err != nil {
 		t.Errorf("insert a key: %v", err)
 	}
-	if err := deleteKey(t.Context(), core, c.owner.ID, key.ID); err != nil {
+	if err := pgtest.DeleteKey(t.Context(), core, c.owner.ID, key.ID); err != nil {
 		t.Errorf("delete a key: %v", err)
 	}
 	return hex.EncodeToString(key.Hash[:])
 }
 
 // overdue makes intents that should have expired and returns how many.
-func overdue(t *testing.T, store *postgres.Store, known *registry.Snapshot) int64 {
+func overdue(t *testing.T, store *store.Rooms, known *registry.Snapshot) int64 {
 	t.Helper()
 	const many = 1200 // more than one batch
-	late := insertIntent(t, store, known, uuid.New(), transferBody)
-	multiply(t, store, late.ID, many-1)
+	late := pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.TransferBody)
+	pgtest.Multiply(t, store, late.ID, many-1)
 	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 second'`)
 	return many
 }
 
-func expire(t *testing.T, core *postgres.Store) (total int) {
+func expire(t *testing.T, core *store.Rooms) (total int) {
 	t.Helper()
 	for {
-		expired, err := core.ExpireTransfers(t.Context())
+		expired, err := core.Intents.ExpireTransfers(t.Context())
 		if err != nil {
 			t.Errorf("expire: %v", err)
 		}
@@ -163,14 +165,14 @@ func expire(t *testing.T, core *postgres.Store) (total int) {
 // follow reads the key feed, by another core each time, until what it returns is called, which gives the hashes told.
 func (c pooledStores) follow(t *testing.T) (stop func() []string) {
 	t.Helper()
-	_, cursor := changes(t, c.direct, "")
+	_, cursor := pgtest.Changes(t, c.direct, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan []string, 1)
 	go func() {
 		var told []string
 		for turn := 0; ; turn++ {
 			last := ctx.Err() != nil // the reading after everything was done
-			since, next, err := c.cores[turn%pooledCores].KeyChanges(t.Context(), []string{cursor}, time.Now())
+			since, next, err := c.cores[turn%pooledCores].Identities.KeyChanges(t.Context(), []string{cursor}, time.Now())
 			if err != nil {
 				t.Errorf("key changes: %v", err)
 				last = true

@@ -10,11 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
-
-	"intents.internal/core/intent/transfer"
 )
 
 const (
@@ -29,10 +26,10 @@ const (
 	maxReplicaLag = 10 * time.Second
 )
 
-// replica is a streaming standby that lists are read from.
+// Replica is a streaming standby that lists are read from.
 //
 // A list of an account is read from the replica if the replica has replayed the log position at which the account's last change was
-// visible on the primary, and from the primary otherwise. Each core knows such a position from a primarySnapshot, which it takes
+// visible on the primary, and from the primary otherwise. Each core knows such a position from a PrimarySnapshot, which it takes
 // several times a second: a snapshot of the primary and the log position that was read after it. When a list begins, the primary
 // is asked whether the account has an event that the snapshot does not see. If not, the snapshot's position is the one that
 // the replica must have replayed.
@@ -47,21 +44,21 @@ const (
 // The position is compared in the transaction that reads the list, since several replicas may share one address, and each batch of
 // a list raises it to what the batch has shown. Positions and snapshots are comparable only within one clusterIdentity: a primary
 // that crashes may lose log that was not flushed, and gives its transaction ids out again.
-type replica struct {
+type Replica struct {
 	db      *bun.DB
 	metrics *replicaMetrics
 
 	mu sync.Mutex
 	// replayed is the newest snapshot whose position the replica has replayed, nil for none.
-	replayed *primarySnapshot
+	replayed *PrimarySnapshot
 	// pending is the next one, which the replica has not replayed yet, nil for none.
-	pending *primarySnapshot
+	pending *PrimarySnapshot
 	// fault is why the replica is not used, nil while it is.
 	fault error
 }
 
-// primarySnapshot is what the primary had committed up to a position of its log.
-type primarySnapshot struct {
+// PrimarySnapshot is what the primary had committed up to a position of its log.
+type PrimarySnapshot struct {
 	Cluster  string `bun:"cluster"`
 	Snapshot string `bun:"snapshot"`
 	// LSN is the position in bytes.
@@ -70,9 +67,14 @@ type primarySnapshot struct {
 	takenAt time.Time
 }
 
-// replicaPosition is the position that a replica must have replayed before a list is read from it. The zero value means the
+// Position is what a replica must have replayed to show the snapshot.
+func (s *PrimarySnapshot) Position() ReplicaPosition {
+	return ReplicaPosition{cluster: s.Cluster, lsn: s.LSN}
+}
+
+// ReplicaPosition is the position that a replica must have replayed before a list is read from it. The zero value means the
 // primary.
-type replicaPosition struct {
+type ReplicaPosition struct {
 	cluster string
 	lsn     int64
 }
@@ -84,8 +86,8 @@ var (
 	errBehind = errors.New("the replica has not replayed what the list needs")
 )
 
-func newReplica(db *bun.DB, registry prometheus.Registerer) *replica {
-	return &replica{db: db, metrics: newReplicaMetrics(registry), fault: errNotFollowed}
+func newReplica(db *bun.DB, registry prometheus.Registerer) *Replica {
+	return &Replica{db: db, metrics: newReplicaMetrics(registry), fault: errNotFollowed}
 }
 
 // standby is the state that a standby reports.
@@ -109,8 +111,8 @@ func (s standby) follows(cluster string) bool {
 	return s.InRecovery && strings.HasPrefix(cluster, s.Timeline+".")
 }
 
-// newest is the newest snapshot whose position the replica has replayed, nil if lists are read from the primary.
-func (r *replica) newest() *primarySnapshot {
+// Newest is the newest snapshot whose position the replica has replayed, nil if lists are read from the primary.
+func (r *Replica) Newest() *PrimarySnapshot {
 	if r == nil {
 		return nil
 	}
@@ -126,17 +128,18 @@ func (r *replica) newest() *primarySnapshot {
 	return r.replayed
 }
 
-// readBatch reads one batch from the replica if the replica has replayed the position, and raises the position for the next batch.
-func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID uuid.UUID, filter TransferFilter) (rows []transfer.Summary, err error) {
+// Read runs a read in a transaction on the replica if the replica has replayed the position, and raises the position for the next
+// read if more is set.
+func (r *Replica) Read(ctx context.Context, at *ReplicaPosition, read func(context.Context, bun.Conn, bun.Tx) (more bool, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
 	defer cancel()
 	conn, err := r.db.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read a list from the replica: %w", err)
+		return fmt.Errorf("read from the replica: %w", err)
 	}
 	defer conn.Close()
 	err = conn.RunInTx(ctx, &sql.TxOptions{ReadOnly: true}, func(ctx context.Context, tx bun.Tx) error {
-		// A separate statement reads the position: the one that reads the list must start after the log was replayed.
+		// A separate statement reads the position: the one that reads rows must start after the log was replayed.
 		state, err := readStandby(ctx, tx)
 		switch {
 		case err != nil:
@@ -146,7 +149,8 @@ func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID 
 		case state.LSN < at.lsn:
 			return errBehind
 		}
-		if rows, err = readBatch(ctx, tx, &summaryReader{conn: conn.Conn}, accountID, filter); err != nil || len(rows) < filter.Limit {
+		more, err := read(ctx, conn, tx)
+		if err != nil || !more {
 			return err
 		}
 		state, err = readStandby(ctx, tx)
@@ -154,27 +158,30 @@ func (r *replica) readBatch(ctx context.Context, at *replicaPosition, accountID 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read a list from the replica: %w", err)
+		return fmt.Errorf("read from the replica: %w", err)
 	}
-	return rows, nil
+	return nil
 }
 
-// listFailed counts a list that the replica failed to return. Unless the list itself caused the fault, the replica is not used
+// CountChanged counts a list that is read from the primary because the account has changed since the newest snapshot.
+func (r *Replica) CountChanged() { r.metrics.countFallback(errChanged) }
+
+// ReadFailed counts a read that the replica failed to return. Unless the read itself caused the fault, the replica is not used
 // until its position is read again.
-func (r *replica) listFailed(err error) {
+func (r *Replica) ReadFailed(err error) {
 	r.metrics.countFallback(err)
 	if reason := fallbackReason(err); reason != fallbackConflict && reason != fallbackBehind {
 		r.setFault(err)
 	}
 }
 
-func (r *replica) setFault(fault error) {
+func (r *Replica) setFault(fault error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fault = fault
 }
 
-func (r *replica) usable() bool {
+func (r *Replica) Usable() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fault == nil
@@ -182,19 +189,19 @@ func (r *replica) usable() bool {
 
 // FollowReplica reads the position of the replica until ctx ends; lists are read from the replica only while it runs. It logs
 // when the replica becomes unusable and when it recovers. Without a replica it returns at once.
-func (s *Store) FollowReplica(ctx context.Context, log *slog.Logger) {
-	if s.replica == nil {
+func (d *DB) FollowReplica(ctx context.Context, log *slog.Logger) {
+	if d.Replica == nil {
 		return
 	}
-	defer s.replica.setFault(errNotFollowed)
+	defer d.Replica.setFault(errNotFollowed)
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	for used, first := false, true; ; first = false {
-		err := s.updateReplicaPosition(ctx)
+		err := d.updateReplicaPosition(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		s.replica.setFault(err)
+		d.Replica.setFault(err)
 		switch {
 		case err != nil && (used || first):
 			log.Warn("lists are read from the primary alone, trying the replica again several times a second", "error", err)
@@ -212,16 +219,16 @@ func (s *Store) FollowReplica(ctx context.Context, log *slog.Logger) {
 
 // updateReplicaPosition reads the position of the replica before it takes a snapshot of the primary, so that a position from before a
 // crash of the primary is never compared with a snapshot from after it.
-func (s *Store) updateReplicaPosition(ctx context.Context) error {
+func (d *DB) updateReplicaPosition(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	state, err := readStandby(ctx, s.replica.db)
+	state, err := readStandby(ctx, d.Replica.db)
 	if err != nil {
 		return fmt.Errorf("read the position of the replica: %w", err)
 	}
 	// pg_current_snapshot returns the snapshot at the start of the statement, so the position is read after it.
-	current := primarySnapshot{takenAt: time.Now()}
-	err = s.db.NewRaw("SELECT "+clusterIdentity+` AS cluster, pg_current_snapshot()::text AS snapshot,
+	current := PrimarySnapshot{takenAt: time.Now()}
+	err = d.NewRaw("SELECT "+ClusterIdentity+` AS cluster, pg_current_snapshot()::text AS snapshot,
 		(pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS lsn`).Scan(ctx, &current)
 	if err != nil {
 		return fmt.Errorf("take a snapshot of the primary: %w", err)
@@ -229,13 +236,13 @@ func (s *Store) updateReplicaPosition(ctx context.Context) error {
 	if !state.follows(current.Cluster) {
 		return errDiverged
 	}
-	s.replica.update(&current, state.LSN)
+	d.Replica.update(&current, state.LSN)
 	return nil
 }
 
 // update keeps the state that the replica has replayed. Only one snapshot is pending at a time, so that a lagging replica costs
 // no memory and finally replays it.
-func (r *replica) update(current *primarySnapshot, replayedLSN int64) {
+func (r *Replica) update(current *PrimarySnapshot, replayedLSN int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.replayed != nil && r.replayed.Cluster != current.Cluster {
@@ -257,7 +264,7 @@ func (r *replica) update(current *primarySnapshot, replayedLSN int64) {
 }
 
 // lag is the age of the newest snapshot that the replica has replayed; the caller holds the lock.
-func (r *replica) lag(now time.Time) time.Duration {
+func (r *Replica) lag(now time.Time) time.Duration {
 	switch {
 	case r.replayed != nil:
 		return now.Sub(r.replayed.takenAt)
@@ -268,8 +275,8 @@ func (r *replica) lag(now time.Time) time.Duration {
 }
 
 // CheckReplica returns nil while lists are read from the replica, and if there is none.
-func (s *Store) CheckReplica(context.Context) error {
-	r := s.replica
+func (d *DB) CheckReplica(context.Context) error {
+	r := d.Replica
 	if r == nil {
 		return nil
 	}

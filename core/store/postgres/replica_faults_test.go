@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -19,7 +19,7 @@ func TestReplica_LostAndBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	insertIntent(t, s.a.Store, s.known, owner, transferBody)
+	pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
 	const lost = "lists are read from the primary alone"
 	for _, loss := range []struct {
 		name        string
@@ -42,7 +42,7 @@ func TestReplica_LostAndBack(t *testing.T) {
 		for range 8 { // at the moment of the loss
 			work.Go(func() {
 				started := time.Now()
-				if got := list(t, s.a.Store, owner, postgres.TransferFilter{}); len(got) != 1 {
+				if got := pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{}); len(got) != 1 {
 					t.Errorf("%s: %d intents", loss.name, len(got))
 				}
 				mu.Lock()
@@ -59,7 +59,7 @@ func TestReplica_LostAndBack(t *testing.T) {
 		})
 		before := s.a.from(t, "replica")
 		for range 20 {
-			if got := list(t, s.a.Store, owner, postgres.TransferFilter{}); len(got) != 1 {
+			if got := pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{}); len(got) != 1 {
 				t.Errorf("%s: %d intents", loss.name, len(got))
 			}
 		}
@@ -83,12 +83,12 @@ func TestReplica_SharedAddress(t *testing.T) {
 	gate := pgtest.NewGate(t, servers.Replica.URL)
 	core := follow(t, servers.Primary.URL, gate.URL)
 	owner := uuid.New()
-	multiply(t, core.Store, insertIntent(t, core.Store, pgtest.LoadRegistry(t, core.Store), owner, transferBody).ID, 2499)
+	pgtest.Multiply(t, core.Rooms, pgtest.InsertTransfer(t, core.Rooms, pgtest.LoadRegistry(t, core.Rooms), owner, pgtest.TransferBody).ID, 2499)
 	asynctest.Eventually(t, "the first replica has everything", func() bool { return len(core.listsFromTheReplica(t, owner)) == 2500 })
 	var once sync.Once
 	asynctest.Eventually(t, "a list has met the second replica", func() bool {
 		ids := map[uuid.UUID]bool{}
-		for summary, err := range core.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+		for summary, err := range core.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,17 +108,17 @@ func TestReplica_ReplayCancelsList(t *testing.T) {
 	s := newStage(t)
 	owner := uuid.New()
 	// Lists take a while on the replica, and replaying waits for none of them.
-	pgtest.Exec(t, s.a.Store, `ALTER TABLE transfers RENAME TO kept`)
-	pgtest.Exec(t, s.a.Store, `CREATE VIEW transfers AS SELECT * FROM kept WHERE NOT pg_is_in_recovery() OR pg_sleep(0.2)::text = ''`)
+	pgtest.Exec(t, s.a.Rooms, `ALTER TABLE transfers RENAME TO kept`)
+	pgtest.Exec(t, s.a.Rooms, `CREATE VIEW transfers AS SELECT * FROM kept WHERE NOT pg_is_in_recovery() OR pg_sleep(0.2)::text = ''`)
 	pgtest.Exec(t, s.standby, `ALTER SYSTEM SET max_standby_streaming_delay = 0`)
 	pgtest.Exec(t, s.standby, `SELECT pg_reload_conf()`)
-	insertIntent(t, s.a.Store, s.known, owner, transferBody)
+	pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
 	other := pgtest.Open(t, s.Primary.URL)
 	asynctest.Eventually(t, "replaying has cancelled a list", func() bool {
-		insertIntent(t, s.b.Store, s.known, uuid.New(), transferBody)
+		pgtest.InsertTransfer(t, s.b.Rooms, s.known, uuid.New(), pgtest.TransferBody)
 		var work sync.WaitGroup
 		work.Go(func() {
-			if got := list(t, s.a.Store, owner, postgres.TransferFilter{}); len(got) != 1 {
+			if got := pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{}); len(got) != 1 {
 				t.Errorf("%d intents", len(got))
 			}
 		})
@@ -141,12 +141,12 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	insertIntent(t, s.a.Store, s.known, owner, transferBody)
+	pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
 	s.a.listsFromTheReplica(t, owner)
 	for crash := range 2 {
 		var cursor string
 		asynctest.Eventually(t, "the feed is read", func() (read bool) {
-			_, next, err := s.b.KeyChanges(t.Context(), nil, time.Now())
+			_, next, err := s.b.Identities.KeyChanges(t.Context(), nil, time.Now())
 			cursor = next
 			return err == nil
 		})
@@ -157,17 +157,17 @@ func TestReplica_PrimaryCrashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		asynctest.Eventually(t, "the primary takes writes", func() bool {
-			_, err := s.b.InsertTransfer(t.Context(), newIntent(t, s.known, owner, transferBody), postgres.Idempotency{})
+			_, err := s.b.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, s.known, owner, pgtest.TransferBody), intents.Idempotency{})
 			return err == nil
 		})
 		// Ids of transactions whose log is lost are given out again, and the cursor from before the crash counts them as seen.
-		if since, _, err := s.b.KeyChanges(t.Context(), []string{cursor}, time.Now()); err != nil || !since[cursor].Expired {
+		if since, _, err := s.b.Identities.KeyChanges(t.Context(), []string{cursor}, time.Now()); err != nil || !since[cursor].Expired {
 			t.Errorf("the cursor of before crash %d: %+v, %v", crash, since, err)
 		}
 		// Connections of before the crash fail once each.
 		asynctest.Eventually(t, "lists come from the replica again", func() bool {
 			before, listed := s.a.from(t, "replica"), 0
-			for _, err := range s.a.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+			for _, err := range s.a.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 				if err != nil {
 					return false
 				}

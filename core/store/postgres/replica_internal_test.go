@@ -30,7 +30,7 @@ func TestReplica_Update(t *testing.T) {
 		{"1.00000002.1", 90, 85, 0}, // a standby was promoted
 		{"1.00000002.1", 95, 94, 90},
 	} {
-		r.update(&primarySnapshot{Cluster: step.cluster, LSN: step.lsn, takenAt: time.Unix(step.lsn, 0)}, step.replicaLSN)
+		r.update(&PrimarySnapshot{Cluster: step.cluster, LSN: step.lsn, takenAt: time.Unix(step.lsn, 0)}, step.replicaLSN)
 		var got int64
 		if r.replayed != nil {
 			got = r.replayed.LSN

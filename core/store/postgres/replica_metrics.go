@@ -66,7 +66,7 @@ func fallbackReason(err error) string {
 		return fallbackBehind
 	case errors.Is(err, errDiverged):
 		return fallbackDiverged
-	case sqlState(err) == recoveryConflict:
+	case SQLState(err) == recoveryConflict:
 		return fallbackConflict
 	case errors.Is(err, errNotFollowed), Unavailable(err):
 		return fallbackUnreachable

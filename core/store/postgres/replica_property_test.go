@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 )
 
 const (
@@ -91,11 +93,11 @@ type reader struct {
 // step makes or cancels an intent sometimes, and then lists, each by a core of its own choice.
 func (r *reader) step(t *testing.T) {
 	t.Helper()
-	core := func() *postgres.Store { return []*follower{r.a, r.b}[rand.IntN(2)].Store }
+	core := func() *store.Rooms { return []*follower{r.a, r.b}[rand.IntN(2)].Rooms }
 	// Seldom enough that lists come from the replica in between.
 	switch rand.IntN(150) {
 	case 0:
-		made, err := core().InsertTransfer(t.Context(), newIntent(t, r.known, r.owner, transferBody), postgres.Idempotency{})
+		made, err := core().Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, r.known, r.owner, pgtest.TransferBody), intents.Idempotency{})
 		if err != nil {
 			t.Error(err)
 			return
@@ -105,7 +107,7 @@ func (r *reader) step(t *testing.T) {
 	case 1:
 		for id, status := range r.acknowledged {
 			if status == transfer.Created {
-				if _, err := core().Transition(t.Context(), r.owner, id, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+				if _, err := core().Intents.Transition(t.Context(), r.owner, id, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 					t.Error(err)
 				}
 				r.acknowledged[id] = transfer.Cancelled
@@ -118,11 +120,11 @@ func (r *reader) step(t *testing.T) {
 }
 
 // list reads as GET /v2/transfers does, or as its pages are.
-func (r *reader) list(t *testing.T, core *postgres.Store) {
+func (r *reader) list(t *testing.T, core *store.Rooms) {
 	t.Helper()
-	listed := core.Transfers(t.Context(), r.owner, postgres.TransferFilter{})
+	listed := core.Intents.Transfers(t.Context(), r.owner, intents.TransferFilter{})
 	if rand.IntN(2) == 0 {
-		check, err := core.CheckChanges(t.Context(), r.owner, r.cursor, time.Now())
+		check, err := core.Intents.CheckChanges(t.Context(), r.owner, r.cursor, time.Now())
 		if err != nil {
 			t.Error(err)
 			return
@@ -131,7 +133,7 @@ func (r *reader) list(t *testing.T, core *postgres.Store) {
 			t.Errorf("a list without the last %d changes is called unchanged", r.changes-r.seen)
 		}
 		r.cursor, r.seen = check.Cursor, r.changes
-		listed = core.TransfersAfterCheck(t.Context(), r.owner, postgres.TransferFilter{}, check)
+		listed = core.Intents.TransfersAfterCheck(t.Context(), r.owner, intents.TransferFilter{}, check)
 	}
 	var ids []uuid.UUID
 	for summary, err := range listed {

@@ -15,14 +15,16 @@ import (
 
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // follower is a core's store with a replica, which it follows as long as the test runs.
 type follower struct {
-	*postgres.Store
+	*store.Rooms
 
 	metrics *prometheus.Registry
 	log     asynctest.Buffer
@@ -32,7 +34,7 @@ func follow(t *testing.T, primary, replica string) *follower {
 	t.Helper()
 	f := &follower{metrics: prometheus.NewPedanticRegistry()}
 	var err error
-	f.Store, err = postgres.Open(primary, postgres.Options{ReadURL: replica, StatementTimeout: 2 * time.Minute, Metrics: f.metrics})
+	f.Rooms, err = store.Open(primary, postgres.Options{ReadURL: replica, StatementTimeout: 2 * time.Minute, Metrics: f.metrics})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +52,13 @@ func follow(t *testing.T, primary, replica string) *follower {
 // from is how many batches of lists were read there.
 func (f *follower) from(t *testing.T, source string) float64 {
 	t.Helper()
-	return gather(t, f.metrics)["intents_core_list_batches_total "+source]
+	return pgtest.Gather(t, f.metrics)["intents_core_list_batches_total "+source]
 }
 
 // fellBack is how many lists turned to the primary for this reason.
 func (f *follower) fellBack(t *testing.T, reason string) float64 {
 	t.Helper()
-	return gather(t, f.metrics)["intents_core_replica_fallbacks_total "+reason]
+	return pgtest.Gather(t, f.metrics)["intents_core_replica_fallbacks_total "+reason]
 }
 
 // listsFromTheReplica waits until the account's lists come from there, and returns the one that did.
@@ -64,7 +66,7 @@ func (f *follower) listsFromTheReplica(t *testing.T, owner uuid.UUID) (found []t
 	t.Helper()
 	asynctest.Eventually(t, "the list comes from the replica", func() bool {
 		before := f.from(t, "replica")
-		found = list(t, f.Store, owner, postgres.TransferFilter{})
+		found = pgtest.List(t, f.Rooms, owner, intents.TransferFilter{})
 		return f.from(t, "replica") > before
 	})
 	return found
@@ -77,7 +79,7 @@ type stage struct {
 	a, b  *follower
 	known *registry.Snapshot
 	// standby reaches the replica as an operator would.
-	standby *postgres.Store
+	standby *store.Rooms
 }
 
 func newStage(t *testing.T) stage {
@@ -87,7 +89,7 @@ func newStage(t *testing.T) stage {
 		Replicated: servers, standby: pgtest.Open(t, servers.Replica.URL),
 		a: follow(t, servers.Primary.URL, servers.Replica.URL), b: follow(t, servers.Primary.URL, servers.Replica.URL),
 	}
-	s.known = pgtest.LoadRegistry(t, s.a.Store)
+	s.known = pgtest.LoadRegistry(t, s.a.Rooms)
 	return s
 }
 
@@ -95,8 +97,8 @@ func TestReplica_Lists(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	first := insertIntent(t, s.a.Store, s.known, owner, transferBody)
-	second := insertIntent(t, s.a.Store, s.known, owner, swapBody)
+	first := pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
+	second := pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.SwapBody)
 	scans := func() int {
 		return pgtest.LookUp[int](t, s.standby, `SELECT seq_scan + idx_scan FROM pg_stat_user_tables WHERE relname = 'transfers'`)
 	}
@@ -111,16 +113,16 @@ func TestReplica_Lists(t *testing.T) {
 	})
 	// Small pages and everything else are asked of the primary.
 	primary, replica := s.b.from(t, "primary"), s.b.from(t, "replica")
-	if got := list(t, s.b.Store, owner, postgres.TransferFilter{Limit: 50}); len(got) != 2 {
+	if got := pgtest.List(t, s.b.Rooms, owner, intents.TransferFilter{Limit: 50}); len(got) != 2 {
 		t.Errorf("%d intents on a page", len(got))
 	}
 	if s.b.from(t, "primary") != primary+1 || s.b.from(t, "replica") != replica {
 		t.Error("a small page was read from the replica")
 	}
-	if _, err := s.b.Transfer(t.Context(), owner, first.ID); err != nil {
+	if _, err := s.b.Intents.Transfer(t.Context(), owner, first.ID); err != nil {
 		t.Error(err)
 	}
-	if open := postgres.ReplicaConnectionsInUse(s.b.Store); open != 0 {
+	if open := postgres.ReplicaConnectionsInUse(s.b.Rooms.DB); open != 0 {
 		t.Errorf("%d connections to the replica are still held", open)
 	}
 }
@@ -130,8 +132,8 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	writer, bystander := uuid.New(), uuid.New()
-	old := insertIntent(t, s.a.Store, s.known, writer, transferBody)
-	insertIntent(t, s.a.Store, s.known, bystander, transferBody)
+	old := pgtest.InsertTransfer(t, s.a.Rooms, s.known, writer, pgtest.TransferBody)
+	pgtest.InsertTransfer(t, s.a.Rooms, s.known, bystander, pgtest.TransferBody)
 	s.a.listsFromTheReplica(t, writer)
 	s.b.listsFromTheReplica(t, bystander)
 	pgtest.Exec(t, s.standby, `SELECT pg_wal_replay_pause()`)
@@ -139,14 +141,14 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 		return pgtest.LookUp[string](t, s.standby, `SELECT pg_get_wal_replay_pause_state()`) == "paused"
 	})
 
-	fresh := insertIntent(t, s.a.Store, s.known, writer, transferBody)
-	cancelled, err := s.b.Transition(t.Context(), writer, old.ID, transfer.Command{Trigger: transfer.Cancel})
+	fresh := pgtest.InsertTransfer(t, s.a.Rooms, s.known, writer, pgtest.TransferBody)
+	cancelled, err := s.b.Intents.Transition(t.Context(), writer, old.ID, transfer.Command{Trigger: transfer.Cancel})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []transfer.Summary{fresh.Summary(), cancelled.Summary()}
 	for name, core := range map[string]*follower{"the core that wrote": s.a, "another core": s.b} {
-		if diff := cmp.Diff(want, list(t, core.Store, writer, postgres.TransferFilter{})); diff != "" {
+		if diff := cmp.Diff(want, pgtest.List(t, core.Rooms, writer, intents.TransferFilter{})); diff != "" {
 			t.Errorf("%s lists (-want +got):\n%s", name, diff)
 		}
 		if core.fellBack(t, "changed") == 0 {
@@ -157,7 +159,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 		}
 	}
 	asynctest.Eventually(t, "the lag is told", func() bool {
-		all := gather(t, s.a.metrics)
+		all := pgtest.Gather(t, s.a.metrics)
 		return all["intents_core_replica_lag_seconds"] > 0.3 && all["intents_core_replica_lag_bytes"] > 0
 	})
 	pgtest.Exec(t, s.standby, `SELECT pg_wal_replay_resume()`)
@@ -173,15 +175,15 @@ func TestReplica_LostDuringList(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	multiply(t, s.a.Store, insertIntent(t, s.a.Store, s.known, owner, transferBody).ID, 2499)
+	pgtest.Multiply(t, s.a.Rooms, pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody).ID, 2499)
 	s.a.listsFromTheReplica(t, owner)
 	// The copies have no events: the replica must have them all the same.
 	asynctest.Eventually(t, "the replica has everything", func() bool {
-		return len(list(t, s.a.Store, owner, postgres.TransferFilter{})) == 2500
+		return len(pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{})) == 2500
 	})
 	primary, replica := s.a.from(t, "primary"), s.a.from(t, "replica")
 	var ids []uuid.UUID
-	for summary, err := range s.a.Transfers(t.Context(), owner, postgres.TransferFilter{}) {
+	for summary, err := range s.a.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,14 +207,14 @@ func TestReplica_Promoted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	made := insertIntent(t, s.a.Store, s.known, owner, transferBody)
+	made := pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
 	s.a.listsFromTheReplica(t, owner)
 	if !pgtest.LookUp[bool](t, s.standby, `SELECT pg_promote()`) {
 		t.Fatal("it was not promoted")
 	}
 	pgtest.Exec(t, s.standby, `DELETE FROM transfers`)
 	for range 3 {
-		if diff := cmp.Diff([]transfer.Summary{made.Summary()}, list(t, s.a.Store, owner, postgres.TransferFilter{})); diff != "" {
+		if diff := cmp.Diff([]transfer.Summary{made.Summary()}, pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{})); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
 	}
@@ -224,7 +226,7 @@ func TestReplica_Promoted(t *testing.T) {
 		t.Error("no list is counted as refused by a server that diverged")
 	}
 	before := s.a.from(t, "replica")
-	list(t, s.a.Store, owner, postgres.TransferFilter{})
+	pgtest.List(t, s.a.Rooms, owner, intents.TransferFilter{})
 	if s.a.from(t, "replica") != before {
 		t.Error("the promoted server is still asked")
 	}
@@ -241,14 +243,14 @@ func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	}
 	core := follow(t, servers.Replica.URL, left.URL)
 	owner := uuid.New()
-	made := insertIntent(t, core.Store, pgtest.LoadRegistry(t, core.Store), owner, transferBody)
+	made := pgtest.InsertTransfer(t, core.Rooms, pgtest.LoadRegistry(t, core.Rooms), owner, pgtest.TransferBody)
 	// The previous primary writes more than the new one, so that its standby is ahead by position.
 	pgtest.Exec(t, pgtest.Open(t, servers.Primary.URL), `CREATE TABLE more AS SELECT n FROM generate_series(1, 100000) AS n`)
 	asynctest.Eventually(t, "operators are told", func() bool {
 		err := core.CheckReplica(t.Context())
 		return err != nil && strings.Contains(err.Error(), "is no standby of the primary's")
 	})
-	if diff := cmp.Diff([]transfer.Summary{made.Summary()}, list(t, core.Store, owner, postgres.TransferFilter{})); diff != "" {
+	if diff := cmp.Diff([]transfer.Summary{made.Summary()}, pgtest.List(t, core.Rooms, owner, intents.TransferFilter{})); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
 	if got := core.from(t, "replica"); got != 0 {
@@ -261,8 +263,8 @@ func TestReplica_Privileges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	owner := uuid.New()
-	insertIntent(t, s.a.Store, s.known, owner, transferBody)
-	pgtest.Exec(t, s.a.Store, `CREATE ROLE plain LOGIN IN ROLE pg_read_all_data`)
+	pgtest.InsertTransfer(t, s.a.Rooms, s.known, owner, pgtest.TransferBody)
+	pgtest.Exec(t, s.a.Rooms, `CREATE ROLE plain LOGIN IN ROLE pg_read_all_data`)
 	as := func(url string) string { return strings.Replace(url, "intents@", "plain@", 1) }
 	plain := follow(t, as(s.Primary.URL), as(s.Replica.URL))
 	if got := plain.listsFromTheReplica(t, owner); len(got) != 1 {

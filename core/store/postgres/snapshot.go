@@ -8,16 +8,16 @@ import (
 
 // snapshot is the set of transactions that were visible when it was taken, in the text form of Postgres's pg_snapshot.
 type snapshot struct {
-	text string
+	Text string
 	// xmin is the oldest transaction that had not ended, and xmax the first that had not begun.
-	xmin, xmax uint64
+	Xmin, Xmax uint64
 }
 
 var errNoSnapshot = errors.New("not a pg_snapshot")
 
 // parseSnapshot parses xmin:xmax:xip,xip… and rejects what Postgres would reject, so that one reader's cursor does not break a
 // statement that other readers share.
-func parseSnapshot(text string) (s snapshot, err error) {
+func ParseSnapshot(text string) (s snapshot, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
 		return snapshot{}, errNoSnapshot
@@ -37,7 +37,7 @@ func parseSnapshot(text string) (s snapshot, err error) {
 			last = xid
 		}
 	}
-	return snapshot{text: text, xmin: xmin, xmax: xmax}, nil
+	return snapshot{Text: text, Xmin: xmin, Xmax: xmax}, nil
 }
 
 // transactionID parses an xid8. Rows store its lower half, in which 0 means no transaction.

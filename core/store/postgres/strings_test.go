@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 )
 
 // backslashed is a migrated database whose sessions read a backslash as an escape unless they ask for something else.
@@ -97,12 +97,12 @@ func TestStandardStrings_Pinned(t *testing.T) {
 	if err := store.CheckMigrated(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b, err := account.New("", "bob@example.com", "", now())
+	b, err := account.New("", "bob@example.com", "", pgtest.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Name = hostileName
-	if err := store.InsertAccount(t.Context(), b, auditEntry(b.ID, account.SignedUp)); err != nil {
+	if err := store.Identities.InsertAccount(t.Context(), b, pgtest.AuditEntry(b.ID, account.SignedUp)); err != nil {
 		t.Fatal(err)
 	}
 	if got := pgtest.LookUp[string](t, store, "SELECT name FROM accounts WHERE email = 'bob@example.com'"); got != hostileName {

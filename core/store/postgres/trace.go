@@ -48,7 +48,7 @@ func (t queryTracer) BeforeQuery(ctx context.Context, event *bun.QueryEvent) con
 // AfterQuery implements bun.QueryHook.
 func (queryTracer) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	if span, traced := event.Stash[spanKey{}].(trace.Span); traced {
-		endQuery(span, event.Err)
+		EndQuery(span, event.Err)
 	}
 }
 
@@ -63,10 +63,10 @@ func (t queryTracer) query(operation, table string) []attribute.KeyValue {
 	return about
 }
 
-// endQuery ends the span of a query.
-func endQuery(span trace.Span, err error) {
+// EndQuery ends the span of a query.
+func EndQuery(span trace.Span, err error) {
 	reason := "failed"
-	switch state := sqlState(err); {
+	switch state := SQLState(err); {
 	case errors.Is(err, sql.ErrNoRows):
 		err = nil
 	case state != "":
@@ -104,20 +104,11 @@ func tableOf(event *bun.QueryEvent) string {
 	return ""
 }
 
-// startInsert starts the span of one insert: it waits in the queue, then for the commit that it shares with others.
-func (t queryTracer) startInsert(ctx context.Context) trace.Span {
+// StartQuery starts the span of a statement that bun does not run, such as an insert that waits for the commit it shares with others.
+func (d *DB) StartQuery(ctx context.Context, operation, table string) trace.Span {
 	request := trace.SpanFromContext(ctx)
 	if !request.IsRecording() {
 		return request
 	}
-	const operation, table = "INSERT", "transfers"
-	return tracing.StartClient(request, queryName(operation, table), t.query(operation, table)...)
-}
-
-// endInsert ends the span of an insert. That the row exists already is no failure.
-func endInsert(span trace.Span, err error) {
-	if errors.Is(err, errDuplicateKey) {
-		err = nil
-	}
-	endQuery(span, err)
+	return tracing.StartClient(request, queryName(operation, table), d.tracer.query(operation, table)...)
 }

@@ -2,24 +2,26 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 )
 
-// Tx is a transaction.
-type Tx struct{ db bun.Tx }
-
 // InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error
 // unchanged, and an OutcomeUnknownError if the result of the commit did not arrive.
-func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
+func (d *DB) InTx(ctx context.Context, work func(context.Context, bun.Tx) error) error {
 	commits := false
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
-		err := work(ctx, Tx{tx})
+	err := d.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := work(ctx, tx)
 		commits = err == nil
 		return err
 	})
 	if commits {
-		return outcomeOf(err)
+		return OutcomeOf(err)
 	}
 	return err
 }
+
+// writeTimeout bounds every transaction that writes intents or positions of their events. It is above the statement timeout, so that
+// the error of the database comes first. It also bounds how much later than its updated_at an intent becomes visible.
+const WriteTimeout = 10 * time.Second

@@ -11,14 +11,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // use makes a query, as each of the store's methods does.
-func use(ctx context.Context, store *postgres.Store) error {
-	_, _, err := store.RegistryVersion(ctx)
+func use(ctx context.Context, store *store.Rooms) error {
+	_, _, err := store.Intents.RegistryVersion(ctx)
 	return err
 }
 
@@ -66,7 +67,7 @@ func TestUnavailable(t *testing.T) {
 		},
 		"the statement takes too long": func(t *testing.T) error {
 			t.Helper()
-			store, err := postgres.Open(url, postgres.Options{StatementTimeout: 50 * time.Millisecond})
+			store, err := store.Open(url, postgres.Options{StatementTimeout: 50 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,16 +78,16 @@ func TestUnavailable(t *testing.T) {
 		"the lock is not granted in time": func(t *testing.T) error {
 			t.Helper()
 			database := pgtest.Database(t)
-			tx := begin(t, pgtest.Open(t, database))
+			tx := pgtest.Begin(t, pgtest.Open(t, database))
 			if _, err := tx.ExecContext(t.Context(), `LOCK TABLE transfers`); err != nil {
 				t.Fatal(err)
 			}
-			store, err := postgres.Open(database, postgres.Options{StatementTimeout: 200 * time.Millisecond})
+			store, err := store.Open(database, postgres.Options{StatementTimeout: 200 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			_, err = store.Transfer(t.Context(), uuid.New(), uuid.New())
+			_, err = store.Intents.Transfer(t.Context(), uuid.New(), uuid.New())
 			return err
 		},
 		"the caller's deadline passes": func(t *testing.T) error {
@@ -97,12 +98,12 @@ func TestUnavailable(t *testing.T) {
 		},
 		"the caller's deadline passes while every connection is in use": func(t *testing.T) error {
 			t.Helper()
-			store, err := postgres.Open(url, postgres.Options{MaxConnections: 1})
+			store, err := store.Open(url, postgres.Options{MaxConnections: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			begin(t, store)
+			pgtest.Begin(t, store)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			return use(ctx, store)
@@ -114,7 +115,7 @@ func TestUnavailable(t *testing.T) {
 		"the pooler has no connection free in time": func(t *testing.T) error {
 			t.Helper()
 			pooled := pgtest.Pooler(t, url, "pool_mode = transaction", "default_pool_size = 1", "query_wait_timeout = 1", pgtest.IgnoredParameters)
-			begin(t, pgtest.Open(t, pooled))
+			pgtest.Begin(t, pgtest.Open(t, pooled))
 			return use(t.Context(), pgtest.Open(t, pooled))
 		},
 		"wrapped": func(t *testing.T) error {
@@ -144,7 +145,7 @@ func TestUnavailable(t *testing.T) {
 }
 
 // interrupted runs a statement that never ends, calls interrupt once it runs and returns how it ends.
-func interrupted(t *testing.T, watcher, store *postgres.Store, interrupt func(pid int)) error {
+func interrupted(t *testing.T, watcher, store *store.Rooms, interrupt func(pid int)) error {
 	t.Helper()
 	conn, err := store.Pool().Conn(t.Context())
 	if err != nil {
@@ -168,7 +169,7 @@ func interrupted(t *testing.T, watcher, store *postgres.Store, interrupt func(pi
 }
 
 // crowded is the URL of the same database for a role that has all its connections.
-func crowded(t *testing.T, store *postgres.Store, databaseURL string) string {
+func crowded(t *testing.T, store *store.Rooms, databaseURL string) string {
 	t.Helper()
 	role := "intents_test_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	pgtest.Exec(t, store, `CREATE ROLE `+role+` LOGIN PASSWORD 'crowded' CONNECTION LIMIT 0`)
@@ -186,17 +187,17 @@ func crowded(t *testing.T, store *postgres.Store, databaseURL string) string {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"postgres://user:secret@host:port/name", "mysql=1 secret", "postgres://%zz:secret@h/d"} {
-		for name, open := range map[string]func() (*postgres.Store, error){
-			"the database URL":          func() (*postgres.Store, error) { return postgres.Open(bad, postgres.Options{}) },
-			"CORE_MIGRATE_DATABASE_URL": func() (*postgres.Store, error) { return postgres.Open("", postgres.Options{MigrateURL: bad}) },
-			"CORE_READ_DATABASE_URL":    func() (*postgres.Store, error) { return postgres.Open("", postgres.Options{ReadURL: bad}) },
+		for name, open := range map[string]func() (*store.Rooms, error){
+			"the database URL":          func() (*store.Rooms, error) { return store.Open(bad, postgres.Options{}) },
+			"CORE_MIGRATE_DATABASE_URL": func() (*store.Rooms, error) { return store.Open("", postgres.Options{MigrateURL: bad}) },
+			"CORE_READ_DATABASE_URL":    func() (*store.Rooms, error) { return store.Open("", postgres.Options{ReadURL: bad}) },
 		} {
 			if _, err := open(); err == nil || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), name+" cannot be read") {
 				t.Errorf("%s: %v", bad, err)
 			}
 		}
 	}
-	store, err := postgres.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second})
+	store, err := store.Open(pgtest.Database(t), postgres.Options{StatementTimeout: 20 * time.Second, LockTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,9 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/intent"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
@@ -27,10 +29,12 @@ import (
 
 // Config is the API's configuration.
 type Config struct {
-	Store    *postgres.Store
-	Registry *postgres.LiveRegistry
-	Intents  *intent.Service
-	Identity *identity.Service
+	Identities *identities.Store
+	Transfers  *intents.Store
+	Events     *events.Store
+	Registry   *intents.LiveRegistry
+	Intents    *intent.Service
+	Identity   *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
 	Log     *slog.Logger
@@ -82,7 +86,7 @@ func New(config Config) (http.Handler, error) {
 		cookie: identity.NewCookie(config.PublicURL), flowCookie: identity.NewFlowCookie(config.PublicURL),
 		unavailable: telemetry.CauseSampler{Every: unavailableLogEvery},
 	}
-	s.keys = newKeyFeed(s.Store, s.metrics.readings)
+	s.keys = newKeyFeed(s.Identities, s.metrics.readings)
 	crossOrigin := http.NewCrossOriginProtection()
 	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // key is a key as its owner sees it; shown is `,"key":"<key>"` in the one answer that shows it.

@@ -20,7 +20,7 @@ func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return account.ErrNoInvitation
 	}
-	invitation, err := s.Store.InvitationByID(r.Context(), id, s.Store.Now())
+	invitation, err := s.Identities.InvitationByID(r.Context(), id, s.Transfers.Now())
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 const newPassword = "staple correct horse"

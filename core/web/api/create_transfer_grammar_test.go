@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 const zero = "0x0000000000000000000000000000000000000000"

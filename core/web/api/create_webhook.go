@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/events"
 )
 
 // webhookBody is the body of POST /v2/webhooks.
@@ -44,7 +44,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 		return err
 	}
 	if key == "" {
-		err = s.Store.InsertWebhook(r.Context(), created, entry, [32]byte{})
+		err = s.Events.InsertWebhook(r.Context(), created, entry, [32]byte{})
 	} else {
 		response, err = s.createWebhookOnce(w, r, created, entry, key, body, response)
 	}
@@ -65,7 +65,7 @@ func (s *Server) createWebhookOnce(
 		return nil, err
 	}
 	sealer := s.Webhooks.Sealer
-	first, err := s.Store.InsertWebhookOnce(r.Context(), created, entry, postgres.WebhookRequest{
+	first, err := s.Events.InsertWebhookOnce(r.Context(), created, entry, events.WebhookRequest{
 		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
 	})
 	if first == nil || err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 )
 
 // A cursor is an intent's id. In a list ordered by the time of the last change, that time follows in microseconds, the precision of
@@ -31,12 +31,12 @@ func formatCursor(last transfer.Summary, orderedByTime bool) string {
 }
 
 // parseCursor leaves UpdatedAt zero in a cursor of a list that is not ordered by it.
-func parseCursor(s string) (*postgres.KeysetCursor, error) {
+func parseCursor(s string) (*intents.KeysetCursor, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(raw) != idCursorLength && len(raw) != timeCursorLength {
 		return nil, errCursor
 	}
-	position := &postgres.KeysetCursor{ID: uuid.UUID(raw[:idCursorLength])}
+	position := &intents.KeysetCursor{ID: uuid.UUID(raw[:idCursorLength])}
 	if len(raw) == timeCursorLength {
 		micro := int64(binary.BigEndian.Uint64(raw[idCursorLength:])) //nolint:gosec // bounded on the next line
 		if micro < 0 || micro > time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro() {

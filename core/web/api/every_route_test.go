@@ -14,8 +14,8 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 )
 
@@ -95,10 +95,10 @@ func TestEveryRoute_Mail(t *testing.T) {
 	s.example(t, "an address", "POST", "/auth/send-verification-email", `{"email":"bob@example.com"}`)
 	s.example(t, "an address", "POST", "/auth/change-email", `{"newEmail":"ann@example.org"}`, ann...)
 	s.call(t, "POST", "/auth/sign-up/email", `{"name":"Bob","email":"bob@example.com","password":"`+password+`"}`)
-	s.example(t, "a sign-up", "GET", "/auth/verify-email?token="+insertLink(t, s, "bob@example.com", postgres.Link{Purpose: account.VerifyEmail}), "")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	s.example(t, "a sign-up", "GET", "/auth/verify-email?token="+insertLink(t, s, "bob@example.com", identities.Link{Purpose: account.VerifyEmail}), "")
+	owner, err := s.store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err == nil {
-		err = s.store.InsertResetToken(t.Context(), owner, account.HashToken("EXAMPLE"), time.Now().Add(time.Hour), nil)
+		err = s.store.Identities.InsertResetToken(t.Context(), owner, account.HashToken("EXAMPLE"), time.Now().Add(time.Hour), nil)
 	}
 	if err != nil {
 		t.Fatal(err)

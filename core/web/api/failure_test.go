@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // What nobody foresaw is a 500 whose code is the spec's and whose cause is in the log alone.

@@ -12,7 +12,7 @@ func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Store.Key(r.Context(), actingID(r), keyID)
+	key, err := s.Identities.Key(r.Context(), actingID(r), keyID)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
@@ -34,7 +35,7 @@ type keyFilter struct {
 
 // getKeyFilter answers the gateways' GET /internal/key-filter.
 func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
-	answer, err := s.filter.current(r.Context(), s.Store, s.keys)
+	answer, err := s.filter.current(r.Context(), s.Identities, s.keys)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 
 // current returns the cached response, or rebuilds it if it is too old or the feed has lost its cursor, for example after a
 // failover of Postgres. Concurrent requests wait for one build, which continues if its request ends.
-func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *keyFeed) ([]byte, error) {
+func (f *keyFilter) current(ctx context.Context, store *identities.Store, feed *keyFeed) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := ctx.Err(); err != nil { // the wait for the lock may have been long
@@ -65,7 +66,7 @@ func (f *keyFilter) current(ctx context.Context, store *postgres.Store, feed *ke
 	return answer, nil
 }
 
-func buildKeyFilter(ctx context.Context, store *postgres.Store) (answer []byte, cursor string, err error) {
+func buildKeyFilter(ctx context.Context, store *identities.Store) (answer []byte, cursor string, err error) {
 	// The cursor is read first, so that a key created during the scan is a change after the cursor.
 	_, cursor, err = store.KeyChanges(ctx, nil, store.Now())
 	if err != nil {

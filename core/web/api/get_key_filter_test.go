@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/embedded"
@@ -46,7 +46,7 @@ func TestGetKeyFilter(t *testing.T) {
 	if !has(filter, first.Key) || !has(filter, disabled.Key) { // which can be enabled at any time
 		t.Error("a key is not in the filter")
 	}
-	for hash, err := range s.store.KeyHashes(t.Context()) {
+	for hash, err := range s.store.Identities.KeyHashes(t.Context()) {
 		if err != nil || hex.EncodeToString(hash[:]) == hashOf(gone.Key) {
 			t.Errorf("a deleted key is put in, or %v", err)
 		}
@@ -114,7 +114,7 @@ func TestGetKeyFilter_ManyKeys(t *testing.T) {
 		FROM generate_series(1, 20001) AS n`)
 	filter, _ := s.filter(t)
 	count := 0
-	for hash, err := range s.store.KeyHashes(t.Context()) {
+	for hash, err := range s.store.Identities.KeyHashes(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	roster, err := s.Store.Members(r.Context(), on.Account.ID)
+	roster, err := s.Identities.Members(r.Context(), on.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
 		return invalid(issues...)
 	}
 	roster = roster[:min(limit, len(roster))]
-	invitations, err := s.Store.Invitations(r.Context(), on.Account.ID, s.Store.Now())
+	invitations, err := s.Identities.Invitations(r.Context(), on.Account.ID, s.Transfers.Now())
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -53,7 +53,7 @@ func settledBase() *rpctest.Chain {
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
 	_, location, _ = s.create(t, bridgeBody, keyed(owner, "test")...)
-	s.observe(t, owner, location, postgres.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, chains.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 min'`)
 	s.readBase(t, "now()")
 	return location

@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -21,7 +21,7 @@ func TestGetTransfer_History(t *testing.T) {
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, bridgeBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...)
-	s.observe(t, owner, location, postgres.Progress{Head: 102, Confirmed: 91, Final: 79}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, chains.Progress{Head: 102, Confirmed: 91, Final: 79}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	expected := s.call(t, "GET", location, "", account...)
 	record := expected.Body.(map[string]any)
 	check := func(what, status, confirmations string, refundable bool, transactions string) {
@@ -44,11 +44,11 @@ func TestGetTransfer_History(t *testing.T) {
 	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","seenAt":"<time>","blockNumber":7,`
 	unconfirmed := transactionOn(baseSepolia, transfer.RoleFill, "c", 7)
 	unconfirmed.Confirmed = false
-	s.observe(t, owner, location, postgres.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
+	s.observe(t, owner, location, chains.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
 	check("a fill is seen", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"},`+fill+`"state":"mined"}]`)
 
-	s.observe(t, owner, location, postgres.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
-	s.observe(t, owner, location, postgres.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
+	s.observe(t, owner, location, chains.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, chains.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
 	record["final"] = true
 	check("filled", "filled", `{"have":25,"need":12,"finalized":true}`, false, `[`+lost+open+`"state":"finalized"},`+fill+`"state":"finalized"}]`)
 
@@ -69,13 +69,13 @@ func TestGetTransfer_Unsupported(t *testing.T) {
 	_, location, _ := s.create(t, transferBody, account...)
 	unsupported := transactionOn(sepolia, transfer.RoleSend, "a", 100)
 	unsupported.State, unsupported.Confirmed, unsupported.Reported = transfer.Unsupported, false, true
-	s.observe(t, owner, location, postgres.Progress{Head: 100}, unsupported)
+	s.observe(t, owner, location, chains.Progress{Head: 100}, unsupported)
 	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
 	transactions, _ := record["transactions"].([]any)
 	if len(transactions) != 1 || transactions[0].(map[string]any)["state"] != "mined" || record["verification"] != "unsupported" || record["confirmations"] != nil {
 		t.Errorf("unsupported: %v", record)
 	}
-	s.observe(t, owner, location, postgres.Progress{Head: 101}, transactionOn(sepolia, transfer.RoleSend, "b", 101))
+	s.observe(t, owner, location, chains.Progress{Head: 101}, transactionOn(sepolia, transfer.RoleSend, "b", 101))
 	record, _ = s.call(t, "GET", location, "", account...).Body.(map[string]any)
 	if record["verification"] != nil || record["confirmations"] == nil {
 		t.Errorf("the effect is known: %v", record)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 )
 
@@ -24,7 +25,7 @@ const (
 // keyFeed reads the changed keys for all gateways that wait. For any number of gateways it queries the database at most ten times
 // a second, fifty times while gateways get unknown keys, and not at all while none waits. It is safe for concurrent use.
 type keyFeed struct {
-	store    *postgres.Store
+	store    *identities.Store
 	readings prometheus.Counter
 
 	mu sync.Mutex
@@ -44,12 +45,12 @@ type feedRead struct {
 	isUrgent bool
 	// done is closed once the results below are set.
 	done       chan struct{}
-	changes    map[string]postgres.KeyChanges
+	changes    map[string]identities.KeyChanges
 	nextCursor string
 	err        error
 }
 
-func newKeyFeed(store *postgres.Store, readings prometheus.Counter) *keyFeed {
+func newKeyFeed(store *identities.Store, readings prometheus.Counter) *keyFeed {
 	done := make(chan struct{})
 	close(done)
 	return &keyFeed{store: store, readings: readings, last: &feedRead{done: done}}

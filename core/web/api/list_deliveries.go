@@ -24,7 +24,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 		return err
 	}
 	wanted.Limit++
-	found, err := s.Store.Deliveries(r.Context(), by.owner, by.id, wanted)
+	found, err := s.Events.Deliveries(r.Context(), by.owner, by.id, wanted)
 	if err != nil {
 		return err
 	}

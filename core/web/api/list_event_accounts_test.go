@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	eventfeed "intents.internal/core/events/feed"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/wire"
 )
 

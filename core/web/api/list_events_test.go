@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/event"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 )
 

@@ -16,7 +16,7 @@ func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	invitations, err := s.Store.Invitations(r.Context(), on.Account.ID, s.Store.Now())
+	invitations, err := s.Identities.Invitations(r.Context(), on.Account.ID, s.Transfers.Now())
 	if err != nil {
 		return err
 	}

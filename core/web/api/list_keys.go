@@ -28,7 +28,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	keys, err := s.Store.Keys(r.Context(), actingID(r))
+	keys, err := s.Identities.Keys(r.Context(), actingID(r))
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	roster, err := s.Store.Members(r.Context(), on.Account.ID)
+	roster, err := s.Identities.Members(r.Context(), on.Account.ID)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 
 // memberOf finds a member of an account by the person's id or e-mail address.
 func (s *Server) memberOf(r *http.Request, on *identity.Principal, idOrEmail string) (account.Member, error) {
-	roster, err := s.Store.Members(r.Context(), on.Account.ID)
+	roster, err := s.Identities.Members(r.Context(), on.Account.ID)
 	if err != nil {
 		return account.Member{}, err
 	}

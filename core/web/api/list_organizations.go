@@ -9,7 +9,7 @@ import (
 
 // listOrganizations answers GET /auth/organization/list with the accounts that the person can act on, the person's own first.
 func (s *Server) listOrganizations(w http.ResponseWriter, r *http.Request) error {
-	memberships, err := s.Store.Memberships(r.Context(), identity.PrincipalOf(r).Person.ID)
+	memberships, err := s.Identities.Memberships(r.Context(), identity.PrincipalOf(r).Person.ID)
 	if err != nil {
 		return err
 	}

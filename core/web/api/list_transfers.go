@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/intent/representation"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 )
 
 // bufferedRows is how many intents of a list are buffered before the first byte is sent. A list of at most this length gets an
@@ -37,7 +37,7 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || !check.Changed {
 		return err
 	}
-	return streamList(w, r, s.Store.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
+	return streamList(w, r, s.Transfers.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
 }
 
 // listPage writes one page.
@@ -47,7 +47,7 @@ func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid
 	body.json = append(body.json, '[')
 	rows, last := 0, transfer.Summary{}
 	list.filter.Limit = list.limit + 1 // one more row shows whether there is a next page
-	for summary, err := range s.Store.Transfers(r.Context(), accountID, list.filter) {
+	for summary, err := range s.Transfers.Transfers(r.Context(), accountID, list.filter) {
 		if err != nil {
 			return err
 		}
@@ -103,15 +103,15 @@ const wholeListTag = `W/"e2.`
 
 // tagWholeList responds with 304 if no intent of the account has changed since the client's list. Otherwise it sets the entity
 // tag of the list that follows.
-func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (postgres.ChangeCheck, error) {
+func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID uuid.UUID) (intents.ChangeCheck, error) {
 	tag := r.Header.Get("If-None-Match")
 	cursor, ours := strings.CutPrefix(tag, wholeListTag)
 	if !ours {
 		cursor = ""
 	}
-	check, err := s.Store.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Store.Now())
+	check, err := s.Transfers.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Transfers.Now())
 	if err != nil {
-		return postgres.ChangeCheck{}, err
+		return intents.ChangeCheck{}, err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
 	if !check.Changed {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 func summary(kind string) string {

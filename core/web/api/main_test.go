@@ -17,8 +17,9 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/api"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
@@ -30,8 +31,8 @@ const gatewaySecret = "a secret that only the gateways know"
 type service struct {
 	url     string
 	handler http.Handler
-	store   *postgres.Store
-	live    *postgres.LiveRegistry
+	store   *store.Rooms
+	live    *intents.LiveRegistry
 	log     *asynctest.Buffer
 }
 
@@ -56,10 +57,10 @@ func start(t *testing.T, change ...func(*settings)) *service {
 	return startOn(t, pgtest.New(t), change...)
 }
 
-func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *service {
+func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *service {
 	t.Helper()
 	pgtest.LoadRegistry(t, store)
-	live, err := postgres.NewLiveRegistry(t.Context(), store)
+	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +72,12 @@ func startOn(t *testing.T, store *postgres.Store, change ...func(*settings)) *se
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
-			Store: store, Registry: live, Feed: eventfeed.New(store), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Feed: eventfeed.New(store.Events), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
-		intents: intent.Config{Store: store, Registry: live},
+		intents: intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live},
 		identity: identity.Config{
-			Store: store, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Events: store.Events, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {

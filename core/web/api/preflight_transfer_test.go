@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/telemetry"
 )
 

@@ -32,12 +32,12 @@ func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	now := s.Store.Now()
+	now := s.Transfers.Now()
 	reportID, usages, issues := readReport(report, now)
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	if err := s.Store.RecordUsage(r.Context(), reportID, usages, now); err != nil {
+	if err := s.Identities.RecordUsage(r.Context(), reportID, usages, now); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -32,22 +32,22 @@ func transactionOn(chain caip.ChainID, role transfer.Role, digit string, block u
 }
 
 // observe writes what a watcher has seen of an intent on one chain.
-func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress postgres.Progress, seen ...transfer.Transaction) {
+func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress chains.Progress, seen ...transfer.Transaction) {
 	t.Helper()
-	write := postgres.ChainWrite{Progress: &progress}
+	write := chains.ChainWrite{Progress: &progress}
 	for _, transaction := range seen {
-		write.Seen = append(write.Seen, postgres.Observation{
+		write.Seen = append(write.Seen, chains.Observation{
 			AccountID: owner, TransferID: uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), Transaction: transaction,
 		})
 	}
-	lease, ok, err := s.store.AcquireLease(t.Context(), seen[0].Chain, "test", time.Minute)
+	lease, ok, err := s.store.Chains.AcquireLease(t.Context(), seen[0].Chain, "test", time.Minute)
 	if !ok || err != nil {
 		t.Fatalf("acquire the lease: %v %v", ok, err)
 	}
-	if _, err := s.store.WriteChain(t.Context(), lease, write); err != nil {
+	if _, err := s.store.Chains.WriteChain(t.Context(), lease, write); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.ReleaseLease(t.Context(), lease); err != nil {
+	if err := s.store.Chains.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -130,7 +130,7 @@ func TestReportTransaction_Carried(t *testing.T) {
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, transferBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
-	s.observe(t, owner, location, postgres.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
+	s.observe(t, owner, location, chains.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
 	late := refused(t, 409, "STATUS_CONFLICT", "Another transaction has carried this intent; read it again. "+
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
 	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // mailing queues mails, which nobody sends.
@@ -52,12 +52,12 @@ func TestResetPassword(t *testing.T) {
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	owner, err := s.store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := account.NewLinkToken()
-	if err := s.store.InsertResetToken(t.Context(), owner, account.HashToken(token), time.Now().Add(time.Hour), nil); err != nil {
+	if err := s.store.Identities.InsertResetToken(t.Context(), owner, account.HashToken(token), time.Now().Add(time.Hour), nil); err != nil {
 		t.Fatal(err)
 	}
 	reset := func(body string) answer { return s.call(t, "POST", "/auth/reset-password", body) }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/api"
 	"intents.internal/pkg/telemetry"
 )

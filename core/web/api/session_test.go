@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 const password = "correct horse battery"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // signIn returns the cookie of a new session as a header.

@@ -14,8 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
 )
@@ -46,7 +47,7 @@ func startTraced(t *testing.T, sampler string) (s *service, collector *tracingte
 	if database, err = pgx.ParseConfig(url); err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(url, postgres.Options{StatementTimeout: 2 * time.Minute, Traced: true})
+	store, err := store.Open(url, postgres.Options{StatementTimeout: 2 * time.Minute, Traced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

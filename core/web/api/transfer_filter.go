@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )
 
 // transferList is a list as requested by the query parameters. A limit of 0 is no limit.
 type transferList struct {
-	filter postgres.TransferFilter
+	filter intents.TransferFilter
 	limit  int
 }
 

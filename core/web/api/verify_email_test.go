@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 )
 
 // insertLink is the token of a link about the account of an address.
-func insertLink(t *testing.T, s *service, email string, l postgres.Link) string {
+func insertLink(t *testing.T, s *service, email string, l identities.Link) string {
 	t.Helper()
-	owner, err := s.store.AccountByEmail(t.Context(), email)
+	owner, err := s.store.Identities.AccountByEmail(t.Context(), email)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := account.NewLinkToken()
 	l.AccountID, l.Email = owner.ID, owner.Email
-	if err := s.store.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
+	if err := s.store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	return token
@@ -50,7 +50,9 @@ func TestVerifyEmail(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
 	s.call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+newPassword+`"}`)
-	link := func() string { return insertLink(t, s, "ann@example.com", postgres.Link{Purpose: account.VerifyEmail}) }
+	link := func() string {
+		return insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.VerifyEmail})
+	}
 	get := func(query string) answer { return s.call(t, "GET", "/auth/verify-email?"+query, "") }
 	to := func(path string) answer {
 		return answer{Status: 303, Header: map[string]string{"Location": path, "Cache-Control": "no-store"}}
@@ -68,7 +70,7 @@ func TestVerifyEmail(t *testing.T) {
 	same(t, "signed in", verified(signedIn(t, "Ann", "ann@example.com")), in)
 	same(t, "with a callback", to("/app"), get("token="+link()+"&callbackURL=http://intents.example/app"))
 	signedOut := refused(t, 401, "UNAUTHORIZED", "Sign in to the account of the link first, then open it again.")
-	change := insertLink(t, s, "ann@example.com", postgres.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
+	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
 	same(t, "a change without a session", signedOut, get("token="+change))
 }
 

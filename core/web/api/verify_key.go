@@ -24,8 +24,8 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || len(hash) != len(apikey.Hash{}) {
 		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
 	}
-	now := s.Store.Now()
-	key, accountLimit, err := s.Store.UsableKey(r.Context(), apikey.Hash(hash), now)
+	now := s.Transfers.Now()
+	key, accountLimit, err := s.Identities.UsableKey(r.Context(), apikey.Hash(hash), now)
 	if errors.Is(err, account.ErrNotFound) {
 		return errKeyRefused
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // walletOf makes a wallet from a well-known development key, the one of the address alice.

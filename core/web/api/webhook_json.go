@@ -125,7 +125,7 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 				return err
 			}
 		}
-		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Store.Now()}
+		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now()}
 		request.id, _ = parseID(r.PathValue("id"))
 		request.entry = func(action account.Action) (account.AuditEntry, error) {
 			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)

@@ -15,7 +15,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 )
 
@@ -42,7 +42,7 @@ func newOwner(t *testing.T, s *service) (uuid.UUID, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.InsertAccount(t.Context(), a, entry); err != nil {
+	if err := s.store.Identities.InsertAccount(t.Context(), a, entry); err != nil {
 		t.Fatal(err)
 	}
 	return a.ID, keyed(a.ID, "test")

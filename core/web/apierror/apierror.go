@@ -18,6 +18,8 @@ import (
 	"intents.internal/core/identity/siwe"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/wire"
 )
@@ -130,11 +132,11 @@ var errorMap = []struct {
 		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
 		Page:    Page{Title: "Not followed", Text: "This service has no node of this chain to ask, so nothing can be checked there."},
 	}},
-	{postgres.ErrTransferNotFound, Error{
+	{intents.ErrTransferNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},
 	}},
-	{postgres.ErrFeedCursorExpired, Error{
+	{events.ErrFeedCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},

@@ -48,7 +48,7 @@ func (s *site) signedUp(t *testing.T, email string) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.InsertAccount(t.Context(), owner, entry); err != nil {
+	if err := s.store.Identities.InsertAccount(t.Context(), owner, entry); err != nil {
 		t.Fatal(err)
 	}
 	return s.session(t, owner, time.Now())
@@ -70,7 +70,7 @@ func (s *site) sessionFrom(t *testing.T, owner *account.Account, ip, userAgent s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.InsertSession(t.Context(), session, owner, entry); err != nil {
+	if err := s.store.Identities.InsertSession(t.Context(), session, owner, entry); err != nil {
 		t.Fatal(err)
 	}
 	return s.browserWith(t, token)

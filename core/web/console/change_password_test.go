@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 func TestChangePassword(t *testing.T) {

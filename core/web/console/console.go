@@ -19,17 +19,21 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/telemetry"
 )
 
 // Config is what the console needs; every field except Webhooks must be set.
 type Config struct {
-	Identity *identity.Service
-	Store    *postgres.Store
-	Registry *postgres.LiveRegistry
-	Intents  *intent.Service
-	Cookie   identity.Cookie
+	Identity   *identity.Service
+	Identities *identities.Store
+	Transfers  *intents.Store
+	Events     *events.Store
+	Registry   *intents.LiveRegistry
+	Intents    *intent.Service
+	Cookie     identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
 	Webhooks *webhook.Rules
 	// PublicURL is where browsers reach the service, without a path.

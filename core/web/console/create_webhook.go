@@ -23,7 +23,7 @@ func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user cur
 func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
 	owner := event.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
 	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
-	created, secret, err := c.Webhooks.New(owner, draft, c.Store.Now())
+	created, secret, err := c.Webhooks.New(owner, draft, c.Identities.Now())
 	if err != nil {
 		return nil, secret, err
 	}
@@ -36,7 +36,7 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	if err != nil {
 		return nil, secret, err
 	}
-	return created, secret, c.Store.InsertWebhook(r.Context(), created, entry, token)
+	return created, secret, c.Events.InsertWebhook(r.Context(), created, entry, token)
 }
 
 // types parses the names of event types, separated by spaces or commas; no name means all types.
@@ -50,7 +50,7 @@ func (f *form) types() []string {
 
 // auditEntry returns the audit log entry for an action of the signed-in owner.
 func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
-	return account.NewAuditEntry(user.principal.Account.ID, c.client(r).Actor(), action, c.Store.Now())
+	return account.NewAuditEntry(user.principal.Account.ID, c.client(r).Actor(), action, c.Identities.Now())
 }
 
 // secretPage shows a secret.

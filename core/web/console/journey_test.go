@@ -24,7 +24,7 @@ func TestKeys_Lifecycle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, _, err := s.store.UsableKey(t.Context(), key.Hash(), lastMinute()); err != nil || found.ID.String() != id {
+	if found, _, err := s.store.Identities.UsableKey(t.Context(), key.Hash(), lastMinute()); err != nil || found.ID.String() != id {
 		t.Fatalf("the key that was shown: %+v, %v", found, err)
 	}
 	page := "/console/keys/" + id
@@ -129,7 +129,7 @@ func TestShowAccount_WithoutPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.InsertAccountWithIdentity(t.Context(), owner, identity, entry); err != nil {
+	if err := s.store.Identities.InsertAccountWithIdentity(t.Context(), owner, identity, entry); err != nil {
 		t.Fatal(err)
 	}
 	old, fresh := s.session(t, owner, now.Add(-account.SessionLifetime/2)), s.session(t, owner, now)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // stored are the scopes and networks of the only key of this name.

@@ -13,7 +13,7 @@ const accountsPath = "/console/accounts"
 
 // listAccounts answers GET /console/accounts: the accounts that the person can act on.
 func (c *console) listAccounts(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	memberships, err := c.Store.Memberships(r.Context(), user.owner.ID)
+	memberships, err := c.Identities.Memberships(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *console) actOn(_ http.ResponseWriter, r *http.Request, user currentUser
 // shareAccount answers POST /console/accounts/share with a new account that nobody signs in to.
 func (c *console) shareAccount(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	// An invalid field is reported before an invalid form token.
-	if _, err := account.NewSharedAccount(f.values["name"], c.Store.Now()); err != nil {
+	if _, err := account.NewSharedAccount(f.values["name"], c.Identities.Now()); err != nil {
 		return "", err
 	}
 	token, err := formToken(user, f)

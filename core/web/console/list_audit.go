@@ -68,7 +68,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return err
 	}
-	entries, err := c.Store.AuditLog(r.Context(), user.principal.Account.ID, before, pageSize+1)
+	entries, err := c.Identities.AuditLog(r.Context(), user.principal.Account.ID, before, pageSize+1)
 	if err != nil {
 		return err
 	}

@@ -54,11 +54,11 @@ func newKeyView(k *account.Key, now time.Time) keyView {
 
 // listKeys answers GET /console.
 func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	keys, err := c.Store.Keys(r.Context(), user.principal.Account.ID)
+	keys, err := c.Identities.Keys(r.Context(), user.principal.Account.ID)
 	if err != nil {
 		return err
 	}
-	now := c.Store.Now()
+	now := c.Identities.Now()
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
 		views[i] = newKeyView(k, now)

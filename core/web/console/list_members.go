@@ -16,11 +16,11 @@ func (c *console) listMembers(w http.ResponseWriter, r *http.Request, user curre
 // renderMembers shows link, if it is not empty, as the link of the new invitation.
 func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user currentUser, f *form, link string) error {
 	on := user.principal.Account
-	members, err := c.Store.Members(r.Context(), on.ID)
+	members, err := c.Identities.Members(r.Context(), on.ID)
 	if err != nil {
 		return err
 	}
-	invitations, err := c.Store.Invitations(r.Context(), on.ID, c.Store.Now())
+	invitations, err := c.Identities.Invitations(r.Context(), on.ID, c.Transfers.Now())
 	if err != nil {
 		return err
 	}

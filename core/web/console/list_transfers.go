@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -48,7 +48,7 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 }
 
 // transferFilter reads the query. An invalid filter is an error of its field.
-func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
+func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 	fault := func(field, text string) {
 		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
 	}
@@ -75,14 +75,14 @@ func (f *form) transferFilter() (filter postgres.TransferFilter, err error) {
 	filter.Hash = strings.ToLower(f.values["hash"])
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
-		filter.After = &postgres.KeysetCursor{ID: after}
+		filter.After = &intents.KeysetCursor{ID: after}
 	}
 	return filter, err
 }
 
-func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter postgres.TransferFilter) (rows []transferRow, next string, err error) {
+func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter intents.TransferFilter) (rows []transferRow, next string, err error) {
 	filter.Limit = pageSize + 1
-	intents, err := c.Store.TransferPage(r.Context(), user.principal.Account.ID, filter)
+	intents, err := c.Transfers.TransferPage(r.Context(), user.principal.Account.ID, filter)
 	if err != nil {
 		return nil, "", err
 	}

@@ -16,8 +16,9 @@ import (
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
@@ -32,9 +33,9 @@ const password = "correct horse battery"
 // site is the console on a database of the test's own, with the registry of pgtest.
 type site struct {
 	url   string
-	store *postgres.Store
+	store *store.Rooms
 	known *registry.Snapshot
-	live  *postgres.LiveRegistry
+	live  *intents.LiveRegistry
 	log   *asynctest.Buffer
 }
 
@@ -64,15 +65,15 @@ func start(t *testing.T, change ...func(*identity.Config)) *site {
 	return startOn(t, pgtest.New(t), change...)
 }
 
-func startOn(t *testing.T, store *postgres.Store, change ...func(*identity.Config)) *site {
+func startOn(t *testing.T, store *store.Rooms, change ...func(*identity.Config)) *site {
 	t.Helper()
 	return startWith(t, store, func(*intent.Config) {}, change...)
 }
 
-func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.Config), change ...func(*identity.Config)) *site {
+func startWith(t *testing.T, store *store.Rooms, changeIntents func(*intent.Config), change ...func(*identity.Config)) *site {
 	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
-	live, err := postgres.NewLiveRegistry(t.Context(), store)
+	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.C
 	t.Cleanup(server.Close)
 	publicURL := "http://" + server.Listener.Addr().String()
 	config := identity.Config{
-		Store: store, Passwords: hasher, SignUpOpen: true, PublicURL: publicURL,
+		Store: store.Identities, Events: store.Events, Passwords: hasher, SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
@@ -100,10 +101,10 @@ func startWith(t *testing.T, store *postgres.Store, changeIntents func(*intent.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents := intent.Config{Store: store, Registry: live}
+	intents := intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live}
 	changeIntents(&intents)
 	pages := console.Config{
-		Identity: service, Store: store, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(intents),
 	}
 	if server.Config.Handler, err = console.New(pages); err != nil {
@@ -139,7 +140,7 @@ func startOnRedis(t *testing.T, hooks ...redis.Hook) (*site, *embedded.Redis) {
 // ann is the account of ann@example.com.
 func (s *site) ann(t *testing.T) *account.Account {
 	t.Helper()
-	found, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	found, err := s.store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

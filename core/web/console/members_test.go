@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // share makes a shared account and returns its id.

@@ -106,11 +106,11 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 
 // usableKeys returns the enabled keys of an environment that may create intents.
 func (c *console) usableKeys(ctx context.Context, user currentUser, env network.Environment) (usable []*account.Key, err error) {
-	keys, err := c.Store.Keys(ctx, user.principal.Account.ID)
+	keys, err := c.Identities.Keys(ctx, user.principal.Account.ID)
 	if err != nil {
 		return nil, err
 	}
-	now := c.Store.Now()
+	now := c.Transfers.Now()
 	for _, key := range keys {
 		if key.Environment == env && newKeyView(key, now).State == stateEnabled && key.Scopes.Has(apikey.IntentsWrite) {
 			usable = append(usable, key)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 const (

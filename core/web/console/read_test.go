@@ -16,8 +16,10 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -36,7 +38,7 @@ func TestUsage(t *testing.T) {
 		{KeyID: uuid.MustParse(id), Minute: at, Accepted: 50, Limited: 20, Refused: 3, LastUsedAt: at},
 		{KeyID: uuid.MustParse(idle), Minute: at.Add(-9 * 24 * time.Hour), Accepted: 1},
 	}
-	if err := s.store.RecordUsage(t.Context(), uuid.New(), usages, time.Now()); err != nil {
+	if err := s.store.Identities.RecordUsage(t.Context(), uuid.New(), usages, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	page := ann.get("/console/keys/"+id).is(http.StatusOK,
@@ -107,7 +109,7 @@ func (s *site) record(t *testing.T, owner uuid.UUID, keyID string, toChain, refe
 	if err != nil {
 		t.Fatal(err)
 	}
-	if intent, err = s.store.InsertTransfer(t.Context(), intent, postgres.Idempotency{}); err != nil {
+	if intent, err = s.store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); err != nil {
 		t.Fatal(err)
 	}
 	return intent
@@ -124,7 +126,7 @@ func TestListTransfers(t *testing.T) {
 	for range 26 {
 		s.record(t, owner.ID, keyID, "eip155:84532", "inv-2")
 	}
-	if _, err := s.store.Transition(t.Context(), owner.ID, first.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}); err != nil {
+	if _, err := s.store.Intents.Transition(t.Context(), owner.ID, first.ID, transfer.Command{Trigger: transfer.Submit, Hash: "0x" + strings.Repeat("ab", 32)}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -191,7 +193,7 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 	if err := s.live.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.Transition(t.Context(), owner.ID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+	if _, err := s.store.Intents.Transition(t.Context(), owner.ID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 		t.Fatal(err)
 	}
 	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
@@ -202,11 +204,11 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 // watch writes that a chain is followed.
 func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	t.Helper()
-	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	lease, _, err := s.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
+	if _, err := s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {
@@ -215,7 +217,7 @@ func (s *site) watch(t *testing.T, chain caip.ChainID) {
 }
 
 // readPastDeadline has all intents be past their deadlines, and Base Sepolia be read since.
-func readPastDeadline(t *testing.T, store *postgres.Store) {
+func readPastDeadline(t *testing.T, store *store.Rooms) {
 	t.Helper()
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 min'")
 	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
@@ -236,17 +238,17 @@ func TestShowTransfer_History(t *testing.T) {
 	}
 	hash := common.HexToHash(strings.Repeat("ab", 32))
 	lost := common.HexToHash(strings.Repeat("cd", 32))
-	if _, _, err := s.store.ReportTransaction(t.Context(), owner.ID, intent.ID, lost); err != nil {
+	if _, _, err := s.store.Chains.ReportTransaction(t.Context(), owner.ID, intent.ID, lost); err != nil {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain
-	lease, _, err := s.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	lease, _, err := s.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.store.WriteChain(t.Context(), lease, postgres.ChainWrite{
-		Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88},
-		Seen: []postgres.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
+	_, err = s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
+		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []chains.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},
 		}}},
 	})

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // The way from a forgotten password to another one. The page of the link lists the other ways to sign in and offers to end them.
@@ -26,7 +26,7 @@ func TestResetPassword(t *testing.T) {
 
 	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
 	token := account.NewLinkToken()
-	if err := s.store.InsertResetToken(t.Context(), s.ann(t), account.HashToken(token), time.Now().Add(time.Hour), nil); err != nil {
+	if err := s.store.Identities.InsertResetToken(t.Context(), s.ann(t), account.HashToken(token), time.Now().Add(time.Hour), nil); err != nil {
 		t.Fatal(err)
 	}
 	const page, next, other = "/console/reset-password", "staple correct horse", "Other ways to sign in"

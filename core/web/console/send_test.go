@@ -17,8 +17,8 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -189,13 +189,13 @@ func TestReportTransaction(t *testing.T) {
 func (p *payer) confirm(t *testing.T, intent *transfer.Intent, role transfer.Role, hash common.Hash) {
 	t.Helper()
 	chain := intent.Source.Account.Chain
-	lease, _, err := p.store.AcquireLease(t.Context(), chain, "test", time.Minute)
+	lease, _, err := p.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.store.WriteChain(t.Context(), lease, postgres.ChainWrite{
-		Progress: &postgres.Progress{Head: 102, Confirmed: 100, Final: 88},
-		Seen: []postgres.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: transfer.Transaction{
+	_, err = p.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
+		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []chains.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: transfer.Transaction{
 			Role: role, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true,
 			Block: &transfer.Block{Number: 100, Hash: common.BigToHash(big.NewInt(100))},
 		}}},

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 
 	"intents.internal/core/intent"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
 )
 
 // addChain is what the script of a page may ask a wallet to add (EIP-3085), as JSON.
@@ -27,7 +27,7 @@ func (a *answer) addChain() string {
 // A wallet can be offered the chain where the registry has public URLs of it.
 func TestSendView_AddChain(t *testing.T) {
 	t.Parallel()
-	var live *postgres.LiveRegistry
+	var live *intents.LiveRegistry
 	s := startWith(t, pgtest.New(t), func(c *intent.Config) { live = c.Registry })
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")

@@ -21,12 +21,12 @@ func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUs
 	if err != nil {
 		return err
 	}
-	now := c.Store.Now()
-	hour, err := c.Store.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.HourSince(now), time.Minute)
+	now := c.Transfers.Now()
+	hour, err := c.Identities.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err
 	}
-	day, err := c.Store.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
+	day, err := c.Identities.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.DaySince(now), chart.DayColumn)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *console) keyOf(r *http.Request, user currentUser) (*account.Key, error)
 	if err != nil {
 		return nil, err
 	}
-	return c.Store.Key(r.Context(), user.principal.Account.ID, id)
+	return c.Identities.Key(r.Context(), user.principal.Account.ID, id)
 }
 
 func idOf(r *http.Request) (uuid.UUID, error) {

@@ -47,7 +47,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return err
 	}
-	events, err := c.Store.Events(r.Context(), user.principal.Account.ID, intent.ID)
+	events, err := c.Transfers.Events(r.Context(), user.principal.Account.ID, intent.ID)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 			return err
 		}
 	}
-	key, err := c.Store.Key(r.Context(), user.principal.Account.ID, intent.KeyID)
+	key, err := c.Identities.Key(r.Context(), user.principal.Account.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}

@@ -52,7 +52,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 			return errCursor
 		}
 	}
-	deliveries, err := c.Store.Deliveries(r.Context(), e.Owner(), e.ID, query)
+	deliveries, err := c.Events.Deliveries(r.Context(), e.Owner(), e.ID, query)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	shown := newWebhookView(e)
 	return c.render(w, r, user, "webhook", view{Title: e.URL, Section: "webhooks", Form: f, Body: map[string]any{
 		"Webhook": shown, "Deliveries": views, "Next": next, "First": query.After == nil, "Filtered": query.Status != "",
-		"Statuses": deliveryStatuses, "Graces": secretGraces, "Replays": replays, "Now": c.Store.Now(),
+		"Statuses": deliveryStatuses, "Graces": secretGraces, "Replays": replays, "Now": c.Transfers.Now(),
 		"URL": f.or("url", e.URL), "Types": f.or("types", shown.Filter), "Description": f.or("description", e.Description),
 	}})
 }
@@ -99,5 +99,5 @@ func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoin
 	if err != nil {
 		return nil, webhook.ErrNotFound
 	}
-	return c.Store.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
+	return c.Events.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
 }

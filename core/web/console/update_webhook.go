@@ -39,8 +39,8 @@ func (c *console) updateWebhook(r *http.Request, user currentUser, change webhoo
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Store.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
-		return c.Webhooks.Change(e, change, c.Store.Now())
+	_, err = c.Events.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
+		return c.Webhooks.Change(e, change, c.Identities.Now())
 	})
 	return parentPath(r.URL.Path) + "?done=" + done, err
 }
@@ -51,7 +51,7 @@ func (c *console) testWebhook(_ http.ResponseWriter, r *http.Request, user curre
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Store.TestWebhook(r.Context(), e.Owner(), e.ID)
+	_, err = c.Events.TestWebhook(r.Context(), e.Owner(), e.ID)
 	return parentPath(r.URL.Path) + "?done=webhook-tested", err
 }
 
@@ -64,12 +64,12 @@ func (c *console) replayWebhook(_ http.ResponseWriter, r *http.Request, user cur
 	if !slices.ContainsFunc(replays, func(c choice) bool { return c.Value == f.values["since"] }) {
 		return "", &account.InvalidError{Field: "since", Message: "is not one of the choices"}
 	}
-	since := c.Store.Now().Add(-time.Duration(f.number("since")) * time.Second)
+	since := c.Identities.Now().Add(-time.Duration(f.number("since")) * time.Second)
 	entry, err := c.auditEntry(r, user, account.WebhookReplayed)
 	if err != nil {
 		return "", err
 	}
-	err = c.Store.ReplayWebhook(r.Context(), e.Owner(), e.ID, since.UnixMicro(), entry) // positions are at least microseconds
+	err = c.Events.ReplayWebhook(r.Context(), e.Owner(), e.ID, since.UnixMicro(), entry) // positions are at least microseconds
 	return parentPath(r.URL.Path) + "?done=webhook-replayed", err
 }
 
@@ -83,7 +83,7 @@ func (c *console) retryDelivery(_ http.ResponseWriter, r *http.Request, user cur
 	if !ok {
 		return "", webhook.ErrDeliveryNotFound
 	}
-	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Store.RetryDelivery(r.Context(), e.Owner(), e.ID, id)
+	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Events.RetryDelivery(r.Context(), e.Owner(), e.ID, id)
 }
 
 // rotateSecret answers POST /console/webhooks/{id}/rotate with the new secret, which is shown only once.
@@ -96,7 +96,7 @@ func (c *console) rotateSecret(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	now := c.Store.Now()
+	now := c.Identities.Now()
 	if e.Secrets.PreviousUntil != nil {
 		now = *e.Secrets.PreviousUntil
 	}
@@ -112,8 +112,8 @@ func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint,
 	if err != nil {
 		return nil, secret, err
 	}
-	rotated, err = c.Store.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
-		secret, detail, err = c.Webhooks.Rotate(e, grace, c.Store.Now())
+	rotated, err = c.Events.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = c.Webhooks.Rotate(e, grace, c.Identities.Now())
 		return detail, err
 	})
 	return rotated, secret, err
@@ -140,5 +140,5 @@ func (c *console) deleteWebhook(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", err
 	}
-	return webhooksPath + "?done=webhook-deleted", c.Store.DeleteWebhook(r.Context(), e.Owner(), e.ID, entry)
+	return webhooksPath + "?done=webhook-deleted", c.Events.DeleteWebhook(r.Context(), e.Owner(), e.ID, entry)
 }

@@ -7,8 +7,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
 )
 
 // The pages say of a taken address what they say of any, and opening a link uses nothing up.
@@ -21,13 +21,13 @@ func TestSignUp_ByMail(t *testing.T) {
 		stranger.post("/console/sign-up", "email", "ann@example.com", "password", password).is(http.StatusOK, "A mail is on its way to ann@example.com.")
 	}
 	stranger.post("/console/sign-in", "email", "ann@example.com", "password", password).is(http.StatusUnauthorized).alerts("open the link in your mail first.")
-	owner, err := s.store.AccountByEmail(t.Context(), "ann@example.com")
+	owner, err := s.store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := account.NewLinkToken()
-	l := postgres.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
-	if err := s.store.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
+	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
+	if err := s.store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/postgres/pgtest"
+	"intents.internal/core/store/pgtest"
 )
 
 // makeWebhook makes a test webhook in the console and returns the path of its page and its secret.

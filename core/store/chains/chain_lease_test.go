@@ -1,0 +1,49 @@
+package chains_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+// Leases are renewed in one statement, which one that is lost and one whose row is locked do not hold up.
+func TestRenewChainLeases(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	var leases []chains.Lease
+	for n := range uint64(4) {
+		lease, ok, err := store.Chains.AcquireLease(t.Context(), caip.EIP155Chain(n+1), "one", time.Millisecond)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		leases = append(leases, lease)
+	}
+	pgtest.Exec(t, store, "UPDATE watched_chains SET epoch = 2 WHERE chain_id = 'eip155:2'")
+	locked, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locked.Rollback() }()
+	if _, err := locked.ExecContext(context.WithoutCancel(t.Context()), "SELECT FROM watched_chains WHERE chain_id = 'eip155:3' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	lost, busy, err := store.Chains.RenewChainLeases(t.Context(), leases, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]chains.Lease{{leases[1]}, {leases[2]}}, [][]chains.Lease{lost, busy}); diff != "" {
+		t.Errorf("lost and busy (-want +got):\n%s", diff)
+	}
+	if n := pgtest.LookUp[int](t, store, "SELECT count(*) FROM watched_chains WHERE lease_until > now() + interval '30 minutes' AND chain_id IN ('eip155:1', 'eip155:4')"); n != 2 {
+		t.Errorf("%d of 2 are renewed", n)
+	}
+	if lost, busy, err := store.Chains.RenewChainLeases(t.Context(), nil, time.Hour); len(lost)+len(busy) > 0 || err != nil {
+		t.Errorf("none: %v, %v, %v", lost, busy, err)
+	}
+}

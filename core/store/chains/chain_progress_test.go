@@ -1,0 +1,33 @@
+package chains_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+// The progress of a chain can be read after its lease was given back.
+func TestProgress_LeaseReleased(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	chain := caip.EIP155Chain(1)
+	lease, ok, err := store.Chains.AcquireLease(t.Context(), chain, "one", time.Minute)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if err := store.Chains.ReleaseLease(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	all, err := store.Chains.AllProgress(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[caip.ChainID]chains.Progress{chain: {}}, all); diff != "" {
+		t.Error(diff)
+	}
+}

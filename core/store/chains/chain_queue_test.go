@@ -1,0 +1,119 @@
+package chains_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/store"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/caip"
+)
+
+var transactionsScan = regexp.MustCompile(`Seq Scan on transactions\b|transactions_(pkey|effect)`)
+
+// queueAttempts gives an account an intent with so many attempts on Sepolia, due since a time in SQL.
+func queueAttempts(t *testing.T, store *store.Rooms, known *registry.Snapshot, owner uuid.UUID, attempts int, due string) {
+	t.Helper()
+	intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
+	pgtest.Exec(t, store, fmt.Sprintf(`INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, seen_at, due_at)
+		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'pending', true, now(), %s FROM generate_series(1, %d) AS n`, due, attempts), owner, intent.ID)
+}
+
+// Accounts take turns, also where more have due attempts than a page has places, and none is left out.
+func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, chain := pgtest.LoadRegistry(t, store), caip.EIP155Chain(11155111)
+	var accounts []uuid.UUID
+	for n := range 7 {
+		accounts = append(accounts, uuid.New())
+		queueAttempts(t, store, known, accounts[n], 1+20*(n%2), "now() - interval '1 hour'")
+	}
+	queueAttempts(t, store, known, uuid.New(), 5, "now() + interval '1 hour'")
+	served := map[uuid.UUID]int{}
+	var after uuid.UUID
+	for range 7 {
+		page, next, err := store.Chains.DueAttempts(t.Context(), chain, after, 3)
+		if err != nil || len(page) != 3 {
+			t.Fatalf("%d attempts, %v", len(page), err)
+		}
+		after = next
+		for _, f := range page {
+			served[f.AccountID]++
+		}
+	}
+	for n, id := range accounts {
+		if served[id] != 3 {
+			t.Errorf("account %d was served %d times in 7 pages of 3 places for 7 accounts", n, served[id])
+		}
+	}
+	page, _, err := store.Chains.DueAttempts(t.Context(), chain, uuid.Nil, 20)
+	if err != nil || len(page) > 20 {
+		t.Fatalf("%d attempts, %v", len(page), err)
+	}
+	for n := range accounts {
+		if page[n].AccountID == page[(n+1)%7].AccountID {
+			t.Errorf("places %d and %d are of one account", n, (n+1)%7)
+		}
+	}
+	everything, _, err := store.Chains.DueAttempts(t.Context(), chain, uuid.Nil, 500)
+	if err != nil || len(everything) != 4+3*21 {
+		t.Errorf("%d attempts, %v; want those of all accounts that are due", len(everything), err)
+	}
+}
+
+// Attempts that were never looked up come before those that are due again.
+func TestDueAttempts_NewFirst(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
+	queueAttempts(t, store, known, owner, 3, "now() - interval '1 hour'")
+	queueAttempts(t, store, known, owner, 2, "to_timestamp(0)")
+	page, _, err := store.Chains.DueAttempts(t.Context(), caip.EIP155Chain(11155111), uuid.Nil, 3)
+	if err != nil || len(page) != 3 {
+		t.Fatalf("%d attempts, %v", len(page), err)
+	}
+	if page[0].DueAt.Unix() != 0 || page[1].DueAt.Unix() != 0 || page[2].DueAt.Unix() == 0 {
+		t.Errorf("due at %v, %v, %v", page[0].DueAt, page[1].DueAt, page[2].DueAt)
+	}
+}
+
+// The queue's statements read no more of the table than they return.
+func TestDueAttempts_UsesIndexes(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
+	known, chain := pgtest.LoadRegistry(t, store), caip.EIP155Chain(11155111)
+	var accounts []uuid.UUID
+	for n := range 20 {
+		accounts = append(accounts, uuid.New())
+		queueAttempts(t, store, known, accounts[n], 1000, "now() - interval '1 hour'")
+	}
+	pgtest.Exec(t, plain, "ANALYZE")
+	var asked pgtest.Statements
+	pgtest.Watch(store, &asked)
+	if _, _, err := store.Chains.DueAttempts(t.Context(), chain, accounts[3], 10); err != nil {
+		t.Fatal(err)
+	}
+	over, err := store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 999)
+	if err != nil || len(over) != 2 {
+		t.Errorf("accounts with more than 999 unknown attempts: %v, %v", over, err)
+	}
+	if over, err = store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 1000); err != nil || len(over) != 0 {
+		t.Errorf("accounts with more than 1000 unknown attempts: %v, %v", over, err)
+	}
+	asked.Mu.Lock()
+	defer asked.Mu.Unlock()
+	if len(asked.Text) < 4 {
+		t.Errorf("only %d statements", len(asked.Text))
+	}
+	for _, statement := range asked.Text {
+		if plan := pgtest.PlanOf(t, plain, statement); transactionsScan.MatchString(plan) {
+			t.Errorf("no index for\n%s\n%s", statement, plan)
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package chains
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/postgres"
+)
+
+// ChainWrite is the result of one poll of a chain. It is written in one transaction with its consequences: the statuses of the
+// intents, their events and the cursor. Writing it again changes nothing.
+type ChainWrite struct {
+	// Seen are transactions in their current state.
+	Seen []Observation
+	// Gone are transactions that are no longer in their block.
+	Gone []Observation
+	// Fork is the newest block that a reorganization left unchanged, nil for none. Anchors above it are removed.
+	Fork *uint64
+	// Progress is the new progress of the chain, nil to leave it unchanged.
+	Progress *Progress
+	// Anchors are blocks to store.
+	Anchors []transfer.Block
+}
+
+// WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or ErrLeaseLost.
+func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
+	defer cancel()
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.checkEpoch(ctx, lease); err != nil {
+			return err
+		}
+		intents, err := tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone))
+		if err != nil {
+			return err
+		}
+		now, err := tx.Now(ctx)
+		if err != nil {
+			return err
+		}
+		if err := tx.removeFromBlocks(ctx, w.Gone, now); err != nil {
+			return err
+		}
+		if err := tx.freeEffects(ctx, w.Seen); err != nil {
+			return err
+		}
+		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
+			return err
+		}
+		if events, err = tx.evaluate(ctx, intents, now); err != nil || w.Progress == nil {
+			return err
+		}
+		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.intents.CountTransitions(events)
+	return events, nil
+}
+
+func keysOf(lists ...[]Observation) []intents.TransferKey {
+	var keys []intents.TransferKey
+	for _, list := range lists {
+		for _, o := range list {
+			keys = append(keys, intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID})
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return slices.Compact(keys)
+}
+
+func compareKeys(a, b intents.TransferKey) int {
+	return cmp.Or(bytes.Compare(a.AccountID[:], b.AccountID[:]), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+// lockTransfers locks intents in the order of their keys, so that the watchers of two chains do not deadlock.
+func (tx Tx) lockTransfers(ctx context.Context, keys []intents.TransferKey) ([]*transfer.Intent, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var rows []intents.TransferRow
+	err := tx.db.NewSelect().With("wanted", tx.db.NewValues(&keys)).Model(&rows).
+		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").
+		OrderExpr("transfers.account_id, transfers.id").For("UPDATE OF transfers").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock %d transfers: %w", len(keys), err)
+	}
+	intents := make([]*transfer.Intent, len(rows))
+	for n, row := range rows {
+		if intents[n], err = row.Intent(); err != nil {
+			return nil, err
+		}
+	}
+	return intents, nil
+}
+
+// removeFromBlocks makes attempts that clients reported pending again and deletes the other transactions.
+func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.Time) error {
+	var pending []Observation
+	var found []transactionRow
+	for _, o := range gone {
+		if !o.Reported {
+			found = append(found, newTransactionRow(o, now))
+			continue
+		}
+		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, dueFirst
+		pending = append(pending, o)
+	}
+	if len(found) > 0 {
+		if _, err := tx.db.NewDelete().Model(&found).WherePK().Exec(ctx); err != nil {
+			return fmt.Errorf("remove %d transactions that are in no block any more: %w", len(found), err)
+		}
+	}
+	return tx.saveObservations(ctx, pending, now)
+}
+
+// effectKey names an effect and the intent that it confirms.
+type effectKey struct {
+	AccountID  uuid.UUID     `bun:"account_id,type:uuid"`
+	TransferID uuid.UUID     `bun:"transfer_id,type:uuid"`
+	ChainID    string        `bun:"chain_id,type:text"`
+	Hash       []byte        `bun:"hash,type:bytea"`
+	Role       transfer.Role `bun:"role,type:text"`
+	LogIndex   int64         `bun:"log_index,type:bigint"`
+}
+
+// freeEffects takes effects from the intents that they confirmed before: a reorganization moves the logs of a transaction, so that
+// one intent has the index that another one had. The other one is written in the same poll; until then its attempt is pending.
+func (tx Tx) freeEffects(ctx context.Context, seen []Observation) error {
+	var effects []effectKey
+	for _, o := range seen {
+		if o.State == transfer.Mined {
+			effects = append(effects, effectKey{o.AccountID, o.TransferID, o.Chain.String(), o.Hash.Bytes(), o.Role, o.LogIndex})
+		}
+	}
+	if len(effects) == 0 {
+		return nil
+	}
+	_, err := tx.db.NewUpdate().With("seen", tx.db.NewValues(&effects)).Model((*transactionRow)(nil)).TableExpr("seen").
+		Set("state = CASE WHEN transactions.reported THEN 'pending' ELSE 'replaced' END").
+		Set("block_number = NULL").Set("block_hash = NULL").Set("log_index = NULL").Set("confirmed_at = NULL").
+		Set("due_at = CASE WHEN transactions.reported THEN ?::timestamptz END", dueFirst).
+		Where("transactions.account_id = seen.account_id AND transactions.chain_id = seen.chain_id AND transactions.hash = seen.hash").
+		Where("transactions.role = seen.role AND transactions.log_index = seen.log_index AND transactions.transfer_id <> seen.transfer_id").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("free %d effects that have moved: %w", len(effects), err)
+	}
+	return nil
+}
+
+// saveObservations inserts and updates transactions. It keeps a client's report and the time of the first observation.
+func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.Time) error {
+	if len(seen) == 0 {
+		return nil
+	}
+	rows := make([]transactionRow, len(seen))
+	for n, o := range seen {
+		rows[n] = newTransactionRow(o, now)
+	}
+	_, err := tx.db.NewInsert().Model(&rows).
+		On("CONFLICT (account_id, transfer_id, chain_id, hash, role) DO UPDATE").
+		Set("state = excluded.state").Set("reported = transactions.reported OR excluded.reported").
+		Set("block_number = excluded.block_number").Set("block_hash = excluded.block_hash").Set("log_index = excluded.log_index").
+		Set("confirmed_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash THEN coalesce(transactions.confirmed_at, excluded.confirmed_at) ELSE excluded.confirmed_at END").
+		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
+		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write %d transactions: %w", len(rows), err)
+	}
+	return nil
+}
+
+// loadTransactions reads the transactions of intents.
+func (tx Tx) loadTransactions(ctx context.Context, keys []intents.TransferKey) (map[intents.TransferKey][]Observation, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	var rows []transactionRow
+	err := tx.db.NewSelect().With("wanted", tx.db.NewValues(&keys)).Model(&rows).
+		Join("JOIN wanted ON wanted.account_id = transactions.account_id AND wanted.id = transactions.transfer_id").
+		OrderExpr("transactions.seen_at, transactions.chain_id, transactions.hash, transactions.role").Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the transactions of %d transfers: %w", len(keys), err)
+	}
+	loaded := make(map[intents.TransferKey][]Observation, len(keys))
+	for _, row := range rows {
+		o, err := row.observation()
+		if err != nil {
+			return nil, err
+		}
+		key := intents.TransferKey{AccountID: row.AccountID, ID: row.TransferID}
+		loaded[key] = append(loaded[key], o)
+	}
+	return loaded, nil
+}
+
+const (
+	// repairEvery is the shortest time between two comparisons of an open order with the settler's own record of it.
+	repairEvery = time.Hour
+	// repairFor is how long after its deadline an open order is compared. A refund is seen by its event later, too.
+	repairFor = 30 * 24 * time.Hour
+)
+
+// NextRepair returns when an open order is compared with its settlers next: in an hour, later in an eighth of its age, and never
+// again a month after its deadline.
+func NextRepair(intent *transfer.Intent, open transfer.Transaction, now time.Time) time.Time {
+	if now.After(intent.Deadline.Add(repairFor)) {
+		return time.Time{}
+	}
+	return now.Add(max(repairEvery, now.Sub(open.SeenAt)/8))
+}
+
+// evaluate updates the statuses of locked intents from their transactions.
+func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
+	keys := make([]intents.TransferKey, len(locked))
+	for n, intent := range locked {
+		keys[n] = intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+	}
+	loaded, err := tx.loadTransactions(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	var changed []*transfer.Intent
+	var rescheduled []Observation
+	for n, intent := range locked {
+		transactions := loaded[keys[n]]
+		before := len(events)
+		if events, err = apply(intent, transactions, events, now); err != nil {
+			return nil, err
+		}
+		if len(events) > before {
+			changed = append(changed, intent)
+		}
+		rescheduled = append(rescheduled, reschedule(intent, transactions, now)...)
+	}
+	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
+		return nil, err
+	}
+	return events, tx.SaveTransitions(ctx, changed, events)
+}
+
+// apply applies the commands that follow from the transactions.
+func apply(intent *transfer.Intent, observed []Observation, events []transfer.Event, now time.Time) ([]transfer.Event, error) {
+	commands, err := intent.Evaluate(transactionsOf(observed), now)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate transfer %s: %w", intent.ID, err)
+	}
+	for _, c := range commands {
+		event, err := intent.Apply(c, now)
+		if err != nil {
+			return nil, fmt.Errorf("evaluate transfer %s: %w", intent.ID, err)
+		}
+		events = append(events, event)
+	}
+	return events, nil
+}
+
+func transactionsOf(observed []Observation) []transfer.Transaction {
+	transactions := make([]transfer.Transaction, len(observed))
+	for n, o := range observed {
+		transactions[n] = o.Transaction
+	}
+	return transactions
+}
+
+// reschedule returns the transactions whose next look-up changes with the intent's status.
+func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) (changed []Observation) {
+	for _, o := range observed {
+		due := o.DueAt
+		switch {
+		case !intent.Awaits(o.Transaction):
+			due = time.Time{}
+		case due.IsZero() && o.State == transfer.Pending:
+			due = dueFirst
+		case due.IsZero() && o.State == transfer.Mined:
+			due = NextRepair(intent, o.Transaction, now)
+		}
+		if !due.Equal(o.DueAt) {
+			o.DueAt = due
+			changed = append(changed, o)
+		}
+	}
+	return changed
+}

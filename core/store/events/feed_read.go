@@ -1,0 +1,198 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+// feedScan is how many rows of a feed one read checks against its filter, and shortFeedScan how many without the semaphore of long lists.
+const feedScan, shortFeedScan = 10_000, 1_000
+
+// ErrFeedCursorExpired means that events after a cursor have been removed.
+var ErrFeedCursorExpired = errors.New("events after the cursor are no longer kept")
+
+// EventPage is a part of an owner's feed.
+type EventPage struct {
+	// Events are in the order of the feed.
+	Events []event.Event
+	// Next is the position after which the next page starts.
+	Next int64
+	// End means that the owner has no event after Next.
+	End bool
+}
+
+// prunedTo is the newest position of an owner's feed that was removed, 0 for none.
+const prunedTo = `SELECT coalesce((SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1), 0)`
+
+// EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
+// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed. A page that is long,
+// or needs a long search, is read under the semaphore of long lists.
+func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (EventPage, error) {
+	release, err := s.db.LongLists.Acquire(ctx, owner.AccountID, limit)
+	if err != nil {
+		return EventPage{}, err
+	}
+	defer release()
+	scan := limit
+	if filter.Types() != nil {
+		scan = feedScan
+		if limit <= postgres.ShortPage {
+			scan = shortFeedScan
+		}
+	}
+	page, positions, err := s.scanFeed(ctx, owner, after, filter, limit, scan)
+	if err == nil && scan == shortFeedScan && !page.End && len(positions) < limit {
+		releaseScan, err2 := s.db.LongLists.Acquire(ctx, owner.AccountID, feedScan)
+		if err2 != nil {
+			return EventPage{}, err2
+		}
+		defer releaseScan()
+		page, positions, err = s.scanFeed(ctx, owner, after, filter, limit, feedScan)
+	}
+	if err != nil {
+		return EventPage{}, err
+	}
+	// The account is a literal, so that the planner reads one partition of the events and one of the intents.
+	events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
+	if err != nil {
+		return EventPage{}, err
+	}
+	for _, position := range positions {
+		if e, kept := events[position]; kept {
+			page.Events = append(page.Events, e)
+		}
+	}
+	return page, nil
+}
+
+// scanFeed returns the positions of up to limit events that match the filter among the next scan events, and the page without them.
+func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit, scan int) (page EventPage, positions []int64, err error) {
+	selected := s.db.NewRaw("true")
+	if types := filter.Types(); types != nil {
+		selected = s.db.NewRaw("type IN (?)", bun.List(types))
+	}
+	var rows []struct {
+		LastPosition, PrunedTo int64
+		// ScannedTo is the last row that was checked, if there may be more.
+		ScannedTo int64 `bun:",nullzero"`
+		Position  int64 `bun:",nullzero"`
+	}
+	// One statement, so that the newest position and the rows come from one snapshot.
+	err = s.db.NewRaw(`WITH scanned AS MATERIALIZED (
+			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
+			AND position > ?2 ORDER BY position LIMIT ?3
+		) SELECT last_position, (`+prunedTo+`) AS pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
+		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
+		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
+	if err != nil {
+		return EventPage{}, nil, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
+	}
+	first := rows[0] // the state always has a row
+	if after > 0 && after < first.PrunedTo {
+		return EventPage{}, nil, ErrFeedCursorExpired
+	}
+	for _, row := range rows {
+		if row.Position > 0 {
+			positions = append(positions, row.Position)
+		}
+	}
+	page = EventPage{Next: max(after, first.LastPosition), End: true}
+	switch {
+	case len(positions) == limit:
+		page.Next, page.End = positions[limit-1], false
+	case first.ScannedTo > 0:
+		page.Next, page.End = first.ScannedTo, false
+	}
+	return page, positions, nil
+}
+
+// EventsAt reads the events at positions of the feed, of all accounts. It omits events that are no longer kept.
+func (s *Store) EventsAt(ctx context.Context, positions []int64) (map[int64]event.Event, error) {
+	return s.eventsAt(ctx, positions, s.db.NewRaw("feed.account_id"))
+}
+
+// eventsAt reads the events at positions whose account is an SQL expression. The limits make the planner look each event and
+// intent up.
+func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.RawQuery) (map[int64]event.Event, error) {
+	if len(positions) == 0 {
+		return nil, nil
+	}
+	var rows []feedRow
+	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
+			events.from_status, events.to_status, events.hash, events.failure, transfers.id AS transfer_id, transfers.type AS transfer_type,
+			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at
+		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
+		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
+		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read %d events: %w", len(positions), err)
+	}
+	events := make(map[int64]event.Event, len(rows))
+	for _, row := range rows {
+		if row.TransferID == uuid.Nil && row.Data == nil {
+			continue // its intent has been removed
+		}
+		if events[row.Position], err = row.event(); err != nil {
+			return nil, fmt.Errorf("read the event at %d: %w", row.Position, err)
+		}
+	}
+	return events, nil
+}
+
+// feedRow is a row of the feed with what its event and its intent say.
+type feedRow struct {
+	Position    int64
+	ID          uuid.UUID
+	AccountID   uuid.UUID
+	Environment network.Environment
+	Type        event.Type
+	Sequence    int `bun:",nullzero"`
+	OccurredAt  time.Time
+	Data        json.RawMessage `bun:",nullzero"`
+
+	From    transfer.Status  `bun:"from_status,nullzero"`
+	To      transfer.Status  `bun:"to_status,nullzero"`
+	Hash    string           `bun:",nullzero"`
+	Failure transfer.Failure `bun:",nullzero"`
+
+	TransferID        uuid.UUID     `bun:",nullzero"`
+	TransferType      transfer.Type `bun:",nullzero"`
+	OrderID           []byte
+	SourceChain       string    `bun:",nullzero"`
+	SourceAmount      string    `bun:",nullzero"`
+	DestinationAmount string    `bun:",nullzero"`
+	Reference         string    `bun:",nullzero"`
+	CreatedAt         time.Time `bun:",nullzero"`
+}
+
+func (r feedRow) event() (event.Event, error) {
+	e := event.Event{
+		ID: event.ID(r.ID), Type: r.Type, Position: r.Position, AccountID: r.AccountID, Environment: r.Environment, At: r.OccurredAt.UTC(),
+		Sequence: r.Sequence, Data: r.Data,
+	}
+	if r.Data != nil {
+		return e, nil
+	}
+	chain, err := caip.ParseChainID(r.SourceChain)
+	if err != nil {
+		return e, err
+	}
+	e.Transfer = &event.Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
+		ID: r.TransferID, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID), Chain: chain,
+		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
+	}}
+	return e, nil
+}

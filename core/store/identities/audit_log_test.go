@@ -1,0 +1,263 @@
+package identities_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/pgtest"
+)
+
+// mutation is one call that the audit log tells of, and the entry that it must write.
+type mutation struct {
+	want account.AuditEntry
+	do   func(context.Context, *store.Rooms) error
+}
+
+// mutations is every such call, in an order in which each succeeds.
+func mutations(t *testing.T, at time.Time) []mutation {
+	t.Helper()
+	type ctx = context.Context
+	type db = *store.Rooms
+	ann, err := account.New("", "ann@example.com", "hash", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wallet, identity := newWalletAccount(t)
+	session := func() *account.Session {
+		s, _, err := account.NewSession(ann.ID, "", "", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	one, two, three, four, key := session(), session(), session(), session(), pgtest.NewKey(t, ann.ID, account.KeyRequest{Name: "<b>"})
+	entry := func(a *account.Account, by account.Actor, action account.Action) account.AuditEntry {
+		return account.AuditEntry{ID: uuid.Must(uuid.NewV7()), AccountID: a.ID, OccurredAt: at, Actor: by, Action: action}
+	}
+	prompt := account.Actor{Operator: true}
+	signedUp, signedIn := entry(ann, pgtest.Browser, account.SignedUp), entry(ann, pgtest.Browser, account.SignedIn)
+	signedInAgain, walletSignedUp := entry(ann, pgtest.Browser, account.SignedIn), entry(wallet, pgtest.Browser, account.SignedUp)
+	oneRevoked, allRevoked := entry(ann, pgtest.Browser, account.SessionsRevoked), entry(ann, pgtest.Browser, account.SessionsRevoked)
+	signedInLast, passwordChanged := entry(ann, pgtest.Browser, account.SignedIn), entry(ann, pgtest.Browser, account.PasswordChanged)
+	linkMade, reset, token := entry(ann, account.Actor{Operator: true}, account.ResetLinkMade), entry(ann, pgtest.Browser, account.PasswordReset), account.HashToken("a token")
+	changeRequested := entry(ann, pgtest.Browser, account.EmailChangeRequested)
+	created := entry(ann, pgtest.Browser, account.KeyCreated).OfKey(key, "test key")
+	updated := entry(ann, pgtest.Browser, account.KeyUpdated).OfKey(key, "disabled")
+	rotated := entry(ann, pgtest.Browser, account.KeyRotated).OfKey(key, "an hour of grace")
+	deletedKey := entry(ann, pgtest.Browser, account.KeyDeleted).OfKey(key, "")
+	return []mutation{
+		{signedUp, func(ctx ctx, s db) error { return s.Identities.InsertAccount(ctx, ann, signedUp) }},
+		{signedIn, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, one, ann, signedIn) }},
+		{signedInAgain, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, two, ann, signedInAgain) }},
+		{oneRevoked, func(ctx ctx, s db) error { return s.Identities.DeleteSessionByID(ctx, ann.ID, two.ID, oneRevoked) }},
+		{allRevoked, func(ctx ctx, s db) error {
+			_, err := s.Identities.DeleteSessionsExcept(ctx, ann.ID, uuid.Nil, allRevoked)
+			return err
+		}},
+		{signedInLast, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, three, ann, signedInLast) }},
+		{passwordChanged, func(ctx ctx, s db) error {
+			return s.Identities.ChangePassword(ctx, ann, "another", three.ID, four, passwordChanged)
+		}},
+		{linkMade, func(ctx ctx, s db) error {
+			return s.Identities.InsertResetToken(ctx, ann, token, at.Add(time.Hour), &linkMade)
+		}},
+		{reset, func(ctx ctx, s db) error {
+			_, err := s.Identities.ResetPassword(ctx, token, "another", false, reset)
+			return err
+		}},
+		{changeRequested, func(ctx ctx, s db) error {
+			return s.Identities.InsertMailWithEntry(ctx, identities.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
+		}},
+		{created, func(ctx ctx, s db) error { return pgtest.AddKey(ctx, s, key, created) }},
+		{updated, func(ctx ctx, s db) error {
+			return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+				k, err := tx.LockKey(ctx, ann.ID, key.ID)
+				if err != nil {
+					return err
+				}
+				k.Enabled = false
+				return errors.Join(tx.UpdateKey(ctx, k), tx.Audit(ctx, updated))
+			})
+		}},
+		{rotated, func(ctx ctx, s db) error {
+			return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+				k, err := tx.LockKey(ctx, ann.ID, key.ID)
+				if err != nil {
+					return err
+				}
+				next, _, err := k.Rotate(time.Hour, at)
+				if err != nil {
+					return err
+				}
+				return errors.Join(tx.ReplaceKey(ctx, k, next), tx.Audit(ctx, rotated))
+			})
+		}},
+		{
+			deletedKey,
+			func(ctx ctx, s db) error {
+				return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+					return errors.Join(tx.DeleteKey(ctx, key, at), tx.Audit(ctx, deletedKey))
+				})
+			},
+		},
+		{
+			entry(ann, prompt, account.PasswordReset),
+			func(ctx ctx, s db) error { return s.Identities.SetPassword(ctx, ann.Email, "other", prompt, at) },
+		},
+		{
+			entry(ann, prompt, account.EmailVerified),
+			func(ctx ctx, s db) error { return s.Identities.VerifyEmail(ctx, ann.Email, prompt, at) },
+		},
+		{
+			entry(ann, prompt, account.AccountDisabled),
+			func(ctx ctx, s db) error { return s.Identities.DisableAccount(ctx, ann.Email, prompt, at) },
+		},
+		{
+			entry(ann, prompt, account.AccountEnabled),
+			func(ctx ctx, s db) error { return s.Identities.EnableAccount(ctx, ann.Email, prompt, at) },
+		},
+		{
+			entry(ann, prompt, account.AccountDeleted),
+			func(ctx ctx, s db) error { return s.Identities.DeleteAccount(ctx, ann.Email, prompt, at) },
+		},
+		{walletSignedUp, func(ctx ctx, s db) error {
+			return s.Identities.InsertAccountWithIdentity(ctx, wallet, identity, walletSignedUp)
+		}},
+		{
+			entry(wallet, pgtest.Browser, account.AccountDeleted),
+			func(ctx ctx, s db) error { return s.Identities.DeleteAccountByID(ctx, wallet.ID, pgtest.Browser, at) },
+		},
+	}
+}
+
+func TestAudit_EveryMutation(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	pgtest.Exec(t, store, `CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no room'; END $$`)
+	contents := func() string {
+		return pgtest.LookUp[string](t, store, `SELECT concat(
+			(SELECT jsonb_agg(a ORDER BY id) FROM accounts a), (SELECT jsonb_agg(s ORDER BY id) FROM sessions s),
+			(SELECT jsonb_agg(i ORDER BY issuer, subject) FROM identities i), (SELECT jsonb_agg(m ORDER BY id) FROM mails m), (SELECT jsonb_agg(k ORDER BY id) FROM api_keys k),
+			(SELECT jsonb_agg(r ORDER BY hash) FROM reset_tokens r))`)
+	}
+	want := map[uuid.UUID][]account.AuditEntry{}
+	for n, m := range mutations(t, pgtest.Now()) {
+		// Where the entry cannot be written, nothing is: both are one transaction.
+		pgtest.Exec(t, store, `CREATE TRIGGER no_room BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION no_room()`)
+		before := contents()
+		if err := m.do(t.Context(), store); err == nil || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("%d %s without an audit log: %v", n, m.want.Action, err)
+		}
+		if diff := cmp.Diff(before, contents()); diff != "" {
+			t.Errorf("%d %s happened without its entry (-before +after):\n%s", n, m.want.Action, diff)
+		}
+		pgtest.Exec(t, store, `DROP TRIGGER no_room ON audit_log`)
+		if err := m.do(t.Context(), store); err != nil {
+			t.Fatalf("%d %s: %v", n, m.want.Action, err)
+		}
+		if contents() == before {
+			t.Errorf("%d %s changed nothing", n, m.want.Action)
+		}
+		of := m.want.AccountID
+		want[of] = append([]account.AuditEntry{m.want}, want[of]...)
+		got, err := store.Identities.AuditLog(t.Context(), of, uuid.Nil, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(withoutIDs(want[of]), withoutIDs(got)); diff != "" {
+			t.Fatalf("after %d %s the audit log differs (-want +got):\n%s", n, m.want.Action, diff)
+		}
+	}
+}
+
+func withoutIDs(entries []account.AuditEntry) []account.AuditEntry {
+	bare := append([]account.AuditEntry{}, entries...)
+	for i := range bare {
+		bare[i].ID, bare[i].PersonName, bare[i].PersonEmail = uuid.Nil, "", ""
+	}
+	return bare
+}
+
+func TestAudit_RefusedChanges(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann := pgtest.SignUp(t, store, "ann@example.com")
+	key := pgtest.InsertKey(t, store, ann.ID)
+	twin, err := account.New("", ann.Email, "hash", pgtest.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal := errors.New("no")
+	entries := func() int { return pgtest.LookUp[int](t, store, `SELECT count(*) FROM audit_log`) }
+	before := entries()
+	_, updated := pgtest.UpdateKey(t.Context(), store, ann.ID, key.ID, func(k *account.Key) error {
+		return refusal
+	})
+	for what, err := range map[string]error{
+		"an address that is taken": store.Identities.InsertAccount(t.Context(), twin, pgtest.AuditEntry(twin.ID, account.SignedUp)),
+		"an unknown key":           pgtest.DeleteKey(t.Context(), store, ann.ID, uuid.New()),
+		"an unknown session":       store.Identities.DeleteSessionByID(t.Context(), ann.ID, uuid.New(), pgtest.AuditEntry(ann.ID, account.SessionsRevoked)),
+		"an unknown account":       store.Identities.SetPassword(t.Context(), "nobody@example.com", "hash", pgtest.Browser, pgtest.Now()),
+		"a change that is refused": updated,
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+	if after := entries(); after != before {
+		t.Errorf("%d entries about nothing", after-before)
+	}
+}
+
+func TestAuditLog_Pages(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
+	for range 6 {
+		pgtest.InsertKey(t, store, ann.ID)
+		pgtest.InsertKey(t, store, bob.ID)
+	}
+	all, err := store.Identities.AuditLog(t.Context(), ann.ID, uuid.Nil, 100)
+	if err != nil || len(all) != 7 {
+		t.Fatalf("%d entries, %v", len(all), err)
+	}
+	paged, before := []account.AuditEntry{}, uuid.Nil
+	for range 3 {
+		page, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 3)
+		if err != nil || len(page) == 0 {
+			t.Fatalf("%d entries on a page, %v", len(page), err)
+		}
+		paged, before = append(paged, page...), page[len(page)-1].ID
+	}
+	if diff := cmp.Diff(all, paged); diff != "" {
+		t.Errorf("pages differ from the whole (-whole +pages):\n%s", diff)
+	}
+	if none, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 3); len(none) != 0 || err != nil {
+		t.Errorf("past the end: %d entries, %v", len(none), err)
+	}
+}
+
+// An action that a key took names the key.
+func TestAuditLog_ByKey(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	owner := pgtest.SignUp(t, store, "ann@example.com")
+	key := pgtest.InsertKey(t, store, owner.ID)
+	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), owner)
+	if err := store.Events.DeleteWebhook(t.Context(), e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := store.Identities.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)
+	if err != nil || len(entries) != 1 || *entries[0].KeyID != key.ID || entries[0].KeyName != key.Name {
+		t.Errorf("entries: %+v, %v", entries, err)
+	}
+}

@@ -1,0 +1,221 @@
+package intents_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/asynctest"
+)
+
+// snapshots compares what snapshots hold, their indexes aside.
+var snapshots = cmpopts.IgnoreUnexported(registry.Snapshot{})
+
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	empty, err := store.Intents.Registry(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &registry.Snapshot{Version: 1, Chains: []chain.Chain{}, Tokens: []token.Definition{}}
+	if diff := cmp.Diff(want, empty, snapshots); diff != "" {
+		t.Errorf("empty registry differs (-want +got):\n%s", diff)
+	}
+
+	got := pgtest.LoadRegistry(t, store)
+	far := caip.EIP155Chain(99000000001)
+	wantFar := chain.Chain{
+		ID: far, Name: "Far Testnet, whose number fits no domain", Environment: network.Test, Domain: 4242,
+		NativeCurrency: chain.Currency{Symbol: "FAR", Decimals: 9, Name: "Far"},
+		Settler:        &chain.Settler{Address: "0x0000000000000000000000000000000000004242", SameChain: true, Scheme: chain.OrderDataScheme},
+		Confirmations:  12, Finality: chain.Depth, BlockTime: 12 * time.Second,
+	}
+	gotFar, _ := got.Chain(far)
+	if diff := cmp.Diff(wantFar, gotFar); diff != "" {
+		t.Errorf("chain differs (-want +got):\n%s", diff)
+	}
+	usdc, err := caip.ParseAccountID(pgtest.SepoliaUSDC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantUSDC := token.Definition{ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg"}
+	gotUSDC, _ := got.Token(usdc)
+	if diff := cmp.Diff(wantUSDC, gotUSDC); diff != "" {
+		t.Errorf("token differs (-want +got):\n%s", diff)
+	}
+}
+
+func TestRegistryVersion_EveryChange(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	version := pgtest.LoadRegistry(t, store).Version
+	for _, statement := range []string{
+		`UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`,
+		`INSERT INTO chains VALUES ('eip155:7', 'n', 'test', 'c', 'C', 18, 7)`,
+		`UPDATE tokens SET symbol = 'NEW' WHERE chain_id = 'eip155:1'`,
+		`INSERT INTO tokens VALUES ('eip155:7', '0x', 'S', 1)`,
+		`DELETE FROM tokens WHERE chain_id = 'eip155:7'`,
+		`DELETE FROM chains WHERE id = 'eip155:7'`,
+	} {
+		pgtest.Exec(t, store, statement)
+		next, _, err := store.Intents.RegistryVersion(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next <= version {
+			t.Errorf("%s: the version goes from %d to %d", statement, version, next)
+		}
+		version = next
+	}
+}
+
+// A chain is watched while its lease is held, it was read within two minutes and it is not stopped.
+func TestRegistryVersion_Watched(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	chain := caip.EIP155Chain(1)
+	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until) VALUES ('eip155:1', 'a', 1, now() + interval '1 hour')`)
+	for _, c := range []struct {
+		statement string
+		watched   []caip.ChainID
+	}{
+		{`UPDATE watched_chains SET lease_until = lease_until`, nil}, // never read
+		{`UPDATE watched_chains SET head_number = 9, confirmed_block = 8, final_block = 7, read_at = now()`, []caip.ChainID{chain}},
+		{`UPDATE watched_chains SET read_at = now() - interval '125 seconds'`, nil},
+		{`UPDATE watched_chains SET read_at = now() - interval '90 seconds'`, []caip.ChainID{chain}},
+		{`UPDATE watched_chains SET stopped = 'a final block has changed'`, nil},
+		{`UPDATE watched_chains SET stopped = NULL, lease_until = now() - interval '1 second'`, nil},
+		{`UPDATE watched_chains SET lease_until = '-infinity'`, nil},
+		{`UPDATE watched_chains SET lease_until = now() + interval '1 hour'`, []caip.ChainID{chain}},
+	} {
+		pgtest.Exec(t, store, c.statement)
+		_, watched, err := store.Intents.RegistryVersion(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.watched, watched); diff != "" {
+			t.Errorf("%s: %s", c.statement, diff)
+		}
+	}
+}
+
+// A transaction renames chains and tokens between the reading of the two.
+func TestRegistry_OneSnapshot(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	before := pgtest.LoadRegistry(t, store)
+	writer := pgtest.Begin(t, store)
+	if _, err := writer.ExecContext(t.Context(), `LOCK TABLE tokens`); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan *registry.Snapshot, 1)
+	go func() {
+		snapshot, err := store.Intents.Registry(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		read <- snapshot
+	}()
+	asynctest.Eventually(t, "the reader has the chains and waits for the tokens", func() bool {
+		return pgtest.LookUp[bool](t, store, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM "tokens"%')`)
+	})
+	if _, err := writer.ExecContext(t.Context(), `UPDATE tokens SET symbol = 'NEW'; UPDATE chains SET name = 'New'`); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, <-read, snapshots); diff != "" {
+		t.Errorf("a snapshot of two moments (-want +got):\n%s", diff)
+	}
+}
+
+func TestLiveRegistry_Changes(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	pgtest.LoadRegistry(t, store)
+	live := runLive(t, store, slog.New(slog.DiscardHandler))
+	before := live.Current()
+	changed := time.Now()
+	pgtest.Exec(t, store, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
+	asynctest.Eventually(t, "the change is seen", func() bool {
+		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
+		return ethereum.Name == "Renamed"
+	})
+	if took := time.Since(changed); took > 3*time.Second { // a second, and what a busy machine adds
+		t.Errorf("it took %s to see a change", took)
+	}
+	if ethereum, _ := before.Chain(caip.EIP155Chain(1)); ethereum.Name != "Ethereum" {
+		t.Errorf("an earlier snapshot changed: %q", ethereum.Name)
+	}
+}
+
+// runLive runs a live registry until the test ends.
+func runLive(t *testing.T, store *store.Rooms, log *slog.Logger) *intents.LiveRegistry {
+	t.Helper()
+	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { live.Run(ctx, log) })
+	t.Cleanup(func() { cancel(); work.Wait() })
+	return live
+}
+
+func TestLiveRegistry_Outage(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	direct := pgtest.Open(t, url)
+	pgtest.LoadRegistry(t, direct)
+	gate := pgtest.NewGate(t, url)
+	var log asynctest.Buffer
+	live := runLive(t, pgtest.Open(t, gate.URL), slog.New(slog.NewTextHandler(&log, nil)))
+	before := live.Current()
+
+	gate.Shut()
+	pgtest.Exec(t, direct, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
+	asynctest.Eventually(t, "the outage is noticed", func() bool { return strings.Count(log.String(), "registry refresh failing") == 1 })
+	if err := live.Refresh(t.Context()); !postgres.Unavailable(err) {
+		t.Errorf("Refresh during the outage: %v", err)
+	}
+	refused := gate.Refused()
+	asynctest.Eventually(t, "it goes on trying", func() bool { return gate.Refused() >= refused+2 })
+	if live.Current() != before {
+		t.Error("the snapshot changed during the outage")
+	}
+	gate.Open()
+	asynctest.Eventually(t, "the change made meanwhile is seen", func() bool {
+		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
+		return ethereum.Name == "Renamed"
+	})
+	asynctest.Eventually(t, "the recovery is logged", func() bool { return strings.Count(log.String(), "registry refresh works again") == 1 })
+	if n := strings.Count(log.String(), "registry refresh failing"); n != 1 {
+		t.Errorf("one outage is logged %d times", n)
+	}
+}
+
+func TestLiveRegistry_StartWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	if _, err := intents.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t)).Intents); !postgres.Unavailable(err) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,274 @@
+package intents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+)
+
+const (
+	// flushers is how many commits may be in progress. With one the processor is idle while the disk writes; more than two only
+	// make the batches smaller.
+	flushers = 2
+	// groupWait bounds how long a flusher leaves inserts in the queue to make a larger batch. It is longer than a usual commit,
+	// and short for inserts behind a commit that waits for a lock.
+	groupWait = 5 * time.Millisecond
+	// maxBatch bounds the rows of one commit, and so how long the first row waits for the last.
+	maxBatch = 128
+	// maxQueued bounds the memory of the queue. A queue of this length takes seconds to write.
+	maxQueued = 4096
+)
+
+var (
+	// errNotWritten is returned for an insert whose caller left before the row was sent to the database.
+	errNotWritten = errors.New("the request ended before its row was sent to the database")
+	// errDuplicateKey is returned for a row whose idempotency key the account has already stored.
+	errDuplicateKey = errors.New("the idempotency key is stored already")
+)
+
+// transferWriter groups inserts into commits: each flusher takes all inserts of the queue and writes them in one statement, which
+// is one transaction with one flush to disk. While the other flusher writes more rows than the queue has, the queue grows for
+// groupWait, because each statement costs Postgres as much as about ten rows. So batches grow with load, and a single insert does
+// not wait for others.
+type transferWriter struct {
+	db       *postgres.DB
+	mu       sync.Mutex
+	notEmpty sync.Cond
+	queue    []*pendingInsert
+	// writing is the number of rows in commits that began less than groupWait ago.
+	writing  int
+	closed   bool
+	flushers sync.WaitGroup
+	metrics  *metrics
+}
+
+// pendingInsert is one row in the queue. done receives its result once.
+type pendingInsert struct {
+	row  *TransferRow
+	done chan insertResult
+	// abandoned is set once the caller has left: the row is not sent to the database any more. The writer's mutex guards both.
+	abandoned bool
+	// sent is set once the row was sent to the database, until that is known to have failed.
+	sent bool
+}
+
+// insertResult is when the row was created by the database's clock, or the error.
+type insertResult struct {
+	createdAt time.Time
+	err       error
+}
+
+func newTransferWriter(db *postgres.DB, m *metrics) *transferWriter {
+	w := &transferWriter{db: db, metrics: m}
+	w.notEmpty.L = &w.mu
+	for range flushers {
+		w.flushers.Go(w.flush)
+	}
+	db.BeforeClose(w.close)
+	return w
+}
+
+// close writes the rest of the queue and ends the flushers.
+func (w *transferWriter) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.notEmpty.Broadcast()
+	w.flushers.Wait()
+}
+
+// insert waits until the row is durable, rejected or ctx ends. It returns errDuplicateKey for an idempotency key that is already
+// stored, and an OutcomeUnknownError if the row was sent to the database and no result has arrived. After any other error the row
+// is not stored and never will be.
+func (w *transferWriter) insert(ctx context.Context, row *TransferRow) (createdAt time.Time, err error) {
+	span := w.db.StartQuery(ctx, "INSERT", "transfers")
+	defer func() { endInsert(span, err) }()
+	i := &pendingInsert{row: row, done: make(chan insertResult, 1)}
+	if err := w.enqueue(i); err != nil {
+		return time.Time{}, err
+	}
+	select {
+	case o := <-i.done:
+		return o.createdAt, o.err
+	case <-ctx.Done():
+		sent := w.abandon(i)
+		select {
+		case o := <-i.done: // it arrived together with the end of ctx
+			return o.createdAt, o.err
+		default:
+		}
+		if sent {
+			return time.Time{}, &postgres.OutcomeUnknownError{Err: ctx.Err()}
+		}
+		return time.Time{}, fmt.Errorf("%w: %w", errNotWritten, ctx.Err())
+	}
+}
+
+// endInsert ends the span of an insert. That the row exists already is no failure.
+func endInsert(span trace.Span, err error) {
+	if errors.Is(err, errDuplicateKey) {
+		err = nil
+	}
+	postgres.EndQuery(span, err)
+}
+
+// abandon withdraws an insert, and reports whether its row was sent to the database already.
+func (w *transferWriter) abandon(i *pendingInsert) (sent bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i.abandoned = true
+	if n := slices.Index(w.queue, i); n >= 0 {
+		w.queue = slices.Delete(w.queue, n, n+1)
+		w.metrics.waiting.Dec()
+	}
+	return i.sent
+}
+
+// claim returns the rows of a batch whose callers still wait, at the last moment before they are sent to the database.
+func (w *transferWriter) claim(batch []*pendingInsert) []*TransferRow {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rows := make([]*TransferRow, 0, len(batch))
+	for _, i := range batch {
+		if i.abandoned {
+			continue
+		}
+		i.sent = true
+		rows = append(rows, i.row)
+	}
+	return rows
+}
+
+// unclaim records that the database has stored nothing of a batch.
+func (w *transferWriter) unclaim(batch []*pendingInsert) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range batch {
+		i.sent = false
+	}
+}
+
+func (w *transferWriter) enqueue(i *pendingInsert) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || len(w.queue) >= maxQueued {
+		w.metrics.refused.Inc()
+		return postgres.ErrQueueFull
+	}
+	w.queue = append(w.queue, i)
+	w.metrics.waiting.Inc()
+	w.notEmpty.Signal()
+	return nil
+}
+
+func (w *transferWriter) flush() {
+	for batch := w.dequeue(); len(batch) > 0; batch = w.dequeue() {
+		late := time.AfterFunc(groupWait, func() { w.written(len(batch)) })
+		w.write(batch)
+		if late.Stop() {
+			w.written(len(batch))
+		}
+	}
+}
+
+// written ends the wait for a commit of n rows.
+func (w *transferWriter) written(n int) {
+	w.mu.Lock()
+	w.writing -= n
+	w.mu.Unlock()
+	w.notEmpty.Broadcast()
+}
+
+// dequeue waits for pending inserts and returns up to maxBatch of them, none once the writer is closed and the queue empty.
+func (w *transferWriter) dequeue() []*pendingInsert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.closed || len(w.queue) > 0 && len(w.queue) < w.writing {
+		w.notEmpty.Wait()
+	}
+	n := min(len(w.queue), maxBatch)
+	w.writing += n
+	batch := slices.Clone(w.queue[:n])
+	w.queue = slices.Delete(w.queue, 0, n)
+	w.metrics.waiting.Sub(float64(n))
+	return batch
+}
+
+// write stores a batch. If one row violates a constraint, each row is written alone, so that only the violating row fails.
+func (w *transferWriter) write(batch []*pendingInsert) {
+	ctx, cancel := context.WithTimeout(context.Background(), postgres.WriteTimeout)
+	defer cancel()
+	started := time.Now()
+	created, err := w.store(ctx, batch)
+	if err != nil && !postgres.IsOutcomeUnknown(err) {
+		w.unclaim(batch)
+	}
+	w.metrics.batch.Observe(float64(len(batch)))
+	w.metrics.writing.Observe(time.Since(started).Seconds())
+	w.metrics.countTransitions(inserted, transfer.Created, len(created))
+	if err != nil && len(batch) > 1 && isRowError(err) {
+		for _, i := range batch {
+			w.write([]*pendingInsert{i})
+		}
+		return
+	}
+	if postgres.Busy(err) {
+		w.refuseWaiting(err) // they would wait as long, for the same error
+	}
+	for _, i := range batch {
+		createdAt, stored := created[i.row.ID]
+		if err == nil && !stored {
+			i.done <- insertResult{err: errDuplicateKey}
+			continue
+		}
+		i.done <- insertResult{createdAt: createdAt, err: err}
+	}
+}
+
+// refuseWaiting fails all inserts of the queue.
+func (w *transferWriter) refuseWaiting(err error) {
+	w.mu.Lock()
+	waiting := w.queue
+	w.queue = nil
+	w.mu.Unlock()
+	w.metrics.waiting.Sub(float64(len(waiting)))
+	w.metrics.refused.Add(float64(len(waiting)))
+	for _, i := range waiting {
+		i.done <- insertResult{err: err}
+	}
+}
+
+// isRowError reports whether an error is of the rows (a data exception or a violated constraint) and not of the database.
+func isRowError(err error) bool {
+	state := postgres.SQLState(err)
+	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
+}
+
+// store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of
+// the statement by the database's clock, which all cores share and which is after any wait in the queue.
+func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.db.ClientTimeout())
+	defer cancel()
+	created, err := insertRows(ctx, w.db, func() []*TransferRow {
+		rows := w.claim(batch)
+		// Two batches with the same idempotency keys wait for each other; a common order of the rows prevents deadlocks.
+		slices.SortFunc(rows, func(a, b *TransferRow) int {
+			return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+		})
+		return rows
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write %d transfers: %w", len(batch), err)
+	}
+	return created, nil
+}

@@ -1,0 +1,221 @@
+package intents_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/testkit/asynctest"
+)
+
+// held is how many intents holdFlushers adds.
+const held = 2
+
+// holdFlushers locks the table and gives each flusher an intent of its own to wait with, so that further inserts gather.
+// release waits until so many have.
+func holdFlushers(t *testing.T, store *store.Rooms, known *registry.Snapshot) (release func(gathered int)) {
+	t.Helper()
+	blocker, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := blocker.ExecContext(t.Context(), "LOCK TABLE transfers IN EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	var writes sync.WaitGroup
+	for n := range held {
+		writes.Go(func() { pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.TransferBody) })
+		asynctest.Eventually(t, fmt.Sprintf("%d flushers wait for the table", n+1), func() bool {
+			return pgtest.LookUp[int](t, store, `SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE NOT granted AND d.datname = current_database()`) == n+1
+		})
+	}
+	return func(gathered int) {
+		asynctest.Eventually(t, fmt.Sprintf("%d inserts wait", gathered), func() bool { return intents.InsertsWaiting(store.Intents) == gathered })
+		if err := blocker.Rollback(); err != nil {
+			t.Error(err)
+		}
+		writes.Wait()
+	}
+}
+
+// Concurrent inserts share commits: far fewer transactions than rows.
+func TestTransferWriter_SharedCommits(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	const clients, each = 64, 10
+	release := holdFlushers(t, store, known)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			owner := uuid.New()
+			for range each {
+				pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
+			}
+		})
+	}
+	release(clients)
+	all.Wait()
+	rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers")
+	commits := pgtest.LookUp[int](t, store, "SELECT count(DISTINCT xid) FROM events")
+	if rows != held+clients*each || commits > rows/4 {
+		t.Errorf("%d rows in %d commits", rows, commits)
+	}
+}
+
+// A flusher leaves the queue alone while another one writes more rows than the queue has, and takes a single insert at once.
+func TestTransferWriter_GroupsCommits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		writing, queued, more int
+		ended                 bool
+		want                  int
+	}{
+		"nothing is written":         {writing: 0, queued: 1, want: 1},
+		"as many are written":        {writing: 1, queued: 1, want: 1},
+		"more are written":           {writing: 10, queued: 9, want: 0},
+		"the queue grows to as many": {writing: 10, queued: 3, more: 7, want: 10},
+		"the commit ends":            {writing: 10, queued: 3, ended: true, want: 3},
+		"more than a batch":          {writing: 128, queued: 200, want: 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				queue := intents.NewWriterQueue()
+				add := func(n int) {
+					if err := queue.Add(n); err != nil {
+						t.Error(err)
+					}
+				}
+				if add(c.writing); c.writing > 0 {
+					queue.Take()
+				}
+				add(c.queued)
+				var taken atomic.Int64
+				go func() { taken.Store(int64(queue.Take())) }()
+				synctest.Wait()
+				add(c.more)
+				if c.ended {
+					queue.Written(c.writing)
+				}
+				synctest.Wait()
+				if got := int(taken.Load()); got != c.want {
+					t.Errorf("a flusher takes %d, want %d", got, c.want)
+				}
+				queue.Written(c.writing) // for a flusher that still waits
+			})
+		})
+	}
+}
+
+// A row that breaks a constraint fails alone.
+func TestTransferWriter_InvalidRow(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	first := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
+	release := holdFlushers(t, store, known)
+	outcomes := make([]error, 40)
+	var all sync.WaitGroup
+	for n := range outcomes {
+		intent := pgtest.NewIntent(t, known, owner, pgtest.TransferBody)
+		if n%10 == 3 {
+			intent.OrderID = first.OrderID
+		}
+		all.Go(func() { _, outcomes[n] = store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}) })
+	}
+	release(len(outcomes))
+	all.Wait()
+	for n, err := range outcomes {
+		if broken := n%10 == 3; broken != (err != nil) {
+			t.Errorf("row %d: %v", n, err)
+		}
+	}
+	if rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers"); rows != 1+held+36 {
+		t.Errorf("%d rows, want %d", rows, 1+held+36)
+	}
+}
+
+// Whatever order idempotency keys come in, in however many batches at once: each makes one intent, one event, and every
+// caller gets that intent.
+func TestTransferWriter_DuplicateKeys(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	owner := uuid.New()
+	const keys, twins = 20, 32
+	var mu sync.Mutex
+	made := map[string]map[uuid.UUID]bool{}
+	var all sync.WaitGroup
+	for twin := range twins {
+		all.Go(func() {
+			for n := range keys {
+				if twin%2 == 1 {
+					n = keys - 1 - n
+				}
+				key := fmt.Sprintf("key-%d", n)
+				got, err := store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, owner, pgtest.TransferBody),
+					pgtest.Idempotent(t, key, pgtest.TransferBody))
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				mu.Lock()
+				if made[key] == nil {
+					made[key] = map[uuid.UUID]bool{}
+				}
+				made[key][got.ID] = true
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	for key, ids := range made {
+		if len(ids) != 1 {
+			t.Errorf("%s made %d intents", key, len(ids))
+		}
+	}
+	rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers")
+	events := pgtest.LookUp[int](t, store, "SELECT count(*) FROM events")
+	if rows != keys || events != keys {
+		t.Errorf("%d intents, %d events; want %d of each", rows, events, keys)
+	}
+}
+
+// Close writes the queue, and later inserts are unavailable.
+func TestTransferWriter_Close(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store, other := pgtest.Open(t, url), pgtest.Open(t, url)
+	known := pgtest.LoadRegistry(t, other)
+	intent := pgtest.NewIntent(t, known, uuid.New(), pgtest.TransferBody)
+	if _, err := store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := pgtest.NewIntent(t, known, uuid.New(), pgtest.TransferBody)
+	if _, err := store.Intents.InsertTransfer(t.Context(), late, intents.Idempotency{}); !postgres.Unavailable(err) {
+		t.Errorf("insert after closing: %v, want an error that is worth another try", err)
+	}
+	if _, err := other.Intents.Transfer(t.Context(), late.AccountID, late.ID); !errors.Is(err, intents.ErrTransferNotFound) {
+		t.Errorf("the refused intent: %v", err)
+	}
+	if got, err := other.Intents.Transfer(t.Context(), intent.AccountID, intent.ID); err != nil || got.Status != transfer.Created {
+		t.Errorf("the stored intent: %+v, %v", got, err)
+	}
+}

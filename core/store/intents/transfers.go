@@ -1,0 +1,183 @@
+package intents
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+type TransferRow struct {
+	bun.BaseModel `bun:"table:transfers,alias:transfers"`
+
+	AccountID          uuid.UUID           `bun:"account_id,pk"`
+	ID                 uuid.UUID           `bun:"id,pk"`
+	KeyID              uuid.UUID           `bun:"key_id"`
+	Environment        network.Environment `bun:"environment"`
+	Type               transfer.Type       `bun:"type"`
+	Status             transfer.Status     `bun:"status"`
+	OrderID            []byte              `bun:"order_id"`
+	OrderScheme        string              `bun:"order_scheme"`
+	SourceChain        string              `bun:"source_chain"`
+	SourceAccount      string              `bun:"source_account"`
+	SourceToken        string              `bun:"source_token"`
+	SourceAmount       string              `bun:"source_amount"`
+	DestinationChain   string              `bun:"destination_chain"`
+	DestinationAccount string              `bun:"destination_account"`
+	DestinationToken   string              `bun:"destination_token"`
+	DestinationAmount  string              `bun:"destination_amount"`
+	OriginDomain       uint32              `bun:"origin_domain"`
+	DestinationDomain  uint32              `bun:"destination_domain"`
+	OriginSettler      string              `bun:"origin_settler"`
+	DestinationSettler string              `bun:"destination_settler"`
+	Deadline           time.Time           `bun:"deadline"`
+	Reference          string              `bun:"reference,nullzero"`
+	IdempotencyKey     string              `bun:"idempotency_key,nullzero"`
+	Hash               string              `bun:"hash,nullzero"`
+	Failure            string              `bun:"failure,nullzero"`
+	CancelledAt        time.Time           `bun:"cancelled_at,nullzero"`
+	RefundableAt       time.Time           `bun:"refundable_at,nullzero"`
+	CreatedAt          time.Time           `bun:"created_at"`
+	UpdatedAt          time.Time           `bun:"updated_at"`
+}
+
+// Idempotency is the idempotency key of a request. The zero value is none.
+type Idempotency struct {
+	Key string
+	// Environment is the environment of the API key. Each environment of an account has idempotency keys of its own.
+	Environment network.Environment
+	// Request must be equal in a repeated request.
+	Request wire.TransferRequest
+}
+
+// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
+// has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
+// ErrKeyReused if another request created it. After an OutcomeUnknownError the intent may be stored, and another attempt is safe
+// only with an idempotency key; after any other error it is not stored.
+func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
+	row := newTransferRow(intent)
+	row.IdempotencyKey = idempotency.Key
+	createdAt, err := s.writer.insert(ctx, &row)
+	if errors.Is(err, errDuplicateKey) {
+		return s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
+	}
+	if err != nil {
+		err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+		if postgres.IsOutcomeUnknown(err) {
+			err = &postgres.OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
+		}
+		return nil, err
+	}
+	intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
+	return intent, nil
+}
+
+// TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
+// none and ErrKeyReused if another request created it.
+func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUID, idempotency Idempotency) (*transfer.Intent, error) {
+	intent, err := readIntent(ctx, func(row *TransferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).
+			Where("account_id = ? AND environment = ? AND idempotency_key = ?", accountID, idempotency.Environment, idempotency.Key)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !intent.Answers(idempotency.Request) {
+		return nil, postgres.ErrKeyReused
+	}
+	return intent, nil
+}
+
+// ErrTransferNotFound is returned for an intent that does not exist or is another account's.
+var ErrTransferNotFound = errors.New("the account has no such transfer")
+
+// Transfer reads one of an account's intents by its id.
+func (s *Store) Transfer(ctx context.Context, accountID, id uuid.UUID) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "id = ?", id)
+}
+
+// TransferByOrder reads one of an account's intents by its order id.
+func (s *Store) TransferByOrder(ctx context.Context, accountID uuid.UUID, orderID [32]byte) (*transfer.Intent, error) {
+	return s.transferWhere(ctx, accountID, "order_id = ?", orderID[:])
+}
+
+func (s *Store) transferWhere(ctx context.Context, accountID uuid.UUID, where string, arg any) (*transfer.Intent, error) {
+	return readIntent(ctx, func(row *TransferRow) *bun.SelectQuery {
+		return s.db.NewSelect().Model(row).Where("account_id = ?", accountID).Where(where, arg)
+	})
+}
+
+func readIntent(ctx context.Context, query func(*TransferRow) *bun.SelectQuery) (*transfer.Intent, error) {
+	var row TransferRow
+	err := query(&row).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrTransferNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read a transfer: %w", err)
+	}
+	return row.Intent()
+}
+
+func newTransferRow(i *transfer.Intent) TransferRow {
+	return TransferRow{
+		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Environment: i.Environment, Type: i.Type, Status: i.Status,
+		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
+		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
+		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
+		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
+		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
+		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
+		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
+		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
+		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+	}
+}
+
+func (r TransferRow) Intent() (*transfer.Intent, error) {
+	source, err := leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the source of transfer %s: %w", r.ID, err)
+	}
+	destination, err := leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
+	if err != nil {
+		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
+	}
+	return &transfer.Intent{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Environment: r.Environment, Type: r.Type, Status: r.Status,
+		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
+		Settlement: transfer.Settlement{
+			Scheme: r.OrderScheme, OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
+			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
+		},
+		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
+		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+	}, nil
+}
+
+func leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
+	id, err := caip.ParseChainID(chainID)
+	if err != nil {
+		return transfer.Leg{}, err
+	}
+	units, ok := new(big.Int).SetString(amount, 10)
+	if !ok {
+		return transfer.Leg{}, fmt.Errorf("amount %q is not a number", amount)
+	}
+	return transfer.Leg{
+		Account: caip.AccountID{Chain: id, Address: accountAddress},
+		Token:   caip.AccountID{Chain: id, Address: tokenAddress},
+		Amount:  units,
+	}, nil
+}

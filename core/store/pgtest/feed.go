@@ -1,0 +1,60 @@
+package pgtest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store"
+	"intents.internal/pkg/network"
+)
+
+// testFeed is an account's feed of test events.
+func TestFeed(accountID uuid.UUID) event.Owner {
+	return event.Owner{AccountID: accountID, Environment: network.Test}
+}
+
+// assignPositions runs rounds until no event waits.
+func AssignPositions(tb testing.TB, store *store.Rooms) {
+	tb.Helper()
+	for more := true; more; {
+		round, err := store.Events.AssignPositions(tb.Context(), true, false)
+		if err != nil || round.Skipped {
+			tb.Fatalf("%+v, %v", round, err)
+		}
+		more = round.More
+	}
+}
+
+// readFeed reads an owner's whole feed from a position.
+func ReadFeed(tb testing.TB, store *store.Rooms, owner event.Owner, after int64) (events []event.Event, next int64) {
+	tb.Helper()
+	for {
+		page, err := store.Events.EventPage(tb.Context(), owner, after, event.Filter{}, 1000)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		events, after = append(events, page.Events...), page.Next
+		if page.End {
+			return events, after
+		}
+	}
+}
+
+// steps are the events in short.
+func Steps(events []event.Event) (short []string) {
+	for _, e := range events {
+		short = append(short, fmt.Sprintf("%s %d", e.Type, e.Sequence))
+	}
+	return short
+}
+
+func CancelTransfer(tb testing.TB, store *store.Rooms, intent *transfer.Intent) {
+	tb.Helper()
+	if _, err := store.Intents.Transition(tb.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,342 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/outbound"
+	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // most of these tests wait for other processes; -parallel overrides it
+	Main(m)
+}
+
+// now has the precision of the database.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// insertAccount stores an account with this e-mail address.
+func SignUp(t *testing.T, store *store.Rooms, email string) *account.Account {
+	t.Helper()
+	a, err := account.New("", email, "hash of a password", Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Identities.InsertAccount(t.Context(), a, AuditEntry(a.ID, account.SignedUp)); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.Key {
+	t.Helper()
+	if request.Name == "" {
+		request.Name = "key"
+	}
+	k, _, err := account.NewKey(owner, request, Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry account.AuditEntry) error {
+	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		if err := tx.InsertKey(ctx, k); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, entry)
+	})
+}
+
+// insertKey stores a test key that never expires.
+func InsertKey(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Key {
+	t.Helper()
+	k := NewKey(t, owner, account.KeyRequest{})
+	if err := AddKey(t.Context(), store, k, KeyEntry(k, account.KeyCreated)); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// updateKey changes one of an account's keys as core does.
+func UpdateKey(
+	ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID, change func(*account.Key) error,
+) (key *account.Key, err error) {
+	err = store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		if key, err = tx.LockKey(ctx, accountID, keyID); err != nil {
+			return err
+		}
+		if err := change(key); err != nil {
+			return err
+		}
+		if err := tx.UpdateKey(ctx, key); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, KeyEntry(key, account.KeyUpdated))
+	})
+	return key, err
+}
+
+// deleteKey deletes one of an account's keys as core does.
+func DeleteKey(ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID) error {
+	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		key, err := tx.LockKey(ctx, accountID, keyID)
+		if err != nil {
+			return err
+		}
+		if err := tx.DeleteKey(ctx, key, Now()); err != nil {
+			return err
+		}
+		return tx.Audit(ctx, KeyEntry(key, account.KeyDeleted))
+	})
+}
+
+// browser is whom the audit log of these tests names.
+var Browser = account.Actor{IPAddress: "203.0.113.7", UserAgent: "Browser/1.0"}
+
+// auditEntry is an entry about an account.
+func AuditEntry(accountID uuid.UUID, action account.Action) account.AuditEntry {
+	entry, err := account.NewAuditEntry(accountID, Browser, action, Now())
+	if err != nil {
+		panic(err) // there are no random numbers
+	}
+	return entry
+}
+
+// keyEntry is an entry about a key.
+func KeyEntry(k *account.Key, action account.Action) account.AuditEntry {
+	return AuditEntry(k.AccountID, action).OfKey(k, "in a test")
+}
+
+// The parts of a request on the chains of
+const (
+	Alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	Bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+
+	MainnetUSDC = "eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+	SepoliaUSDC = "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	SepoliaWETH = "eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
+	BaseUSDC    = "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"
+
+	TransferBody = `{"source":{"account":"eip155:11155111:` + Alice + `","token":"` + SepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:11155111:` + Bob + `"}}`
+	SwapBody = `{"source":{"account":"eip155:11155111:` + Alice + `","token":"` + SepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:11155111:` + Bob + `","token":"` + SepoliaWETH + `","amount":"4"},"reference":"inv-42"}`
+	LiveBody = `{"source":{"account":"eip155:1:` + Alice + `","token":"` + MainnetUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:1:` + Bob + `"}}`
+	BridgeBody = `{"source":{"account":"eip155:11155111:` + Alice + `","token":"` + SepoliaUSDC + `","amount":"5"},
+		"destination":{"account":"eip155:84532:` + Bob + `","token":"` + BaseUSDC + `","amount":"4"}}`
+)
+
+// newIntent makes the intent of an account that a request body asks for.
+func NewIntent(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	tb.Helper()
+	return NewIntentWithID(tb, known, owner, body, uuid.Must(uuid.NewV7()))
+}
+
+func NewIntentWithID(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string, id uuid.UUID) *transfer.Intent {
+	tb.Helper()
+	by := transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}
+	intent, err := transfer.New(id, by, ParseRequest(tb, body), known)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return intent
+}
+
+func ParseRequest(tb testing.TB, body string) wire.TransferRequest {
+	tb.Helper()
+	request, issues := wire.DecodeTransferRequest([]byte(body))
+	if len(issues) > 0 {
+		tb.Fatalf("issues: %+v", issues)
+	}
+	return request
+}
+
+// idempotent is the use of a key by a test key's request with this body.
+func Idempotent(tb testing.TB, key, body string) intents.Idempotency {
+	tb.Helper()
+	return intents.Idempotency{Key: key, Environment: network.Test, Request: ParseRequest(tb, body)}
+}
+
+func InsertTransfer(tb testing.TB, store *store.Rooms, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
+	tb.Helper()
+	intent := NewIntent(tb, known, owner, body)
+	if _, err := store.Intents.InsertTransfer(tb.Context(), intent, intents.Idempotency{}); err != nil {
+		tb.Fatal(err)
+	}
+	return intent
+}
+
+// amounts compares big numbers by value.
+var Amounts = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
+
+// refusedBy is the SQLSTATE and the constraint of a statement that Postgres refused.
+func RefusedBy(err error) string {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return fmt.Sprint(err)
+	}
+	return pg.Code + " " + pg.ConstraintName
+}
+
+func Fingerprint(text string) [32]byte { return sha256.Sum256([]byte(text)) }
+
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func Begin(t *testing.T, store *store.Rooms) *sql.Tx {
+	t.Helper()
+	tx, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// changes reads the feed once.
+func Changes(t *testing.T, store *store.Rooms, after string) (hashes []string, cursor string) {
+	t.Helper()
+	since, cursor, err := store.Identities.KeyChanges(t.Context(), []string{after}, time.Now())
+	if err != nil || since[after].Expired {
+		t.Fatal(since, err)
+	}
+	return since[after].Hashes, cursor
+}
+
+func Gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := family.GetName()
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			if h := m.GetHistogram(); h != nil {
+				all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
+			} else {
+				all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return all
+}
+
+// openLimited opens a store whose statements may take a tenth of a second.
+func OpenLimited(t *testing.T, url string) *store.Rooms {
+	t.Helper()
+	store, err := store.Open(url, postgres.Options{StatementTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func InsertSession(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Session {
+	t.Helper()
+	session, _, err := account.NewSession(owner, "203.0.113.7", "Browser/1.0", Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := &account.Account{ID: owner, PasswordHash: LookUp[string](t, store, "SELECT password_hash FROM accounts WHERE id = $1", owner)}
+	if err := store.Identities.InsertSession(t.Context(), session, as, AuditEntry(owner, account.SignedIn)); err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// list reads a whole list.
+func List(t *testing.T, store *store.Rooms, owner uuid.UUID, filter intents.TransferFilter) []transfer.Summary {
+	t.Helper()
+	var summaries []transfer.Summary
+	for summary, err := range store.Intents.Transfers(t.Context(), owner, filter) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		summaries = append(summaries, summary)
+	}
+	return summaries
+}
+
+// multiply makes count copies of the one intent, each a millisecond older than the one before.
+func Multiply(tb testing.TB, store *store.Rooms, id uuid.UUID, count int) {
+	tb.Helper()
+	Exec(tb, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
+		'id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
+		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n WHERE i.id = $2`, count, id.String())
+}
+
+// insertWebhook stores a test endpoint of an account.
+func InsertWebhook(t *testing.T, store *store.Rooms, r *webhook.Rules, owner *account.Account) (*webhook.Endpoint, webhook.Secret) {
+	t.Helper()
+	e, secret, err := r.New(event.Owner{AccountID: owner.ID, Environment: network.Test}, webhook.Draft{URL: "https://example.com"}, Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Events.InsertWebhook(t.Context(), e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
+		t.Fatal(err)
+	}
+	return e, secret
+}
+
+func WebhookRules(t *testing.T, current, previous []byte) *webhook.Rules {
+	t.Helper()
+	sealer, err := webhook.NewSealer(current, previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
+}
+
+const (
+	Check   = "23514 "
+	NotNull = "23502 "
+	Unique  = "23505 "
+	Foreign = "23503 "
+	Appends = "23001 audit_log_append_only"
+
+	// swap makes a swap of the one transfer, whose two amounts may differ.
+	Swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
+	// step records a transition.
+	Step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at, sequence) VALUES `
+)
+
+var NoFilter event.Filter
+
+// connections is how many a store has that is opened without options.
+const Connections = 16

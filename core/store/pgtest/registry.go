@@ -1,0 +1,48 @@
+package pgtest
+
+import (
+	"bytes"
+	_ "embed"
+	"testing"
+	"time"
+
+	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
+	"intents.internal/core/store"
+	"intents.internal/pkg/caip"
+)
+
+// The registry of the tests: Ethereum, which is live and has no settler, and four testnets, of which Sepolia's settler
+// fills swaps, Base Sepolia's does not, Arbitrum Sepolia has none and Far has a domain of its own. All have USDC.
+var (
+	//go:embed registry/chains.json
+	ChainsJSON []byte
+	//go:embed registry/tokens.json
+	TokensJSON []byte
+)
+
+// LoadRegistry imports ChainsJSON and TokensJSON and returns the registry they make.
+func LoadRegistry(tb testing.TB, store *store.Rooms) *registry.Snapshot {
+	tb.Helper()
+	chains, err := chain.ReadList(bytes.NewReader(ChainsJSON))
+	if err != nil || len(chains.Refused) > 0 {
+		tb.Fatalf("read the chains: %v, refused %+v", err, chains.Refused)
+	}
+	tokens, err := token.ReadList(bytes.NewReader(TokensJSON), func(caip.ChainID) bool { return true })
+	if err != nil || len(tokens.Refused) > 0 {
+		tb.Fatalf("read the tokens: %v, refused %+v", err, tokens.Refused)
+	}
+	silent := func(int) {}
+	if _, err := store.Intents.ImportChains(tb.Context(), chains.Chains, time.Now(), silent); err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := store.Intents.ImportTokens(tb.Context(), tokens.Tokens, time.Now(), silent); err != nil {
+		tb.Fatal(err)
+	}
+	snapshot, err := store.Intents.Registry(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return snapshot
+}

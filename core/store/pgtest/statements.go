@@ -1,0 +1,78 @@
+package pgtest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/store"
+)
+
+// statements notes what a store asks.
+type Statements struct {
+	Mu   sync.Mutex
+	Text []string
+}
+
+func (s *Statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
+
+func (s *Statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.Text = append(s.Text, event.Query)
+}
+
+// take returns what was noted about intents and their events, and forgets it.
+func (s *Statements) Take() []string {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	text := slices.DeleteFunc(s.Text, func(query string) bool {
+		return !strings.Contains(query, "transfers") && !strings.Contains(query, "events")
+	})
+	s.Text = nil
+	return text
+}
+
+func PlanWithoutSeqScan(t *testing.T, store *store.Rooms, statement string) string {
+	t.Helper()
+	return PlanOf(t, store, statement, "SET LOCAL enable_seqscan = off")
+}
+
+// planOf is how Postgres would run a statement after these.
+func PlanOf(t *testing.T, store *store.Rooms, statement string, before ...string) string {
+	t.Helper()
+	tx, err := store.Pool().BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	for _, setting := range before {
+		if _, err := tx.ExecContext(t.Context(), setting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := tx.QueryContext(t.Context(), "EXPLAIN "+statement)
+	if err != nil {
+		t.Fatalf("EXPLAIN %s: %v", statement, err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		plan.WriteString(line + "\n")
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
+
+// watch has a hook see the statements of a store that nobody uses yet.
+func Watch(store *store.Rooms, hook bun.QueryHook) { store.DB.DB = store.DB.WithQueryHook(hook) }

@@ -1,0 +1,38 @@
+// Package store has the store of each room over one database.
+//
+// A room's package has its tables and queries, and contains no domain rules. What must happen in one transaction over two rooms goes
+// through the transaction of the lower one: identities and intents are below, events is above identities, and chains above intents.
+package store
+
+import (
+	"intents.internal/core/store/chains"
+	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/retention"
+)
+
+// Rooms are the stores of a database, for those who make the services of several rooms.
+type Rooms struct {
+	*postgres.DB
+
+	Identities *identities.Store
+	Intents    *intents.Store
+	Events     *events.Store
+	Chains     *chains.Store
+	Retention  *retention.Store
+}
+
+// Open prepares the stores of a Postgres URL. They connect on first use, so Open does not fail for a database that is down. Close
+// closes all of them.
+func Open(url string, o postgres.Options) (*Rooms, error) {
+	db, err := postgres.Open(url, o)
+	if err != nil {
+		return nil, err
+	}
+	made := intents.New(db)
+	return &Rooms{
+		DB: db, Identities: identities.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made), Retention: retention.New(db),
+	}, nil
+}
