@@ -114,7 +114,8 @@ type answer struct {
 func (s *service) call(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
 	response := s.send(t, method, path, body, header...)
-	return answerOf(t, response, readAll(t, response))
+	raw := readAll(t, response)
+	return answerOf(t, response, raw)
 }
 
 func answerOf(t *testing.T, response *http.Response, raw string) answer {
