@@ -137,14 +137,12 @@ func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apike
 		"id", "limit_bucket", "account_id", "name", "hash", "start", "environment", "enabled",
 		"limit_requests", "limit_period_seconds", "scopes", "networks", "created_at", "updated_at",
 	}
-	now := time.Now()
+	now, anyNetwork := time.Now(), []string{}
 	rows := pgx.CopyFromSlice(len(keys), func(n int) ([]any, error) {
 		id, hash := uuid.New(), keys[n].Hash()
 		return []any{
 			id, id, owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
-			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(),
-			[]string{},
-			now, now,
+			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(), anyNetwork, now, now,
 		}, nil
 	})
 	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
