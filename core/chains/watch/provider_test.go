@@ -160,8 +160,8 @@ func TestLease_Lost(t *testing.T) {
 	w.want(intent, "created")
 	w.tick(sepolia)
 	w.want(intent, "created submitted")
-	if ok, err := w.store.Chains.RenewLease(t.Context(), before.Lease(), time.Minute); ok || err != nil {
-		t.Errorf("the old lease is renewed: %t, %v", ok, err)
+	if renewal, err := w.store.Chains.RenewLeases(t.Context(), []chains.Lease{before.Lease()}, time.Minute); len(renewal.Lost) != 1 || err != nil {
+		t.Errorf("the old lease is renewed: %+v, %v", renewal, err)
 	}
 }
 

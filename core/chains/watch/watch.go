@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -121,19 +122,13 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	lost, busy, err := w.Store.RenewChainLeases(ctx, leases, leaseTTL)
-	if err != nil {
-		return // the next attempt is well before they run out
+	renew := func(ctx context.Context, leases []chains.Lease) (postgres.Renewal[chains.Lease], error) {
+		return w.Store.RenewLeases(ctx, leases, leaseTTL)
 	}
-	for _, lease := range busy {
-		if ok, err := w.Store.RenewLease(ctx, lease, leaseTTL); err == nil && !ok {
-			lost = append(lost, lease)
-		}
-	}
-	for _, lease := range lost {
+	_ = postgres.RenewLeases(ctx, leases, renew, func(lease chains.Lease) { // after an error the next attempt is well before they run out
 		loops[lease.Chain].log.Info("another process follows the chain now")
 		loops[lease.Chain].cancel()
-	}
+	})
 }
 
 // acquire takes the lease of a chain that nobody follows, and starts to follow it.

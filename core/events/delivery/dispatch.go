@@ -111,7 +111,7 @@ func (d *Dispatcher) renewDispatchLease(ctx context.Context, state *dispatchStat
 		return nil
 	}
 	state.checked = time.Now()
-	held, err := d.Store.HoldDispatch(ctx, events.WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
+	held, err := d.Store.AcquireDispatchLease(ctx, events.WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
 	if state.held = held && err == nil; !state.held {
 		d.newEvents.clear() // the process that has the lease finds them
 		state.searched = time.Time{}
@@ -123,7 +123,7 @@ func (d *Dispatcher) renewDispatchLease(ctx context.Context, state *dispatchStat
 func (d *Dispatcher) releaseDispatchLease(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	if err := d.Store.ReleaseDispatch(ctx, d.lease); err != nil {
+	if err := d.Store.ReleaseDispatchLease(ctx, d.lease); err != nil {
 		d.Log.Warn("the lease of the webhook dispatch is not released; it runs out", "ttl", dispatchTTL.String(), "error", err)
 	}
 }

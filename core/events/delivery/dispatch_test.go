@@ -232,24 +232,24 @@ func TestDispatcher_UnknownTypes(t *testing.T) {
 }
 
 // One process dispatches; another takes over when it stops or is gone.
-func TestStore_HoldDispatch(t *testing.T) {
+func TestStore_AcquireDispatchLease(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	first, second := newLease(), newLease()
 	hold := func(lease events.WebhookLease, want bool) {
 		t.Helper()
-		if held, err := s.store.Events.HoldDispatch(t.Context(), lease); err != nil || held != want {
+		if held, err := s.store.Events.AcquireDispatchLease(t.Context(), lease); err != nil || held != want {
 			t.Errorf("held %t, want %t; %v", held, want, err)
 		}
 	}
 	hold(first, true)
 	hold(second, false)
 	hold(first, true)
-	if err := s.store.Events.ReleaseDispatch(t.Context(), second); err != nil {
+	if err := s.store.Events.ReleaseDispatchLease(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, false)
-	if err := s.store.Events.ReleaseDispatch(t.Context(), first); err != nil {
+	if err := s.store.Events.ReleaseDispatchLease(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, true)

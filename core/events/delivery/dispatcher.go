@@ -19,14 +19,13 @@ import (
 	"intents.internal/core/events/feed"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/store/events"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/background"
 )
 
 const (
 	// leaseTTL is how long endpoints have no sender after their sender was killed, and renewEvery how often leases are renewed.
 	leaseTTL, renewEvery = 20 * time.Second, 5 * time.Second
-	// renewRetry is the pause before locked leases are renewed again.
-	renewRetry = 100 * time.Millisecond
 	// sweepEvery is the interval between two searches for due deliveries: retries, requests through another process, and those of
 	// processes that were killed.
 	sweepEvery = 500 * time.Millisecond
@@ -247,23 +246,10 @@ func (d *Dispatcher) renew(ctx context.Context) error {
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	for {
-		renewal, err := d.Store.RenewLeases(ctx, d.lease, ids)
-		if err != nil {
-			return err
-		}
-		for _, id := range renewal.Lost {
-			held[id].stop()
-		}
-		if ids = renewal.Locked; len(ids) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(renewRetry):
-		}
+	renew := func(ctx context.Context, ids []uuid.UUID) (postgres.Renewal[uuid.UUID], error) {
+		return d.Store.RenewLeases(ctx, d.lease, ids)
 	}
+	return postgres.RenewLeases(ctx, ids, renew, func(id uuid.UUID) { held[id].stop() })
 }
 
 func (d *Dispatcher) readBacklog(ctx context.Context) (more bool, err error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -37,28 +38,17 @@ func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder str
 	return lease, true, nil
 }
 
-// RenewLease extends a lease of the current epoch, even if it has expired meanwhile; ok is false if another process has taken it.
-func (s *Store) RenewLease(ctx context.Context, lease Lease, ttl time.Duration) (ok bool, err error) {
-	result, err := s.db.NewRaw(`UPDATE watched_chains SET lease_until = clock_timestamp() + ?2 * interval '1 millisecond'
-		WHERE chain_id = ?0 AND epoch = ?1`, lease.Chain.String(), lease.Epoch, ttl.Milliseconds()).Exec(ctx)
-	if err != nil {
-		return false, fmt.Errorf("renew the lease of %s: %w", lease.Chain, err)
-	}
-	renewed, _ := result.RowsAffected() // pgx never returns an error
-	return renewed == 1, nil
-}
-
 // leaseRow is a lease to renew.
 type leaseRow struct {
 	ChainID string `bun:"chain_id,type:text"`
 	Epoch   int64  `bun:"epoch,type:bigint"`
 }
 
-// RenewChainLeases extends leases in one statement and returns the chains of those that another process has taken. It waits for no
-// lock: a lease whose chain is being written to is renewed alone, by RenewLease, and is among busy.
-func (s *Store) RenewChainLeases(ctx context.Context, leases []Lease, ttl time.Duration) (lost, busy []Lease, err error) {
+// RenewLeases extends leases of the current epochs in one statement, even if they have expired meanwhile. It waits for no lock: the
+// lease of a chain that is being written to is among the locked ones.
+func (s *Store) RenewLeases(ctx context.Context, leases []Lease, ttl time.Duration) (r postgres.Renewal[Lease], err error) {
 	if len(leases) == 0 {
-		return nil, nil, nil
+		return r, nil
 	}
 	rows := make([]leaseRow, len(leases))
 	for n, l := range leases {
@@ -75,20 +65,20 @@ func (s *Store) RenewChainLeases(ctx context.Context, leases []Lease, ttl time.D
 		SELECT held.chain_id, watched_chains.epoch IS DISTINCT FROM held.epoch AS lost FROM held LEFT JOIN watched_chains USING (chain_id)
 		WHERE held.chain_id NOT IN (SELECT chain_id FROM renewed)`, s.db.NewValues(&rows), ttl.Milliseconds()).Scan(ctx, &found)
 	if err != nil {
-		return nil, nil, fmt.Errorf("renew the leases of %d chains: %w", len(leases), err)
+		return r, fmt.Errorf("renew the leases of %d chains: %w", len(leases), err)
 	}
 	isLost := make(map[string]bool, len(found))
 	for _, f := range found {
 		isLost[f.ChainID] = f.Lost
 	}
 	for _, l := range leases {
-		if gone, ok := isLost[l.Chain.String()]; gone {
-			lost = append(lost, l)
+		if lost, ok := isLost[l.Chain.String()]; lost {
+			r.Lost = append(r.Lost, l)
 		} else if ok {
-			busy = append(busy, l)
+			r.Locked = append(r.Locked, l)
 		}
 	}
-	return lost, busy, nil
+	return r, nil
 }
 
 // ReleaseLease lets another process take the chain at once.

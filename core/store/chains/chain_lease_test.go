@@ -9,11 +9,12 @@ import (
 
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
 // Leases are renewed in one statement, which one that is lost and one whose row is locked do not hold up.
-func TestRenewChainLeases(t *testing.T) {
+func TestStore_RenewLeases(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	var leases []chains.Lease
@@ -33,17 +34,17 @@ func TestRenewChainLeases(t *testing.T) {
 	if _, err := locked.ExecContext(context.WithoutCancel(t.Context()), "SELECT FROM watched_chains WHERE chain_id = 'eip155:3' FOR UPDATE"); err != nil {
 		t.Fatal(err)
 	}
-	lost, busy, err := store.Chains.RenewChainLeases(t.Context(), leases, time.Hour)
+	renewal, err := store.Chains.RenewLeases(t.Context(), leases, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]chains.Lease{{leases[1]}, {leases[2]}}, [][]chains.Lease{lost, busy}); diff != "" {
-		t.Errorf("lost and busy (-want +got):\n%s", diff)
+	if diff := cmp.Diff(postgres.Renewal[chains.Lease]{Lost: leases[1:2], Locked: leases[2:3]}, renewal); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if n := pgtest.LookUp[int](t, store, "SELECT count(*) FROM watched_chains WHERE lease_until > now() + interval '30 minutes' AND chain_id IN ('eip155:1', 'eip155:4')"); n != 2 {
 		t.Errorf("%d of 2 are renewed", n)
 	}
-	if lost, busy, err := store.Chains.RenewChainLeases(t.Context(), nil, time.Hour); len(lost)+len(busy) > 0 || err != nil {
-		t.Errorf("none: %v, %v, %v", lost, busy, err)
+	if renewal, err := store.Chains.RenewLeases(t.Context(), nil, time.Hour); len(renewal.Lost)+len(renewal.Locked) > 0 || err != nil {
+		t.Errorf("none: %+v, %v", renewal, err)
 	}
 }

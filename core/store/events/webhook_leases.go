@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
+
+	"intents.internal/core/store/postgres"
 )
 
 // WebhookLease is the right to send to endpoints. Holder identifies a process; the lease ends TTL after it was taken or renewed.
@@ -78,17 +80,9 @@ const dueEndpoints = `WITH RECURSIVE first_pending AS (
 			ORDER BY webhook_id, next_attempt_at LIMIT 1) AS next
 	), due AS (SELECT webhook_id, next_attempt_at FROM first_pending WHERE next_attempt_at <= clock_timestamp())`
 
-// Renewal lists the leases that were not renewed.
-type Renewal struct {
-	// Lost are the endpoints that another process sends to now, or that are deleted.
-	Lost []uuid.UUID
-	// Locked are the endpoints of the holder whose rows were locked: their leases end as before.
-	Locked []uuid.UUID
-}
-
 // RenewLeases extends the leases of endpoints that no other process has taken meanwhile. It waits for no lock, because
 // transactions that create deliveries lock the rows of many endpoints.
-func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (r Renewal, err error) {
+func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (r postgres.Renewal[uuid.UUID], err error) {
 	if len(ids) == 0 {
 		return r, nil
 	}
