@@ -103,7 +103,7 @@ func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
 	return nil
 }
 
-// lockAccount locks an account's row until the transaction ends, so that no other transaction adds rows that this one counts.
+// LockAccount locks an account's row until the transaction ends, so that no other transaction adds rows that this one counts.
 func (tx Tx) LockAccount(ctx context.Context, id uuid.UUID) error {
 	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", id).Exec(ctx); err != nil {
 		return fmt.Errorf("lock account %s: %w", id, err)

@@ -62,13 +62,13 @@ func (tx Tx) Apply(ctx context.Context, intent *transfer.Intent, command transfe
 	return event, tx.SaveTransitions(ctx, []*transfer.Intent{intent}, []transfer.Event{event})
 }
 
-// transferKey is the primary key of an intent.
+// TransferKey is the primary key of an intent.
 type TransferKey struct {
 	AccountID uuid.UUID `bun:"account_id,type:uuid"`
 	ID        uuid.UUID `bun:"id,type:uuid"`
 }
 
-// expireBatch is how many intents expire in one transaction.
+// ExpireBatch is how many intents expire in one transaction.
 const ExpireBatch = 500
 
 // ExpireTransfers expires a batch of the created intents whose deadline has passed and returns their number; 0 means that none is
@@ -107,7 +107,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	return expired, nil
 }
 
-// now is the time by the database's clock, which all cores share. It is read after the rows are locked, so that no earlier holder
+// Now is the time by the database's clock, which all cores share. It is read after the rows are locked, so that no earlier holder
 // of the lock wrote a later time, and clients that poll by updated_at miss nothing however long the wait was.
 func (tx Tx) Now(ctx context.Context) (now time.Time, err error) {
 	if err := tx.db.NewRaw("SELECT clock_timestamp()").Scan(ctx, &now); err != nil {
@@ -237,7 +237,7 @@ type transitionRow struct {
 	UpdatedAt    time.Time       `bun:"updated_at,type:timestamptz"`
 }
 
-// saveTransitions writes the changed intents and the events.
+// SaveTransitions writes the changed intents and the events.
 func (tx Tx) SaveTransitions(ctx context.Context, intents []*transfer.Intent, events []transfer.Event) error {
 	if len(events) == 0 {
 		return nil

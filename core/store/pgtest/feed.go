@@ -12,12 +12,12 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// testFeed is an account's feed of test events.
+// TestFeed is an account's feed of test events.
 func TestFeed(accountID uuid.UUID) event.Owner {
 	return event.Owner{AccountID: accountID, Environment: network.Test}
 }
 
-// assignPositions runs rounds until no event waits.
+// AssignPositions runs rounds until no event waits.
 func AssignPositions(tb testing.TB, store *store.Rooms) {
 	tb.Helper()
 	for more := true; more; {
@@ -29,7 +29,7 @@ func AssignPositions(tb testing.TB, store *store.Rooms) {
 	}
 }
 
-// readFeed reads an owner's whole feed from a position.
+// ReadFeed reads an owner's whole feed from a position.
 func ReadFeed(tb testing.TB, store *store.Rooms, owner event.Owner, after int64) (events []event.Event, next int64) {
 	tb.Helper()
 	for {
@@ -44,7 +44,7 @@ func ReadFeed(tb testing.TB, store *store.Rooms, owner event.Owner, after int64)
 	}
 }
 
-// steps are the events in short.
+// Steps are the events in short.
 func Steps(events []event.Event) (short []string) {
 	for _, e := range events {
 		short = append(short, fmt.Sprintf("%s %d", e.Type, e.Sequence))

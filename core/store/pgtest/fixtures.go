@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	Main(m)
 }
 
-// now has the precision of the database.
+// Now has the precision of the database.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // insertAccount stores an account with this e-mail address.
@@ -72,7 +72,7 @@ func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry accou
 	})
 }
 
-// insertKey stores a test key that never expires.
+// InsertKey stores a test key that never expires.
 func InsertKey(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Key {
 	t.Helper()
 	k := NewKey(t, owner, account.KeyRequest{})
@@ -82,7 +82,7 @@ func InsertKey(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Key {
 	return k
 }
 
-// updateKey changes one of an account's keys as core does.
+// UpdateKey changes one of an account's keys as core does.
 func UpdateKey(
 	ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID, change func(*account.Key) error,
 ) (key *account.Key, err error) {
@@ -101,7 +101,7 @@ func UpdateKey(
 	return key, err
 }
 
-// deleteKey deletes one of an account's keys as core does.
+// DeleteKey deletes one of an account's keys as core does.
 func DeleteKey(ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID) error {
 	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		key, err := tx.LockKey(ctx, accountID, keyID)
@@ -115,10 +115,10 @@ func DeleteKey(ctx context.Context, store *store.Rooms, accountID, keyID uuid.UU
 	})
 }
 
-// browser is whom the audit log of these tests names.
+// Browser is whom the audit log of these tests names.
 var Browser = account.Actor{IPAddress: "203.0.113.7", UserAgent: "Browser/1.0"}
 
-// auditEntry is an entry about an account.
+// AuditEntry is an entry about an account.
 func AuditEntry(accountID uuid.UUID, action account.Action) account.AuditEntry {
 	entry, err := account.NewAuditEntry(accountID, Browser, action, Now())
 	if err != nil {
@@ -127,7 +127,7 @@ func AuditEntry(accountID uuid.UUID, action account.Action) account.AuditEntry {
 	return entry
 }
 
-// keyEntry is an entry about a key.
+// KeyEntry is an entry about a key.
 func KeyEntry(k *account.Key, action account.Action) account.AuditEntry {
 	return AuditEntry(k.AccountID, action).OfKey(k, "in a test")
 }
@@ -152,7 +152,7 @@ const (
 		"destination":{"account":"eip155:84532:` + Bob + `","token":"` + BaseUSDC + `","amount":"4"}}`
 )
 
-// newIntent makes the intent of an account that a request body asks for.
+// NewIntent makes the intent of an account that a request body asks for.
 func NewIntent(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
 	tb.Helper()
 	return NewIntentWithID(tb, known, owner, body, uuid.Must(uuid.NewV7()))
@@ -177,7 +177,7 @@ func ParseRequest(tb testing.TB, body string) wire.TransferRequest {
 	return request
 }
 
-// idempotent is the use of a key by a test key's request with this body.
+// Idempotent is the use of a key by a test key's request with this body.
 func Idempotent(tb testing.TB, key, body string) intents.Idempotency {
 	tb.Helper()
 	return intents.Idempotency{Key: key, Environment: network.Test, Request: ParseRequest(tb, body)}
@@ -192,10 +192,10 @@ func InsertTransfer(tb testing.TB, store *store.Rooms, known *registry.Snapshot,
 	return intent
 }
 
-// amounts compares big numbers by value.
+// Amounts compares big numbers by value.
 var Amounts = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 
-// refusedBy is the SQLSTATE and the constraint of a statement that Postgres refused.
+// RefusedBy is the SQLSTATE and the constraint of a statement that Postgres refused.
 func RefusedBy(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -223,7 +223,7 @@ func Begin(t *testing.T, store *store.Rooms) *sql.Tx {
 	return tx
 }
 
-// changes reads the feed once.
+// Changes reads the feed once.
 func Changes(t *testing.T, store *store.Rooms, after string) (hashes []string, cursor string) {
 	t.Helper()
 	since, cursor, err := store.Identities.KeyChanges(t.Context(), []string{after}, time.Now())
@@ -256,7 +256,7 @@ func Gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	return all
 }
 
-// openLimited opens a store whose statements may take a tenth of a second.
+// OpenLimited opens a store whose statements may take a tenth of a second.
 func OpenLimited(t *testing.T, url string) *store.Rooms {
 	t.Helper()
 	store, err := store.Open(url, postgres.Options{StatementTimeout: 100 * time.Millisecond})
@@ -280,7 +280,7 @@ func InsertSession(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.S
 	return session
 }
 
-// list reads a whole list.
+// List reads a whole list.
 func List(t *testing.T, store *store.Rooms, owner uuid.UUID, filter intents.TransferFilter) []transfer.Summary {
 	t.Helper()
 	var summaries []transfer.Summary
@@ -293,7 +293,7 @@ func List(t *testing.T, store *store.Rooms, owner uuid.UUID, filter intents.Tran
 	return summaries
 }
 
-// multiply makes count copies of the one intent, each a millisecond older than the one before.
+// Multiply makes count copies of the one intent, each a millisecond older than the one before.
 func Multiply(tb testing.TB, store *store.Rooms, id uuid.UUID, count int) {
 	tb.Helper()
 	Exec(tb, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
@@ -301,7 +301,7 @@ func Multiply(tb testing.TB, store *store.Rooms, id uuid.UUID, count int) {
 		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n WHERE i.id = $2`, count, id.String())
 }
 
-// insertWebhook stores a test endpoint of an account.
+// InsertWebhook stores a test endpoint of an account.
 func InsertWebhook(t *testing.T, store *store.Rooms, r *webhook.Rules, owner *account.Account) (*webhook.Endpoint, webhook.Secret) {
 	t.Helper()
 	e, secret, err := r.New(event.Owner{AccountID: owner.ID, Environment: network.Test}, webhook.Draft{URL: "https://example.com"}, Now())
@@ -338,5 +338,5 @@ const (
 
 var NoFilter event.Filter
 
-// connections is how many a store has that is opened without options.
+// Connections is how many a store has that is opened without options.
 const Connections = 16

@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/store"
 )
 
-// statements notes what a store asks.
+// Statements notes what a store asks.
 type Statements struct {
 	Mu   sync.Mutex
 	Text []string
@@ -26,7 +26,7 @@ func (s *Statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	s.Text = append(s.Text, event.Query)
 }
 
-// take returns what was noted about intents and their events, and forgets it.
+// Take returns what was noted about intents and their events, and forgets it.
 func (s *Statements) Take() []string {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -42,7 +42,7 @@ func PlanWithoutSeqScan(t *testing.T, store *store.Rooms, statement string) stri
 	return PlanOf(t, store, statement, "SET LOCAL enable_seqscan = off")
 }
 
-// planOf is how Postgres would run a statement after these.
+// PlanOf is how Postgres would run a statement after these.
 func PlanOf(t *testing.T, store *store.Rooms, statement string, before ...string) string {
 	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
@@ -74,5 +74,5 @@ func PlanOf(t *testing.T, store *store.Rooms, statement string, before ...string
 	return plan.String()
 }
 
-// watch has a hook see the statements of a store that nobody uses yet.
+// Watch has a hook see the statements of a store that nobody uses yet.
 func Watch(store *store.Rooms, hook bun.QueryHook) { store.DB.DB = store.DB.WithQueryHook(hook) }

@@ -15,7 +15,7 @@ type boundConn struct {
 	values []any
 }
 
-// bind wraps the *sql.DB or *sql.Tx below bun's for the Conn method of a query, so that bun's hooks still see the statement.
+// Bind wraps the *sql.DB or *sql.Tx below bun's for the Conn method of a query, so that bun's hooks still see the statement.
 func Bind(conn bun.IConn, values ...any) boundConn { return boundConn{conn, values} }
 
 // ExecContext implements bun.IConn.

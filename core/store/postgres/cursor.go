@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// cursorLifetime is how long a cursor is valid.
+// CursorLifetime is how long a cursor is valid.
 const CursorLifetime = 24 * time.Hour
 
-// cursor is a reader's position in the committed transactions: the complete snapshot of its last read. A row that was not visible
+// Cursor is a reader's position in the committed transactions: the complete snapshot of its last read. A row that was not visible
 // in that snapshot is new, however late its transaction commits.
 type Cursor struct {
 	// cluster is the clusterIdentity of the snapshot's transaction ids. After a restore, the promotion of a standby that had not
@@ -23,7 +23,7 @@ type Cursor struct {
 	TakenAt  time.Time
 }
 
-// clusterIdentity is the system identifier of the database cluster, its timeline and its crashEpoch. Postgres starts a new
+// ClusterIdentity is the system identifier of the database cluster, its timeline and its crashEpoch. Postgres starts a new
 // timeline at the end of every recovery from a backup and at every promotion. A standby has no position of its own that
 // identifies the timeline.
 const ClusterIdentity = `(SELECT to_hex(system_identifier) FROM pg_control_system()) || '.' ||
@@ -40,7 +40,7 @@ func (c Cursor) String() string {
 
 var clusterIdentityForm = regexp.MustCompile(`^[0-9a-f]{1,16}\.[0-9A-F]{8}\.[0-9a-f]{1,16}$`)
 
-// parseCursor parses the text of String. Empty text is the cursor of a reader that has read nothing. It returns ErrCursorExpired
+// ParseCursor parses the text of String. Empty text is the cursor of a reader that has read nothing. It returns ErrCursorExpired
 // for text that is malformed or too old.
 func ParseCursor(text string, now time.Time) (c Cursor, err error) {
 	if text == "" {

@@ -160,7 +160,7 @@ func (d *DB) Pool() *sql.DB { return d.DB.DB }
 // HasReplica reports whether lists may be read from a replica.
 func (d *DB) HasReplica() bool { return d.Replica != nil }
 
-// sqlState is the SQLSTATE of an error of Postgres, empty for any other error.
+// SQLState is the SQLSTATE of an error of Postgres, empty for any other error.
 func SQLState(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code
@@ -168,7 +168,7 @@ func SQLState(err error) string {
 	return ""
 }
 
-// brokenConstraint is the name of the constraint that err violates, empty for any other error.
+// BrokenConstraint is the name of the constraint that err violates, empty for any other error.
 func BrokenConstraint(err error) string {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.ConstraintName

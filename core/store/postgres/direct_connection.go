@@ -35,7 +35,7 @@ func requireDirectConnection(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// isDirect reports whether a connection goes to Postgres itself. At the start each backend of Postgres sends its process id, for
+// IsDirect reports whether a connection goes to Postgres itself. At the start each backend of Postgres sends its process id, for
 // cancelling; a pooler sends another number.
 func IsDirect(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	var backend uint32

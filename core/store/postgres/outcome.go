@@ -30,7 +30,7 @@ func IsOutcomeUnknown(err error) bool {
 	return ok
 }
 
-// outcomeOf returns the error of a statement or commit that was sent, as an OutcomeUnknownError unless it proves that nothing was
+// OutcomeOf returns the error of a statement or commit that was sent, as an OutcomeUnknownError unless it proves that nothing was
 // stored.
 func OutcomeOf(err error) error {
 	if err == nil || isRolledBack(err) {

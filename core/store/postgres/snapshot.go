@@ -15,7 +15,7 @@ type snapshot struct {
 
 var errNoSnapshot = errors.New("not a pg_snapshot")
 
-// parseSnapshot parses xmin:xmax:xip,xip… and rejects what Postgres would reject, so that one reader's cursor does not break a
+// ParseSnapshot parses xmin:xmax:xip,xip… and rejects what Postgres would reject, so that one reader's cursor does not break a
 // statement that other readers share.
 func ParseSnapshot(text string) (s snapshot, err error) {
 	parts := strings.Split(text, ":")

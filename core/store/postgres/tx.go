@@ -22,6 +22,6 @@ func (d *DB) InTx(ctx context.Context, work func(context.Context, bun.Tx) error)
 	return err
 }
 
-// writeTimeout bounds every transaction that writes intents or positions of their events. It is above the statement timeout, so that
+// WriteTimeout bounds every transaction that writes intents or positions of their events. It is above the statement timeout, so that
 // the error of the database comes first. It also bounds how much later than its updated_at an intent becomes visible.
 const WriteTimeout = 10 * time.Second

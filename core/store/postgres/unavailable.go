@@ -39,10 +39,10 @@ func Unavailable(err error) bool {
 // lockNotAvailable is the SQLSTATE of a lock that was not granted within lock_timeout.
 const lockNotAvailable = "55P03"
 
-// busy reports whether a wait for a connection or for a lock timed out.
+// Busy reports whether a wait for a connection or for a lock timed out.
 func Busy(err error) bool {
 	return errors.Is(err, errNoConnection) || IsLocked(err)
 }
 
-// isLocked reports whether a lock was not granted in time.
+// IsLocked reports whether a lock was not granted in time.
 func IsLocked(err error) bool { return SQLState(err) == lockNotAvailable }
