@@ -113,7 +113,7 @@ type answer struct {
 // and a name that begins with + is given once more.
 func (s *service) call(t *testing.T, method, path, body string, header ...string) answer {
 	t.Helper()
-	response := s.send(t, method, path, body, header...)
+	response := s.send(t, method, path, body, header...) //nolint:bodyclose // readAll closes it
 	raw := readAll(t, response)
 	return answerOf(t, response, raw)
 }
