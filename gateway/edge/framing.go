@@ -71,7 +71,7 @@ var (
 
 // framingResult is the name under which handleHeader leaves the result of its check in the header, because fasthttp does not tell it
 // whose header it is. No client can send this name. The value is chunkedBody or the number of a malformed reply; there is none for
-// the requests without a fault whose body is not chunked.
+// a request that passed whose body is not chunked.
 const framingResult = ":framing"
 
 var chunkedBody = []byte("chunked")

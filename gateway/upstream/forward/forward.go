@@ -104,7 +104,7 @@ func (c *Client) Do(r *Request, response *Response) error {
 	}
 	response.reset()
 	buffer, _ := c.requestBuffers.Get().(*[]byte)
-	span := tracing.StartRequest(r.Span, string(r.Client.Header.Method()), r.Route)
+	span := r.startSpan()
 	err := c.tryCores(r, response, buffer, span)
 	c.requestBuffers.Put(buffer)
 	if response.Ended.IsZero() {

@@ -156,7 +156,11 @@ func readTrailers(from *bufio.Reader) error {
 
 // pollWait returns how long core allows the response to be held back: a whole number of seconds, 0 for none.
 func pollWait(head *fasthttp.ResponseHeader) time.Duration {
-	seconds, err := strconv.ParseUint(string(head.Peek(wire.HeaderPollWait)), 10, 8)
+	value := head.Peek(wire.HeaderPollWait)
+	if len(value) == 0 {
+		return 0
+	}
+	seconds, err := strconv.ParseUint(string(value), 10, 8)
 	if err != nil {
 		return 0
 	}

@@ -13,6 +13,15 @@ import (
 	"intents.internal/pkg/wire"
 )
 
+// startSpan starts the span of the exchange with core. In a trace that is not sampled it returns the request's own span, which
+// propagates the trace.
+func (r *Request) startSpan() trace.Span {
+	if !r.Span.IsRecording() {
+		return r.Span
+	}
+	return tracing.StartRequest(r.Span, string(r.Client.Header.Method()), r.Route)
+}
+
 // setCore sets the core that gets the request, and how often it was sent to another before.
 func setCore(span trace.Span, core *cores.Core, resent int) {
 	if !span.IsRecording() {
