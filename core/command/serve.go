@@ -112,6 +112,19 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
+	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
+		startWorkers(ctx, group, config, store, live, follower, oidc, log)
+		startOutbox(ctx, group, outbox, identities)
+		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
+		chains.start(ctx, group, config)
+		group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
+	})
+}
+
+// runServers serves gateways and operators, and starts the workers, until ctx ends and all of them have.
+func runServers(
+	ctx context.Context, config Config, handler, operations http.Handler, log *slog.Logger, start func(context.Context, *errgroup.Group),
+) error {
 	public, private, err := listenBoth(ctx, config)
 	if err != nil {
 		return err
@@ -120,14 +133,10 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	drained, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
-	startWorkers(ctx, group, config, store, live, follower, oidc, log)
-	startOutbox(ctx, group, outbox, identities)
-	startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
-	chains.start(ctx, group, config)
-	group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
+	start(ctx, group)
 	group.Go(func() error {
 		defer finish()
-		return serveHTTP(ctx, public, draining.closing(handler), config.DrainDelay, config.ShutdownGrace, log)
+		return serveHTTP(ctx, public, handler, config.DrainDelay, config.ShutdownGrace, log)
 	})
 	group.Go(func() error { return serveHTTP(drained, private, operations, 0, time.Second, log) })
 	log.Info("serving", "listen", config.Listen, "ops_listen", config.OpsListen)

@@ -24,7 +24,7 @@ func TestBetterAuthClient(t *testing.T) {
 			t.Parallel()
 			own := *project
 			own.env = append(slices.Clip(own.env), "BASE_URL="+checkedGateway(t), "PUBLIC_URL="+running.Env().GatewayURL, "MAILBOX_URL="+serveMailbox(t))
-			if diff := cmp.Diff(steps, own.run(t, nil, "node", script)); diff != "" {
+			if diff := cmp.Diff(steps, own.run(t, "node", script)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
 		})

@@ -32,7 +32,7 @@ var buildReceiver = map[string]func(t *testing.T) (path string, args []string){
 	"TypeScript": func(t *testing.T) (string, []string) {
 		t.Helper()
 		project := newNodeProject(t)
-		project.run(t, nil, "tsc", "--project", "tsconfig.receiver.json", "--outDir", "built")
+		project.run(t, "tsc", "--project", "tsconfig.receiver.json", "--outDir", "built")
 		return "node", []string{filepath.Join(project.dir, "built", "receiver.js")}
 	},
 }

@@ -67,9 +67,15 @@ func (r *redisServer) start(t *testing.T) {
 }
 
 // pause suspends it until resume: it accepts connections and never answers.
-func (r *redisServer) pause(t *testing.T) { r.signal(t, syscall.SIGSTOP) }
+func (r *redisServer) pause(t *testing.T) {
+	t.Helper()
+	r.signal(t, syscall.SIGSTOP)
+}
 
-func (r *redisServer) resume(t *testing.T) { r.signal(t, syscall.SIGCONT) }
+func (r *redisServer) resume(t *testing.T) {
+	t.Helper()
+	r.signal(t, syscall.SIGCONT)
+}
 
 // do runs one command on it.
 func (r *redisServer) do(t *testing.T, command ...any) any {

@@ -55,6 +55,7 @@ func TestClients_Slow(t *testing.T) {
 // sendSlowly sends the beginning of a request, and then a byte every 50 ms until the gateway closes the connection. It returns how long
 // that took.
 func sendSlowly(t *testing.T, g *gateway, request string) time.Duration {
+	t.Helper()
 	conn, err := (&net.Dialer{Timeout: 15 * time.Second}).DialContext(t.Context(), "tcp", strings.TrimPrefix(g.url, "http://"))
 	if err != nil {
 		t.Error(err)
