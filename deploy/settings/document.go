@@ -7,11 +7,12 @@ import (
 
 // Document returns text, the content of deploy/settings.md, with new tables between the marker lines; root is the repository.
 func Document(root, text string) (string, error) {
-	for _, service := range Services {
-		settings, err := Read(root, service)
+	for _, pkg := range Services {
+		settings, err := Read(root, pkg)
 		if err != nil {
 			return "", err
 		}
+		service, _, _ := strings.Cut(pkg, "/")
 		begin := fmt.Sprintf("<!-- settings of %s: written by go run ./deploy/settings -->\n", service)
 		end := fmt.Sprintf("<!-- end of %s -->\n", service)
 		before, rest, found := strings.Cut(text, begin)

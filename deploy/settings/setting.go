@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Services are the directories of the services, each with a Config in its config.go.
-var Services = []string{"gateway", "core"}
+// Services are the packages of the services that have a Config in their config.go. The first part is the service's name.
+var Services = []string{"gateway", "core/command"}
 
 // Setting is one environment variable of a service.
 type Setting struct {
