@@ -118,17 +118,3 @@ func TestAccount_DisableEnableDelete(t *testing.T) {
 		})
 	}
 }
-
-func TestAccount_Unknown(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	for name, err := range map[string]error{
-		"disable": store.Identities.DisableAccount(t.Context(), "nobody@example.com", pgtest.Browser, pgtest.Now()),
-		"enable":  store.Identities.EnableAccount(t.Context(), "nobody@example.com", pgtest.Browser, pgtest.Now()),
-		"delete":  store.Identities.DeleteAccount(t.Context(), "nobody@example.com", pgtest.Browser, pgtest.Now()),
-	} {
-		if !errors.Is(err, account.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

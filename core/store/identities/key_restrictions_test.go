@@ -52,20 +52,3 @@ func TestKey_Restrictions(t *testing.T) {
 	}
 	stored("changed")
 }
-
-// What no core could read is not stored, by any client of the database.
-func TestKey_RestrictionsByHand(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	ann := pgtest.SignUp(t, store, "ann@example.com")
-	pgtest.InsertKey(t, store, ann.ID)
-	for _, set := range []string{
-		`scopes = '{}'`, `scopes = '{intents:delete}'`, `scopes = '{webhooks,NULL}'`, `scopes = NULL`,
-		`networks = NULL`, `networks = '{NULL}'`, `networks = '{10.0.0.1/8}'`, `networks = '{any}'`,
-		`networks = (SELECT array_agg(('10.0.0.' || n)::cidr) FROM generate_series(1, 33) AS n)`,
-	} {
-		if _, err := store.Pool().ExecContext(t.Context(), `UPDATE api_keys SET `+set); err == nil {
-			t.Errorf("%s is stored", set)
-		}
-	}
-}

@@ -163,19 +163,6 @@ func TestReplaceKey_WithGrace(t *testing.T) {
 	}
 }
 
-func TestReplaceKey_OtherAccount(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
-	key := pgtest.InsertKey(t, store, ann.ID)
-	stolen := *key
-	stolen.AccountID = bob.ID
-	if _, _, err := rotate(t, store, &stolen, 0); !errors.Is(err, account.ErrNotFound) {
-		t.Errorf("another account's key: %v", err)
-	}
-	wantKeys(t, store, ann, "after all refusals", key)
-}
-
 func TestReplaceKey_MaxKeys(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)

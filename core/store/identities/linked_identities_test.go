@@ -23,14 +23,7 @@ func signedInWallet(t *testing.T, store *store.Rooms) (*account.Account, account
 	if err := insertWithIdentity(t, store, owner, identity); err != nil {
 		t.Fatal(err)
 	}
-	session, _, err := account.NewSession(owner.ID, "", "", pgtest.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Identities.InsertSession(t.Context(), session, owner, pgtest.AuditEntry(owner.ID, account.SignedIn)); err != nil {
-		t.Fatal(err)
-	}
-	return owner, identity, session
+	return owner, identity, pgtest.InsertSession(t, store, owner.ID)
 }
 
 func link(t *testing.T, store *store.Rooms, session *account.Session, identity account.Identity) error {

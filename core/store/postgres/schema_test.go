@@ -65,6 +65,15 @@ func TestSchema_Refuses(t *testing.T) {
 		{pgtest.NotNull, `UPDATE api_keys SET enabled = NULL`},
 		{pgtest.NotNull, `UPDATE api_keys SET limit_bucket = NULL`},
 		{pgtest.Check + "api_keys_rotated", `UPDATE api_keys SET rotated_at = now()`},
+		{pgtest.Check + "api_keys_scopes", `UPDATE api_keys SET scopes = '{}'`},
+		{pgtest.Check + "api_keys_scopes", `UPDATE api_keys SET scopes = '{intents:delete}'`},
+		{pgtest.Check + "api_keys_scopes", `UPDATE api_keys SET scopes = '{webhooks,NULL}'`},
+		{pgtest.NotNull, `UPDATE api_keys SET scopes = NULL`},
+		{pgtest.NotNull, `UPDATE api_keys SET networks = NULL`},
+		{pgtest.Check + "api_keys_networks", `UPDATE api_keys SET networks = '{NULL}'`},
+		{pgtest.Check + "api_keys_networks", `UPDATE api_keys SET networks = (SELECT array_agg(('10.0.0.' || n)::cidr) FROM generate_series(1, 33) AS n)`},
+		{"22P02 ", `UPDATE api_keys SET networks = '{10.0.0.1/8}'`}, // by the type
+		{"22P02 ", `UPDATE api_keys SET networks = '{any}'`},
 
 		{pgtest.Unique + "identities_pkey", `INSERT INTO identities SELECT * FROM identities`},
 		{pgtest.Foreign + "identities_account_id_fkey", `UPDATE identities SET account_id = gen_random_uuid()`},
