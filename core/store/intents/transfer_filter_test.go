@@ -23,6 +23,7 @@ func TestTransfers_Filters(t *testing.T) {
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
+	var made []transfer.Summary // newest first
 	for n := range 120 {
 		body := []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody}[n%3]
 		intent := pgtest.InsertTransfer(t, store, known, owner, body)
@@ -38,23 +39,17 @@ func TestTransfers_Filters(t *testing.T) {
 		default:
 		}
 		for _, cause := range causes {
-			if _, err := store.Intents.Transition(t.Context(), owner, intent.ID, cause); err != nil {
+			var err error
+			if intent, err = store.Intents.Transition(t.Context(), owner, intent.ID, cause); err != nil {
 				t.Fatal(err)
 			}
 		}
+		made = slices.Insert(made, 0, intent.Summary())
 	}
-	collect := func(filter intents.TransferFilter) (all []transfer.Summary) {
-		for summary, err := range store.Intents.Transfers(t.Context(), owner, filter) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, summary)
-		}
-		return all
-	}
+	collect := func(filter intents.TransferFilter) []transfer.Summary { return pgtest.List(t, store, owner, filter) }
 	everything := collect(intents.TransferFilter{})
-	if len(everything) != 120 {
-		t.Fatalf("%d intents", len(everything))
+	if diff := cmp.Diff(made, everything); diff != "" {
+		t.Fatalf("the whole list (-made +listed):\n%s", diff)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		filter := intents.TransferFilter{
@@ -127,10 +122,7 @@ func TestTransfers_CrossBatches(t *testing.T) {
 	for limit, want := range map[int]int{0: 2500, 999: 999, 1000: 1000, 1001: 1001, 2000: 2000, 2499: 2499, 9999: 2500} {
 		for _, since := range []time.Time{{}, time.Now().Add(-24 * time.Hour)} {
 			seen := map[uuid.UUID]bool{}
-			for summary, err := range store.Intents.Transfers(t.Context(), owner, intents.TransferFilter{Limit: limit, UpdatedSince: since}) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, summary := range pgtest.List(t, store, owner, intents.TransferFilter{Limit: limit, UpdatedSince: since}) {
 				seen[summary.ID] = true
 			}
 			if len(seen) != want {

@@ -63,45 +63,6 @@ func TestTransfers_SeveralBatches(t *testing.T) {
 	}
 }
 
-func TestTransfers_ByType(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	known := pgtest.LoadRegistry(t, store)
-	ann, bob := uuid.New(), uuid.New()
-	made := map[transfer.Type][]transfer.Summary{}
-	var all []transfer.Summary
-	for _, body := range []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody, pgtest.SwapBody, pgtest.TransferBody, pgtest.TransferBody} {
-		summary := pgtest.InsertTransfer(t, store, known, ann, body).Summary()
-		made[summary.Type] = slices.Insert(made[summary.Type], 0, summary)
-		all = slices.Insert(all, 0, summary)
-		pgtest.InsertTransfer(t, store, known, bob, body)
-	}
-	made[""] = all
-	for kind, want := range made {
-		if diff := cmp.Diff(want, pgtest.List(t, store, ann, intents.TransferFilter{Type: kind})); diff != "" {
-			t.Errorf("type %q (-want +got):\n%s", kind, diff)
-		}
-	}
-	if got := pgtest.List(t, store, uuid.New(), intents.TransferFilter{}); len(got) != 0 {
-		t.Errorf("an account without intents has %d", len(got))
-	}
-}
-
-func TestTransfers_Summary(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	known := pgtest.LoadRegistry(t, store)
-	owner := uuid.New()
-	intent, err := store.Intents.Transition(t.Context(), owner, pgtest.InsertTransfer(t, store, known, owner, pgtest.BridgeBody).ID,
-		transfer.Command{Trigger: transfer.Submit, Hash: "0xabc"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]transfer.Summary{intent.Summary()}, pgtest.List(t, store, intent.AccountID, intents.TransferFilter{})); diff != "" {
-		t.Errorf("list differs (-want +got):\n%s", diff)
-	}
-}
-
 // A page of 1,000 asks for one more, and so does a list that is held up to there before it is streamed.
 func TestTransfers_LongestPage(t *testing.T) {
 	t.Parallel()

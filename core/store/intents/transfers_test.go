@@ -46,6 +46,9 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 			if err != nil || inserted != want {
 				t.Fatalf("insert: got %+v, %v", inserted, err)
 			}
+			if _, err := store.Intents.InsertTransfer(t.Context(), want, intents.Idempotency{}); pgtest.RefusedBy(err) != pgtest.Unique+"transfers_pkey" {
+				t.Errorf("the same id again: %v", err)
+			}
 			byID, err := store.Intents.Transfer(t.Context(), ann, want.ID)
 			if err != nil {
 				t.Fatal(err)
@@ -73,17 +76,6 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 	}
 	if _, err := store.Intents.Transfer(t.Context(), ann, uuid.New()); !errors.Is(err, intents.ErrTransferNotFound) {
 		t.Errorf("an unknown id: %v", err)
-	}
-}
-
-func TestInsertTransfer_Twice(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	known := pgtest.LoadRegistry(t, store)
-	intent := pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.TransferBody)
-	_, err := store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{})
-	if pgtest.RefusedBy(err) != pgtest.Unique+"transfers_pkey" {
-		t.Errorf("the same id again: %v", err)
 	}
 }
 
@@ -178,41 +170,5 @@ func TestIdempotency_Environments(t *testing.T) {
 	}
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`); n != 20 {
 		t.Errorf("%d rows, want 20", n)
-	}
-}
-
-func TestIdempotency_Concurrent(t *testing.T) {
-	t.Parallel()
-	store := pgtest.New(t)
-	known := pgtest.LoadRegistry(t, store)
-	ann := uuid.New()
-	once := pgtest.Idempotent(t, "order-1", pgtest.BridgeBody)
-	const twins = 32
-	var mu sync.Mutex
-	seen := map[uuid.UUID]int{}
-	var work sync.WaitGroup
-	start := make(chan struct{})
-	for range twins {
-		intent := pgtest.NewIntent(t, known, ann, pgtest.BridgeBody)
-		work.Go(func() {
-			<-start
-			got, err := store.Intents.InsertTransfer(t.Context(), intent, once)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			seen[got.ID]++
-		})
-	}
-	close(start)
-	work.Wait()
-	stored := pgtest.LookUp[uuid.UUID](t, store, `SELECT id FROM transfers`)
-	if diff := cmp.Diff(map[uuid.UUID]int{stored: twins}, seen); diff != "" {
-		t.Errorf("answers differ (-want +got):\n%s", diff)
-	}
-	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`); n != 1 {
-		t.Errorf("%d rows", n)
 	}
 }

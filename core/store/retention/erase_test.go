@@ -100,7 +100,7 @@ func TestEraseAccount(t *testing.T) {
 	ann, bartholomew := insertPerson(t, store, known, "ann"), insertPerson(t, store, known, "bartholomew")
 	intent := func() *transfer.Intent {
 		t.Helper()
-		all := listed(t, store, ann.account.ID, intents.TransferFilter{})
+		all := pgtest.List(t, store, ann.account.ID, intents.TransferFilter{})
 		if len(all) != 1 {
 			t.Fatalf("%d intents", len(all))
 		}

@@ -98,7 +98,9 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 	gone := pgtest.InsertTransfer(t, store, known, ann, pgtest.SwapBody)
 	must(store.Intents.Transition(t.Context(), ann, gone.ID, cancel))
 	pgtest.InsertTransfer(t, store, known, bea, pgtest.BridgeBody)
-	everything := func(owner uuid.UUID) []transfer.Summary { return listed(t, store, owner, intents.TransferFilter{}) }
+	everything := func(owner uuid.UUID) []transfer.Summary {
+		return pgtest.List(t, store, owner, intents.TransferFilter{})
+	}
 	before := map[uuid.UUID][]transfer.Summary{ann: everything(ann), bea: everything(bea)}
 
 	partition(t, plain)
@@ -214,7 +216,7 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 		"updated since":   {intents.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour)}, 3},
 		"... from cursor": {intents.TransferFilter{UpdatedSince: time.Now().Add(-time.Hour), After: &intents.KeysetCursor{ID: gone.ID, UpdatedAt: time.Now()}}, -1},
 	} {
-		if got := listed(t, store, ann, c.filter); len(got) != c.want && c.want >= 0 {
+		if got := pgtest.List(t, store, ann, c.filter); len(got) != c.want && c.want >= 0 {
 			t.Errorf("list by %s: %d, want %d", name, len(got), c.want)
 		}
 		bound("list by " + name)
@@ -249,16 +251,4 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 	if err := store.Intents.ReadExpiryLag(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-func listed(t *testing.T, store *store.Rooms, owner uuid.UUID, filter intents.TransferFilter) []transfer.Summary {
-	t.Helper()
-	var all []transfer.Summary
-	for summary, err := range store.Intents.Transfers(t.Context(), owner, filter) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, summary)
-	}
-	return all
 }
