@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -74,34 +73,6 @@ func schemaOf(t *testing.T, store *store.Rooms) []string {
 		t.Fatal(err)
 	}
 	return lines
-}
-
-func TestMigrate_Concurrent(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Unmigrated(t)
-	const migrators = 6
-	var work sync.WaitGroup
-	applied, errs := make([][]string, migrators), make([]error, migrators)
-	for i := range migrators {
-		store := pgtest.Open(t, url)
-		work.Go(func() { applied[i], errs[i] = store.Migrate(t.Context()) })
-	}
-	work.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	workers := 0
-	for _, names := range applied {
-		if len(names) > 0 {
-			workers++
-		}
-	}
-	if workers != 1 {
-		t.Errorf("%d of %d applied something: %q", workers, migrators, applied)
-	}
-	if err := pgtest.Open(t, url).CheckMigrated(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestMigrate_SmallPool(t *testing.T) {

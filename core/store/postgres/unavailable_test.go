@@ -96,18 +96,6 @@ func TestUnavailable(t *testing.T) {
 			defer cancel()
 			return use(ctx, direct)
 		},
-		"the caller's deadline passes while every connection is in use": func(t *testing.T) error {
-			t.Helper()
-			store, err := store.Open(url, postgres.Options{MaxConnections: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer store.Close()
-			pgtest.Begin(t, store)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-			defer cancel()
-			return use(ctx, store)
-		},
 		"too many connections": func(t *testing.T) error {
 			t.Helper()
 			return use(t.Context(), pgtest.Open(t, crowded(t, direct, url)))
