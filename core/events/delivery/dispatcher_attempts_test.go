@@ -20,28 +20,28 @@ import (
 func TestDispatcher_Repeats(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	e, _ := s.endpoint(owner, in.url)
+	owner := s.Account()
+	e, _ := s.Endpoint(owner, in.url)
 	c := s.start()
 	in.answer(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
 	s.intent(owner)
-	asynctest.Eventually(t, "the first attempt fails", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == 1 })
-	d := s.deliveries(e)[0]
+	asynctest.Eventually(t, "the first attempt fails", func() bool { return len(s.Deliveries(e)) == 1 && s.Deliveries(e)[0].Attempts == 1 })
+	d := s.Deliveries(e)[0]
 	if d.Status != webhook.Pending || d.ResponseStatus != 503 || d.Error == "" || d.NextAttemptAt.Sub(d.UpdatedAt) != time.Hour {
 		t.Errorf("%+v", d)
 	}
-	asynctest.Eventually(t, "the endpoint is marked as failing", func() bool { return s.read(e).FailingSince != nil })
+	asynctest.Eventually(t, "the endpoint is marked as failing", func() bool { return s.Read(e).FailingSince != nil })
 	in.answer(nil)
-	pgtest.Exec(t, s.store, "UPDATE deliveries SET next_attempt_at = now()")
-	asynctest.Eventually(t, "the second attempt succeeds", func() bool { return s.deliveries(e)[0].Status == webhook.Delivered })
+	pgtest.Exec(t, s.Store, "UPDATE deliveries SET next_attempt_at = now()")
+	asynctest.Eventually(t, "the second attempt succeeds", func() bool { return s.Deliveries(e)[0].Status == webhook.Delivered })
 	got := in.requests()
 	if len(got) != 2 || got[0].id != got[1].id || got[0].body != got[1].body {
 		t.Errorf("%+v", got)
 	}
-	asynctest.Eventually(t, "the endpoint is well", func() bool { return s.read(e).FailingSince == nil })
+	asynctest.Eventually(t, "the endpoint is well", func() bool { return s.Read(e).FailingSince == nil })
 	if failed, sent := c.count(t, "intents_core_webhook_attempts_total", "status"), c.count(t, "intents_core_webhook_attempts_total", "delivered"); failed != 1 || sent != 1 {
 		t.Errorf("%v failed and %v delivered attempts are counted", failed, sent)
 	}
@@ -62,17 +62,17 @@ func TestDispatcher_Disables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, bad, good := newService(t), newInbox(t), newInbox(t)
-			owner := s.account()
-			e, _ := s.endpoint(owner, bad.url)
-			s.endpoint(owner, good.url, "webhook.disabled")
+			owner := s.Account()
+			e, _ := s.Endpoint(owner, bad.url)
+			s.Endpoint(owner, good.url, "webhook.disabled")
 			if c.since != "" {
-				pgtest.Exec(t, s.store, "UPDATE webhooks SET failures = 4, failing_since = now() - $1::interval WHERE id = $2", c.since, e.ID)
+				pgtest.Exec(t, s.Store, "UPDATE webhooks SET failures = 4, failing_since = now() - $1::interval WHERE id = $2", c.since, e.ID)
 			}
 			bad.answer(status(c.status))
 			process := s.start()
 			s.intent(owner)
 			asynctest.Eventually(t, "the other endpoint hears of it", func() bool { return len(good.requests()) == 1 })
-			if got := s.read(e); got.Enabled || got.DisabledReason != c.reason {
+			if got := s.Read(e); got.Enabled || got.DisabledReason != c.reason {
 				t.Errorf("%+v", got)
 			}
 			want := fmt.Sprintf(`"data":{"id":%q,"url":%q,"reason":%q}`, e.ID, bad.url, c.reason)
@@ -85,7 +85,7 @@ func TestDispatcher_Disables(t *testing.T) {
 			bad.answer(nil)
 			before := len(bad.requests())
 			s.intent(owner)
-			s.change(e, webhook.Change{Enabled: new(true)})
+			s.Change(e, webhook.Change{Enabled: new(true)})
 			asynctest.Eventually(t, "what happened meanwhile arrives", func() bool { return len(bad.requests()) >= before+2 })
 		})
 	}
@@ -95,15 +95,15 @@ func TestDispatcher_Disables(t *testing.T) {
 func TestDispatcher_LastAttempt(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	e, _ := s.endpoint(owner, in.url)
+	owner := s.Account()
+	e, _ := s.Endpoint(owner, in.url)
 	in.answer(status(500))
 	s.start()
 	s.intent(owner)
-	asynctest.Eventually(t, "the first attempt is recorded", func() bool { return len(s.deliveries(e)) == 1 && s.deliveries(e)[0].Attempts == 1 })
-	pgtest.Exec(t, s.store, "UPDATE deliveries SET attempts = $1, next_attempt_at = now()", webhook.MaxAttempts-1)
-	asynctest.Eventually(t, "the delivery has failed", func() bool { return s.deliveries(e)[0].Status == webhook.Failed })
-	if got := s.deliveries(e)[0]; got.Attempts != webhook.MaxAttempts || got.NextAttemptAt != nil || len(in.requests()) != 2 {
+	asynctest.Eventually(t, "the first attempt is recorded", func() bool { return len(s.Deliveries(e)) == 1 && s.Deliveries(e)[0].Attempts == 1 })
+	pgtest.Exec(t, s.Store, "UPDATE deliveries SET attempts = $1, next_attempt_at = now()", webhook.MaxAttempts-1)
+	asynctest.Eventually(t, "the delivery has failed", func() bool { return s.Deliveries(e)[0].Status == webhook.Failed })
+	if got := s.Deliveries(e)[0]; got.Attempts != webhook.MaxAttempts || got.NextAttemptAt != nil || len(in.requests()) != 2 {
 		t.Errorf("%+v after %d requests", got, len(in.requests()))
 	}
 }
@@ -112,15 +112,15 @@ func TestDispatcher_LastAttempt(t *testing.T) {
 func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	e, _ := s.endpoint(owner, in.url)
+	owner := s.Account()
+	e, _ := s.Endpoint(owner, in.url)
 	c := s.start()
 	for range 3 {
 		s.intent(owner)
 	}
 	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
 	once := in.ids()
-	if err := s.store.Events.ReplayWebhook(t.Context(), owner, e.ID, 0, s.entry(owner.AccountID, account.WebhookReplayed)); err != nil {
+	if err := s.Store.Events.ReplayWebhook(t.Context(), owner, e.ID, 0, s.Entry(owner.AccountID, account.WebhookReplayed)); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })
@@ -129,10 +129,10 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	asynctest.Eventually(t, "all are recorded", func() bool {
-		return !slices.ContainsFunc(s.deliveries(e), func(d webhook.Delivery) bool { return d.Status != webhook.Delivered })
+		return !slices.ContainsFunc(s.Deliveries(e), func(d webhook.Delivery) bool { return d.Status != webhook.Delivered })
 	})
-	one := s.deliveries(e)[1]
-	if err := s.store.Events.RetryDelivery(t.Context(), owner, e.ID, one.EventID); err != nil {
+	one := s.Deliveries(e)[1]
+	if err := s.Store.Events.RetryDelivery(t.Context(), owner, e.ID, one.EventID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "one arrives again", func() bool { return len(in.requests()) == 7 })

@@ -20,13 +20,13 @@ import (
 func TestDispatcher_Delivers(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
+	owner := s.Account()
 	s.intent(owner) // before the endpoint, which does not hear it
-	e, secret := s.endpoint(owner, in.url)
+	e, secret := s.Endpoint(owner, in.url)
 	c := s.start()
 	intent := s.intent(owner)
 	asynctest.Eventually(t, "the event arrives and is recorded", func() bool {
-		d := s.deliveries(e)
+		d := s.Deliveries(e)
 		return len(d) == 1 && d[0].Status == webhook.Delivered
 	})
 	got := in.requests()
@@ -36,7 +36,7 @@ func TestDispatcher_Delivers(t *testing.T) {
 	if err := verify(t, secret, got[0]); err != nil {
 		t.Error(err)
 	}
-	page, err := s.store.Events.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+	page, err := s.Store.Events.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
 	if err != nil || len(page.Events) != 2 {
 		t.Fatalf("%d events, %v", len(page.Events), err)
 	}
@@ -51,7 +51,7 @@ func TestDispatcher_Delivers(t *testing.T) {
 		WebhookID: e.ID, EventID: page.Events[1].ID, Position: page.Events[1].Position, Type: "transfer.created", Status: webhook.Delivered,
 		Attempts: 1, ResponseStatus: 204,
 	}
-	d := s.deliveries(e)[0]
+	d := s.Deliveries(e)[0]
 	d.CreatedAt, d.UpdatedAt = time.Time{}, time.Time{}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -68,8 +68,8 @@ func TestDispatcher_TwoProcesses(t *testing.T) {
 	const accounts, events = 10, 20
 	var owners []event.Owner
 	for range accounts {
-		owner := s.account()
-		s.endpoint(owner, in.url)
+		owner := s.Account()
+		s.Endpoint(owner, in.url)
 		owners = append(owners, owner)
 	}
 	s.start()
@@ -84,13 +84,13 @@ func TestDispatcher_TwoProcesses(t *testing.T) {
 	}
 	writing.Wait()
 	asynctest.Eventually(t, "everything is delivered", func() bool {
-		return pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE status = 'delivered'") == accounts*events
+		return pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM deliveries WHERE status = 'delivered'") == accounts*events
 	})
 	ids := in.ids()
 	if len(ids) != accounts*events || len(slices.Compact(ids)) != accounts*events {
 		t.Errorf("%d requests, %d of them different; want %d", len(in.requests()), len(slices.Compact(ids)), accounts*events)
 	}
-	if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM deliveries WHERE attempts <> 1"); held != 0 {
+	if held := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM deliveries WHERE attempts <> 1"); held != 0 {
 		t.Errorf("%d deliveries have another number of attempts than 1", held)
 	}
 }
@@ -99,12 +99,12 @@ func TestDispatcher_TwoProcesses(t *testing.T) {
 func TestDispatcher_Filter(t *testing.T) {
 	t.Parallel()
 	s, all, some := newService(t), newInbox(t), newInbox(t)
-	owner := s.account()
-	s.endpoint(owner, all.url)
-	e, _ := s.endpoint(owner, some.url, "transfer.failed", "webhook.*")
+	owner := s.Account()
+	s.Endpoint(owner, all.url)
+	e, _ := s.Endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.store.Events.TestWebhook(t.Context(), owner, e.ID); err != nil {
+	if _, err := s.Store.Events.TestWebhook(t.Context(), owner, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })
@@ -120,8 +120,8 @@ func TestDispatcher_Filter(t *testing.T) {
 func TestDispatcher_Rotation(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	e, first := s.endpoint(owner, in.url)
+	owner := s.Account()
+	e, first := s.Endpoint(owner, in.url)
 	second := s.rotate(e, time.Hour)
 	s.start()
 	signedBy := func(n int) (signed []bool) {
@@ -140,7 +140,7 @@ func TestDispatcher_Rotation(t *testing.T) {
 	if got := signedBy(2); !slices.Equal(got, []bool{false, true}) || verify(t, third, in.requests()[1]) != nil {
 		t.Errorf("after the third: %v", got)
 	}
-	pgtest.Exec(t, s.store, "UPDATE webhooks SET previous_until = now() - interval '1 second'")
+	pgtest.Exec(t, s.Store, "UPDATE webhooks SET previous_until = now() - interval '1 second'")
 	if got := signedBy(3); !slices.Equal(got, []bool{false, false}) || verify(t, third, in.requests()[2]) != nil {
 		t.Errorf("after the grace: %v", got)
 	}
@@ -150,22 +150,22 @@ func TestDispatcher_Rotation(t *testing.T) {
 func TestDispatcher_DeletedAndDisabled(t *testing.T) {
 	t.Parallel()
 	s, silent, heard := newService(t), newInbox(t), newInbox(t)
-	disabled, ended, other := s.account(), s.account(), s.account()
-	s.endpoint(disabled, silent.url)
-	s.endpoint(ended, silent.url)
-	gone, _ := s.endpoint(other, silent.url)
-	off, _ := s.endpoint(other, silent.url)
-	s.endpoint(other, heard.url)
-	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", disabled.AccountID)
-	pgtest.Exec(t, s.store, "UPDATE accounts SET deleted_at = now() WHERE id = $1", ended.AccountID)
+	disabled, ended, other := s.Account(), s.Account(), s.Account()
+	s.Endpoint(disabled, silent.url)
+	s.Endpoint(ended, silent.url)
+	gone, _ := s.Endpoint(other, silent.url)
+	off, _ := s.Endpoint(other, silent.url)
+	s.Endpoint(other, heard.url)
+	pgtest.Exec(t, s.Store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", disabled.AccountID)
+	pgtest.Exec(t, s.Store, "UPDATE accounts SET deleted_at = now() WHERE id = $1", ended.AccountID)
 	s.remove(gone)
-	s.change(off, webhook.Change{Enabled: new(false)})
+	s.Change(off, webhook.Change{Enabled: new(false)})
 	s.start()
 	for _, owner := range []event.Owner{disabled, ended, other} {
 		s.intent(owner)
 	}
 	asynctest.Eventually(t, "the one endpoint hears", func() bool { return len(heard.requests()) == 1 })
-	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = NULL WHERE id = $1", disabled.AccountID)
+	pgtest.Exec(t, s.Store, "UPDATE accounts SET disabled_at = NULL WHERE id = $1", disabled.AccountID)
 	asynctest.Eventually(t, "the account that is enabled again hears", func() bool { return len(silent.requests()) == 1 })
 }
 
@@ -173,8 +173,8 @@ func TestDispatcher_DeletedAndDisabled(t *testing.T) {
 func TestDispatcher_Drain(t *testing.T) {
 	t.Parallel()
 	s, in := newService(t), newInbox(t)
-	owner := s.account()
-	e, _ := s.endpoint(owner, in.url)
+	owner := s.Account()
+	e, _ := s.Endpoint(owner, in.url)
 	arrived, release := make(chan struct{}, 9), make(chan struct{})
 	in.answer(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{}; <-release })
 	c := s.start()
@@ -183,7 +183,7 @@ func TestDispatcher_Drain(t *testing.T) {
 		<-arrived
 	}
 	s.intent(owner)
-	asynctest.Eventually(t, "the delivery that waits is made", func() bool { return len(s.deliveries(e)) == 9 })
+	asynctest.Eventually(t, "the delivery that waits is made", func() bool { return len(s.Deliveries(e)) == 9 })
 	if n := len(in.requests()); n != 8 {
 		t.Errorf("%d requests to one endpoint at once, want 8", n)
 	}
@@ -191,14 +191,14 @@ func TestDispatcher_Drain(t *testing.T) {
 	close(release)
 	c.stop()
 	count := map[webhook.Status]int{}
-	for _, d := range s.deliveries(e) {
+	for _, d := range s.Deliveries(e) {
 		count[d.Status]++
 	}
 	if count[webhook.Delivered] < 8 || count[webhook.Delivered]+count[webhook.Pending] != 9 {
 		t.Errorf("%v: at least 8 are delivered, and the other is for the next process", count)
 	}
 	for _, table := range []string{"webhooks", "leases"} {
-		if held := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM "+table+" WHERE lease_until > now()"); held != 0 {
+		if held := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM "+table+" WHERE lease_until > now()"); held != 0 {
 			t.Errorf("%d leases of %s are held", held, table)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -22,11 +21,8 @@ import (
 	"intents.internal/core/events/feed"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/telemetry"
 )
@@ -38,11 +34,8 @@ func TestMain(m *testing.M) {
 
 // service is a database with accounts and endpoints, and the rules of an operator who allows loopback.
 type service struct {
-	*testing.T
-	url   string
-	store *store.Rooms
-	known *registry.Snapshot
-	rules *webhook.Rules
+	*pgtest.Webhooks
+
 	// timeout is that of attempts, 0 for the one that a service has.
 	timeout time.Duration
 	// mailQueued is called after mails were queued; with nil none are.
@@ -51,15 +44,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	s := &service{T: t, url: pgtest.Database(t)}
-	s.store = pgtest.OpenImpatient(t, s.url)
-	s.known = pgtest.LoadRegistry(t, s.store)
-	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.rules = &webhook.Rules{Networks: onlyReceiver(), Sealer: sealer}
-	return s
+	return &service{Webhooks: pgtest.NewWebhooks(t, onlyReceiver())}
 }
 
 // receiver is the one loopback address that the tests' networks allow; forbidden is another.
@@ -73,34 +58,10 @@ func onlyReceiver() *outbound.Networks {
 	return outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix(receiver + "/32")})
 }
 
-// newLease is an hour's lease of a process of its own.
-func newLease() events.WebhookLease {
-	return events.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
-}
-
-// lock locks rows as another transaction does, until release is called.
-func (s *service) lock(query string, values ...any) (release func()) {
-	s.Helper()
-	tx, err := s.store.Pool().BeginTx(context.WithoutCancel(s.Context()), nil)
-	if err == nil {
-		_, err = tx.ExecContext(s.Context(), query, values...)
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() { _ = tx.Rollback() }) // where the test did not get to it
-	return func() {
-		s.Helper()
-		if err := tx.Rollback(); err != nil {
-			s.Fatal(err)
-		}
-	}
-}
-
 // assignPositions puts the events of intents into the feed.
 func (s *service) assignPositions() {
 	s.Helper()
-	if _, err := s.store.Events.AssignPositions(s.Context(), true, false); err != nil {
+	if _, err := s.Store.Events.AssignPositions(s.Context(), true, false); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -115,15 +76,15 @@ type core struct {
 // start runs a core until the test ends.
 func (s *service) start() *core {
 	s.Helper()
-	store := pgtest.OpenImpatient(s.T, s.url)
+	store := pgtest.OpenImpatient(s.T, s.URL)
 	follower := feed.New(store.Events)
 	c := &core{metrics: telemetry.NewRegistry()}
-	client := delivery.NewClient(s.rules.Networks, store.Now)
+	client := delivery.NewClient(s.Rules.Networks, store.Now)
 	if s.timeout != 0 {
 		client.SetTimeout(s.timeout)
 	}
 	dispatcher := delivery.New(delivery.Config{
-		Store: store.Events, Feed: follower, Sealer: s.rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
+		Store: store.Events, Feed: follower, Sealer: s.Rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
 		Client: client, MailQueued: s.mailQueued,
 	})
 	ctx, cancel := context.WithCancel(s.Context())
@@ -166,52 +127,13 @@ func (c *core) count(tb testing.TB, name, label string) float64 {
 	return 0
 }
 
-// account makes an account and returns the owner of its test events.
-func (s *service) account() event.Owner {
-	s.Helper()
-	return pgtest.InsertAccount(s.T, s.store)
-}
-
-func (s *service) entry(accountID uuid.UUID, action account.Action) account.AuditEntry {
-	s.Helper()
-	entry, err := account.NewAuditEntry(accountID, account.Actor{}, action, time.Now())
-	if err != nil {
-		s.Fatal(err)
-	}
-	return entry
-}
-
-// endpoint makes an endpoint and returns it with the text of its secret.
-func (s *service) endpoint(owner event.Owner, url string, types ...string) (*webhook.Endpoint, string) {
-	s.Helper()
-	e, secret, err := s.rules.New(owner, webhook.Draft{URL: url, Types: types}, s.store.Now())
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := s.store.Events.InsertWebhook(s.Context(), e, s.entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
-		s.Fatal(err)
-	}
-	return e, secret.Reveal()
-}
-
-// change changes an endpoint as its owner does.
-func (s *service) change(e *webhook.Endpoint, change webhook.Change) {
-	s.Helper()
-	_, err := s.store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookUpdated), func(e *webhook.Endpoint) (string, error) {
-		return s.rules.Change(e, change, s.store.Now())
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-}
-
 // rotate replaces the secret of an endpoint as its owner does, and returns the new one.
 func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhook.Secret
-	entry := s.entry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
-		secret, detail, err = s.rules.Rotate(e, grace, s.store.Now())
+	entry := s.Entry(e.AccountID, account.WebhookSecretRotated)
+	_, err := s.Store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = s.Rules.Rotate(e, grace, s.Store.Now())
 		return detail, err
 	})
 	if err != nil {
@@ -223,35 +145,15 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhook.Endpoint) {
 	s.Helper()
-	if err := s.store.Events.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.entry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Events.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
-}
-
-// read is the endpoint as it is stored.
-func (s *service) read(e *webhook.Endpoint) *webhook.Endpoint {
-	s.Helper()
-	found, err := s.store.Events.Webhook(s.Context(), e.Owner(), e.ID)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return found
-}
-
-// deliveries are those of an endpoint, newest first.
-func (s *service) deliveries(e *webhook.Endpoint) []webhook.Delivery {
-	s.Helper()
-	found, err := s.store.Events.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return found
 }
 
 // intent records an intent, whose event is transfer.created.
 func (s *service) intent(owner event.Owner) *transfer.Intent {
 	s.Helper()
-	return pgtest.InsertIntent(s.T, s.store, s.known, owner)
+	return pgtest.InsertIntent(s.T, s.Store, s.Known, owner)
 }
 
 // request is one that a receiver got.

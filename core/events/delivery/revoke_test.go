@@ -34,9 +34,9 @@ func TestDispatcher_Revokes(t *testing.T) {
 				r.cut.Store(true)
 			}
 		})
-		owner := s.account()
-		r.Endpoint, _ = s.endpoint(owner, r.url)
-		s.enqueue(1, owner)
+		owner := s.Account()
+		r.Endpoint, _ = s.Endpoint(owner, r.url)
+		s.Enqueue(1, owner)
 		receivers[name] = r
 	}
 	s.start()
@@ -44,14 +44,14 @@ func TestDispatcher_Revokes(t *testing.T) {
 		asynctest.Eventually(t, "a request is in flight: "+name, func() bool { return len(r.requests()) == 1 })
 	}
 	moved, rotated, disabled := receivers["moved"], receivers["rotated"], receivers["disabled"]
-	s.change(receivers["described"].Endpoint, webhook.Change{Description: new("changed")})
+	s.Change(receivers["described"].Endpoint, webhook.Change{Description: new("changed")})
 	s.rotate(receivers["in grace"].Endpoint, time.Hour)
 	rotated.answer(nil)
 	secret := s.rotate(rotated.Endpoint, 0)
-	s.change(moved.Endpoint, webhook.Change{URL: &elsewhere.url})
-	s.change(disabled.Endpoint, webhook.Change{Enabled: new(false)})
+	s.Change(moved.Endpoint, webhook.Change{URL: &elsewhere.url})
+	s.Change(disabled.Endpoint, webhook.Change{Enabled: new(false)})
 	s.remove(receivers["deleted"].Endpoint)
-	pgtest.Exec(t, s.store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", receivers["of a disabled account"].AccountID)
+	pgtest.Exec(t, s.Store, "UPDATE accounts SET disabled_at = now() WHERE id = $1", receivers["of a disabled account"].AccountID)
 	for _, name := range []string{"rotated", "moved", "disabled", "deleted", "of a disabled account"} {
 		asynctest.Eventually(t, "the request is cut off: "+name, receivers[name].cut.Load)
 	}
@@ -63,7 +63,7 @@ func TestDispatcher_Revokes(t *testing.T) {
 	if err := verify(t, secret, rotated.requests()[1]); err != nil {
 		t.Errorf("the second request: %v", err)
 	}
-	if d := s.deliveries(disabled.Endpoint); d[0].Status != webhook.Pending || d[0].Attempts != 0 || s.read(disabled.Endpoint).FailingSince != nil {
+	if d := s.Deliveries(disabled.Endpoint); d[0].Status != webhook.Pending || d[0].Attempts != 0 || s.Read(disabled.Endpoint).FailingSince != nil {
 		t.Errorf("the cut-off request counts as an attempt: %+v", d[0])
 	}
 	for _, name := range []string{"in grace", "described"} {
