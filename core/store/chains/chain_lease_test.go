@@ -1,7 +1,6 @@
 package chains_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -26,14 +25,7 @@ func TestStore_RenewLeases(t *testing.T) {
 		leases = append(leases, lease)
 	}
 	pgtest.Exec(t, store, "UPDATE watched_chains SET epoch = 2 WHERE chain_id = 'eip155:2'")
-	locked, err := store.Pool().BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = locked.Rollback() }()
-	if _, err := locked.ExecContext(context.WithoutCancel(t.Context()), "SELECT FROM watched_chains WHERE chain_id = 'eip155:3' FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
+	pgtest.Lock(t, store, "SELECT FROM watched_chains WHERE chain_id = 'eip155:3' FOR UPDATE")
 	renewal, err := store.Chains.RenewLeases(t.Context(), leases, time.Hour)
 	if err != nil {
 		t.Fatal(err)

@@ -23,10 +23,7 @@ func TestKey_Restrictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := pgtest.NewKey(t, ann.ID, account.KeyRequest{Scopes: apikey.IntentsRead | apikey.Webhooks, Networks: networks})
-	if err := pgtest.AddKey(t.Context(), store, key, pgtest.KeyEntry(key, account.KeyCreated)); err != nil {
-		t.Fatal(err)
-	}
+	key := pgtest.InsertKeyOf(t, store, ann.ID, account.KeyRequest{Scopes: apikey.IntentsRead | apikey.Webhooks, Networks: networks})
 	stored := func(when string) {
 		t.Helper()
 		got, _, err := store.Identities.UsableKey(t.Context(), key.Hash, pgtest.Now())

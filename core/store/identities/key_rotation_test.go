@@ -64,10 +64,7 @@ func TestReplaceKey_WithoutGrace(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	ann := pgtest.SignUp(t, store, "ann@example.com")
-	key := pgtest.NewKey(t, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
-	if err := pgtest.AddKey(t.Context(), store, key, pgtest.KeyEntry(key, account.KeyCreated)); err != nil {
-		t.Fatal(err)
-	}
+	key := pgtest.InsertKeyOf(t, store, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
 	pgtest.Exec(t, store, `UPDATE api_keys SET last_used_at = now(), limit_requests = 7`)
 	key.Limit.Requests = 7
 	_, cursor := pgtest.Changes(t, store, "")

@@ -21,10 +21,7 @@ func TestKeys(t *testing.T) {
 	store := pgtest.New(t)
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	first := pgtest.InsertKey(t, store, ann.ID)
-	second := pgtest.NewKey(t, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
-	if err := pgtest.AddKey(t.Context(), store, second, pgtest.KeyEntry(second, account.KeyCreated)); err != nil {
-		t.Fatal(err)
-	}
+	second := pgtest.InsertKeyOf(t, store, ann.ID, account.KeyRequest{Name: "live", Environment: network.Live, ExpiresIn: time.Hour})
 	pgtest.InsertKey(t, store, bob.ID)
 
 	wantKeys(t, store, ann, "made", second, first)
@@ -191,10 +188,7 @@ func TestUsableKey(t *testing.T) {
 func TestUsableKey_Expiry(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	key := pgtest.NewKey(t, pgtest.SignUp(t, store, "ann@example.com").ID, account.KeyRequest{ExpiresIn: time.Hour})
-	if err := pgtest.AddKey(t.Context(), store, key, pgtest.KeyEntry(key, account.KeyCreated)); err != nil {
-		t.Fatal(err)
-	}
+	key := pgtest.InsertKeyOf(t, store, pgtest.SignUp(t, store, "ann@example.com").ID, account.KeyRequest{ExpiresIn: time.Hour})
 	if _, _, err := store.Identities.UsableKey(t.Context(), key.Hash, key.ExpiresAt.Add(-time.Microsecond)); err != nil {
 		t.Errorf("just before: %v", err)
 	}

@@ -120,10 +120,7 @@ func TestRegistry_OneSnapshot(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
-	writer := pgtest.Begin(t, store)
-	if _, err := writer.ExecContext(t.Context(), `LOCK TABLE tokens`); err != nil {
-		t.Fatal(err)
-	}
+	writer := pgtest.Lock(t, store, `LOCK TABLE tokens`)
 	read := make(chan *registry.Snapshot, 1)
 	go func() {
 		snapshot, err := store.Intents.Registry(t.Context())

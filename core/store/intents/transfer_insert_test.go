@@ -166,10 +166,7 @@ func TestInsertTransfer_PgBouncer(t *testing.T) {
 	if prepared := pgtest.LookUp[int](t, store, preparedInserts); prepared != 0 {
 		t.Errorf("%d inserts are prepared behind a pooler", prepared)
 	}
-	lock := pgtest.Begin(t, direct)
-	if _, err := lock.ExecContext(t.Context(), `LOCK TABLE transfers`); err != nil {
-		t.Fatal(err)
-	}
+	pgtest.Lock(t, direct, `LOCK TABLE transfers`)
 	intent := pgtest.NewIntent(t, known, uuid.New(), pgtest.TransferBody)
 	if _, err := pgtest.OpenLimited(t, pooled).Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); !postgres.Unavailable(err) {
 		t.Errorf("an insert that waits for a lock: %v", err)
@@ -188,10 +185,7 @@ func TestTransferWriter_BlockedCommit(t *testing.T) {
 	known := pgtest.LoadRegistry(t, operator)
 	pgtest.Exec(t, operator, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`)
 	pgtest.Exec(t, operator, `CREATE TRIGGER wait BEFORE INSERT ON transfers FOR EACH ROW WHEN (NEW.reference IS NOT NULL) EXECUTE FUNCTION wait()`)
-	blocker := pgtest.Begin(t, operator)
-	if _, err := blocker.ExecContext(t.Context(), `SELECT pg_advisory_xact_lock(1)`); err != nil {
-		t.Fatal(err)
-	}
+	blocker := pgtest.Lock(t, operator, `SELECT pg_advisory_xact_lock(1)`)
 	release := holdFlushers(t, store, known)
 	var batch sync.WaitGroup
 	const rows = 20

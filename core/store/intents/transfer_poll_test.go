@@ -48,10 +48,7 @@ func TestTransfers_PolledAcrossLocks(t *testing.T) {
 			seen := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
 			late := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
 			pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() WHERE id = $1", late.ID)
-			blocker := pgtest.Begin(t, store)
-			if _, err := blocker.ExecContext(t.Context(), c.lock); err != nil {
-				t.Fatal(err)
-			}
+			blocker := pgtest.Lock(t, store, c.lock)
 			written := make(chan error)
 			go func() { written <- c.write(store, late) }()
 			asynctest.Eventually(t, "the write waits for the lock", func() bool {

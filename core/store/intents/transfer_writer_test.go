@@ -26,13 +26,7 @@ const held = 2
 // release waits until so many have.
 func holdFlushers(t *testing.T, store *store.Rooms, known *registry.Snapshot) (release func(gathered int)) {
 	t.Helper()
-	blocker, err := store.Pool().BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := blocker.ExecContext(t.Context(), "LOCK TABLE transfers IN EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	blocker := pgtest.Lock(t, store, "LOCK TABLE transfers IN EXCLUSIVE MODE")
 	var writes sync.WaitGroup
 	for n := range held {
 		writes.Go(func() { pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.TransferBody) })

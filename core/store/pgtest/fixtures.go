@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // Now has the precision of the database.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// insertAccount stores an account with this e-mail address.
+// SignUp stores an account with this e-mail address.
 func SignUp(t *testing.T, store *store.Rooms, email string) *account.Account {
 	t.Helper()
 	a, err := account.New("", email, "hash of a password", Now())
@@ -75,7 +75,13 @@ func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry accou
 // InsertKey stores a test key that never expires.
 func InsertKey(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Key {
 	t.Helper()
-	k := NewKey(t, owner, account.KeyRequest{})
+	return InsertKeyOf(t, store, owner, account.KeyRequest{})
+}
+
+// InsertKeyOf stores the key that a request asks for.
+func InsertKeyOf(t *testing.T, store *store.Rooms, owner uuid.UUID, request account.KeyRequest) *account.Key {
+	t.Helper()
+	k := NewKey(t, owner, request)
 	if err := AddKey(t.Context(), store, k, KeyEntry(k, account.KeyCreated)); err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +226,16 @@ func Begin(t *testing.T, store *store.Rooms) *sql.Tx {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
+	return tx
+}
+
+// Lock runs a statement in a transaction that stays open, as another session that has locked something.
+func Lock(t *testing.T, store *store.Rooms, statement string, args ...any) *sql.Tx {
+	t.Helper()
+	tx := Begin(t, store)
+	if _, err := tx.ExecContext(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
 	return tx
 }
 

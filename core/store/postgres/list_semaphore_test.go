@@ -27,7 +27,7 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
 			direct, store := pgtest.Open(t, url), pgtest.Open(t, url)
-			release := lockTransfers(t, direct)
+			release := lockTable(t, direct, "transfers")
 			var lists errgroup.Group
 			for range trial.accounts {
 				owner := uuid.New()
@@ -131,7 +131,7 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := lockTransfers(t, direct)
+	release := lockTable(t, direct, "transfers")
 	var list errgroup.Group
 	list.Go(func() error {
 		for _, err := range store.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
@@ -154,22 +154,10 @@ func TestListSemaphore_NewListWaits(t *testing.T) {
 	}
 }
 
-// lockTransfers makes everyone who reads intents wait.
-func lockTransfers(t *testing.T, store *store.Rooms) (release func()) {
-	t.Helper()
-	return lockTable(t, store, "transfers")
-}
-
 // lockTable makes everyone who reads a table wait.
 func lockTable(t *testing.T, store *store.Rooms, table string) (release func()) {
 	t.Helper()
-	tx, err := store.Pool().BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE"); err != nil {
-		t.Fatal(err)
-	}
+	tx := pgtest.Lock(t, store, "LOCK TABLE "+table+" IN ACCESS EXCLUSIVE MODE")
 	return func() {
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)

@@ -116,15 +116,7 @@ func TestMigrate_OutlastsStatementTimeout(t *testing.T) {
 // inTheWay lets every migration wait until what it returns is called.
 func inTheWay(t *testing.T, store *store.Rooms) (makeWay func() error) {
 	t.Helper()
-	tx, err := store.Pool().BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), "CREATE TABLE accounts ()"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = tx.Rollback() })
-	return tx.Rollback
+	return pgtest.Lock(t, store, "CREATE TABLE accounts ()").Rollback
 }
 
 func migrateAside(t *testing.T, store *store.Rooms) <-chan error {

@@ -63,10 +63,7 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 		}
 	}
 
-	lock := pgtest.Begin(t, direct)
-	if _, err := lock.ExecContext(t.Context(), `LOCK TABLE transfers`); err != nil {
-		t.Fatal(err)
-	}
+	pgtest.Lock(t, direct, `LOCK TABLE transfers`)
 	started := time.Now()
 	if _, err := store.Intents.Transfer(t.Context(), uuid.New(), uuid.New()); !postgres.Unavailable(err) || time.Since(started) > 5*time.Second {
 		t.Errorf("a statement that waits for a lock: %v after %s", err, time.Since(started))

@@ -78,10 +78,7 @@ func TestUnavailable(t *testing.T) {
 		"the lock is not granted in time": func(t *testing.T) error {
 			t.Helper()
 			database := pgtest.Database(t)
-			tx := pgtest.Begin(t, pgtest.Open(t, database))
-			if _, err := tx.ExecContext(t.Context(), `LOCK TABLE transfers`); err != nil {
-				t.Fatal(err)
-			}
+			pgtest.Lock(t, pgtest.Open(t, database), `LOCK TABLE transfers`)
 			store, err := store.Open(database, postgres.Options{StatementTimeout: 200 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)

@@ -117,10 +117,7 @@ func TestPrune_Batches(t *testing.T) {
 	pgtest.Exec(t, store, `UPDATE feed_state SET last_position = 12000`)
 	keep := retention.Retention{Events: 30 * day}
 	// Another core is at it.
-	tx, err := store.Pool().BeginTx(t.Context(), nil)
-	pgtest.Must(t, err)
-	_, err = tx.ExecContext(t.Context(), `SELECT pg_advisory_xact_lock(7403118226)`)
-	pgtest.Must(t, err)
+	tx := pgtest.Lock(t, store, `SELECT pg_advisory_xact_lock(7403118226)`)
 	removed, err := store.Retention.Prune(t.Context(), pgtest.Now(), keep)
 	if err != nil || removed["feed"] != 0 {
 		t.Errorf("beside another core: removed %v, %v", removed, err)
