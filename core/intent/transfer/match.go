@@ -64,7 +64,7 @@ func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
 	return e, true
 }
 
-// Match returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order,
+// MatchLog returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order,
 // and for an event from another contract or chain than in the intent's settlement, because anybody can emit events.
 func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	e, ok := ParseSettlerEvent(l)

@@ -32,7 +32,7 @@ type deliveryRow struct {
 func (r *deliveryRow) delivery() webhook.Delivery {
 	return webhook.Delivery{
 		WebhookID: r.WebhookID, EventID: event.ID(r.EventID), Position: r.Position, Type: r.Type, Status: r.Status, Attempts: r.Attempts,
-		NextAttemptAt: postgres.Utc(r.NextAttemptAt), ResponseStatus: r.ResponseStatus, Error: r.Error,
+		NextAttemptAt: postgres.UTC(r.NextAttemptAt), ResponseStatus: r.ResponseStatus, Error: r.Error,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 }

@@ -44,8 +44,8 @@ func (r *webhookRow) endpoint() *webhook.Endpoint {
 	return &webhook.Endpoint{
 		ID: r.ID, AccountID: r.AccountID, Environment: r.Environment, URL: r.URL, Types: r.Types, Description: r.Description,
 		Enabled: r.Enabled, DisabledReason: r.DisabledReason,
-		Secrets:   webhook.SealedSecrets{Current: r.Secret, Previous: r.PreviousSecret, PreviousUntil: postgres.Utc(r.PreviousUntil)},
-		Health:    webhook.Health{FailingSince: postgres.Utc(r.FailingSince), Failures: r.Failures, LastFailedAt: postgres.Utc(r.LastFailedAt)},
+		Secrets:   webhook.SealedSecrets{Current: r.Secret, Previous: r.PreviousSecret, PreviousUntil: postgres.UTC(r.PreviousUntil)},
+		Health:    webhook.Health{FailingSince: postgres.UTC(r.FailingSince), Failures: r.Failures, LastFailedAt: postgres.UTC(r.LastFailedAt)},
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 }

@@ -56,11 +56,11 @@ func (r keyRow) key() (*account.Key, error) {
 	}
 	return &account.Key{
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Hash: apikey.Hash(r.Hash), Start: r.Start,
-		Environment: r.Environment, Enabled: r.Enabled, ExpiresAt: postgres.Utc(r.ExpiresAt), LastUsedAt: postgres.Utc(r.LastUsedAt),
+		Environment: r.Environment, Enabled: r.Enabled, ExpiresAt: postgres.UTC(r.ExpiresAt), LastUsedAt: postgres.UTC(r.LastUsedAt),
 		Limit: account.Limit{
 			Requests: r.LimitRequests, Period: time.Duration(r.LimitPeriodSeconds) * time.Second,
 		},
-		LimitBucket: r.LimitBucket, RotatedAt: postgres.Utc(r.RotatedAt), Scopes: scopes, Networks: networks,
+		LimitBucket: r.LimitBucket, RotatedAt: postgres.UTC(r.RotatedAt), Scopes: scopes, Networks: networks,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
+// TransferRow is a row of transfers, which the stores of intents and of chains read.
 type TransferRow struct {
 	bun.BaseModel `bun:"table:transfers,alias:transfers"`
 
@@ -145,6 +146,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 	}
 }
 
+// Intent returns the intent of the row.
 func (r TransferRow) Intent() (*transfer.Intent, error) {
 	source, err := leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
 	if err != nil {

@@ -52,6 +52,7 @@ func Steps(events []event.Event) (short []string) {
 	return short
 }
 
+// CancelTransfer cancels an intent.
 func CancelTransfer(tb testing.TB, store *store.Rooms, intent *transfer.Intent) {
 	tb.Helper()
 	if _, err := store.Intents.Transition(tb.Context(), intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {

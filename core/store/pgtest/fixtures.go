@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,8 +31,9 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "4") // most of these tests wait for other processes; -parallel overrides it
+// StoreMain is Main for tests that mostly wait for Postgres: at least four run at a time, unless -parallel says otherwise.
+func StoreMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // the command line is parsed later and overrides it
 	Main(m)
 }
 
@@ -51,6 +53,7 @@ func SignUp(t *testing.T, store *store.Rooms, email string) *account.Account {
 	return a
 }
 
+// NewKey makes a key of an account, which it does not store.
 func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.Key {
 	t.Helper()
 	if request.Name == "" {
@@ -63,6 +66,7 @@ func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 	return k
 }
 
+// AddKey stores a key with its entry in the audit log.
 func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry account.AuditEntry) error {
 	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.InsertKey(ctx, k); err != nil {
@@ -138,7 +142,7 @@ func KeyEntry(k *account.Key, action account.Action) account.AuditEntry {
 	return AuditEntry(k.AccountID, action).OfKey(k, "in a test")
 }
 
-// The parts of a request on the chains of
+// Requests on the chains of LoadRegistry, and their parts.
 const (
 	Alice = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 	Bob   = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
@@ -164,6 +168,7 @@ func NewIntent(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body st
 	return NewIntentWithID(tb, known, owner, body, uuid.Must(uuid.NewV7()))
 }
 
+// NewIntentWithID is NewIntent with the intent's id.
 func NewIntentWithID(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, body string, id uuid.UUID) *transfer.Intent {
 	tb.Helper()
 	by := transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}
@@ -174,6 +179,7 @@ func NewIntentWithID(tb testing.TB, known *registry.Snapshot, owner uuid.UUID, b
 	return intent
 }
 
+// ParseRequest parses the body of a request, which must be valid.
 func ParseRequest(tb testing.TB, body string) wire.TransferRequest {
 	tb.Helper()
 	request, issues := wire.DecodeTransferRequest([]byte(body))
@@ -189,6 +195,7 @@ func Idempotent(tb testing.TB, key, body string) intents.Idempotency {
 	return intents.Idempotency{Key: key, Environment: network.Test, Request: ParseRequest(tb, body)}
 }
 
+// InsertTransfer stores the intent that a request body asks for.
 func InsertTransfer(tb testing.TB, store *store.Rooms, known *registry.Snapshot, owner uuid.UUID, body string) *transfer.Intent {
 	tb.Helper()
 	intent := NewIntent(tb, known, owner, body)
@@ -210,8 +217,10 @@ func RefusedBy(err error) string {
 	return pg.Code + " " + pg.ConstraintName
 }
 
+// Fingerprint is the SHA-256 of a text, as keys and tokens are stored.
 func Fingerprint(text string) [32]byte { return sha256.Sum256([]byte(text)) }
 
+// Must ends the test with an error.
 func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -219,6 +228,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
+// Begin starts a transaction that is rolled back after the test.
 func Begin(t *testing.T, store *store.Rooms) *sql.Tx {
 	t.Helper()
 	tx, err := store.Pool().BeginTx(t.Context(), nil)
@@ -239,7 +249,7 @@ func Lock(t *testing.T, store *store.Rooms, statement string, args ...any) *sql.
 	return tx
 }
 
-// Changes reads the feed once.
+// Changes reads the feed of key changes once.
 func Changes(t *testing.T, store *store.Rooms, after string) (hashes []string, cursor string) {
 	t.Helper()
 	since, cursor, err := store.Identities.KeyChanges(t.Context(), []string{after}, time.Now())
@@ -249,6 +259,7 @@ func Changes(t *testing.T, store *store.Rooms, after string) (hashes []string, c
 	return since[after].Hashes, cursor
 }
 
+// Gather reads all metrics: each by its name and its labels' values, with a space between.
 func Gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -258,10 +269,11 @@ func Gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
 	all := map[string]float64{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			name := family.GetName()
+			words := []string{family.GetName()}
 			for _, label := range m.GetLabel() {
-				name += " " + label.GetValue()
+				words = append(words, label.GetValue())
 			}
+			name := strings.Join(words, " ")
 			if h := m.GetHistogram(); h != nil {
 				all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
 			} else {
@@ -283,6 +295,7 @@ func OpenLimited(t *testing.T, url string) *store.Rooms {
 	return store
 }
 
+// InsertSession stores a session of an account.
 func InsertSession(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Session {
 	t.Helper()
 	session, _, err := account.NewSession(owner, "203.0.113.7", "Browser/1.0", Now())
@@ -330,6 +343,7 @@ func InsertWebhook(t *testing.T, store *store.Rooms, r *webhook.Rules, owner *ac
 	return e, secret
 }
 
+// WebhookRules are rules that allow public addresses and seal secrets with these keys.
 func WebhookRules(t *testing.T, current, previous []byte) *webhook.Rules {
 	t.Helper()
 	sealer, err := webhook.NewSealer(current, previous)
@@ -339,19 +353,24 @@ func WebhookRules(t *testing.T, current, previous []byte) *webhook.Rules {
 	return &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 }
 
+// The beginnings of what RefusedBy returns, by kind of constraint.
 const (
 	Check   = "23514 "
 	NotNull = "23502 "
 	Unique  = "23505 "
 	Foreign = "23503 "
 	Appends = "23001 audit_log_append_only"
+)
 
-	// swap makes a swap of the one transfer, whose two amounts may differ.
+// Statements of tests of the schema.
+const (
+	// Swap makes a swap of the one transfer, whose two amounts may differ.
 	Swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
-	// step records a transition.
+	// Step records a transition.
 	Step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at, sequence) VALUES `
 )
 
+// NoFilter lets all events through.
 var NoFilter event.Filter
 
 // Connections is how many a store has that is opened without options.

@@ -18,8 +18,10 @@ type Statements struct {
 	Text []string
 }
 
+// BeforeQuery implements bun.QueryHook.
 func (s *Statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context { return ctx }
 
+// AfterQuery implements bun.QueryHook.
 func (s *Statements) AfterQuery(_ context.Context, event *bun.QueryEvent) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -37,6 +39,7 @@ func (s *Statements) Take() []string {
 	return text
 }
 
+// PlanWithoutSeqScan is the plan of a statement where a sequential scan is the last resort.
 func PlanWithoutSeqScan(t *testing.T, store *store.Rooms, statement string) string {
 	t.Helper()
 	return PlanOf(t, store, statement, "SET LOCAL enable_seqscan = off")
@@ -75,4 +78,4 @@ func PlanOf(t *testing.T, store *store.Rooms, statement string, before ...string
 }
 
 // Watch has a hook see the statements of a store that nobody uses yet.
-func Watch(store *store.Rooms, hook bun.QueryHook) { store.DB.DB = store.DB.WithQueryHook(hook) }
+func Watch(store *store.Rooms, hook bun.QueryHook) { store.DB.DB = store.WithQueryHook(hook) }

@@ -16,7 +16,7 @@ type boundConn struct {
 }
 
 // Bind wraps the *sql.DB or *sql.Tx below bun's for the Conn method of a query, so that bun's hooks still see the statement.
-func Bind(conn bun.IConn, values ...any) boundConn { return boundConn{conn, values} }
+func Bind(conn bun.IConn, values ...any) bun.IConn { return boundConn{conn, values} }
 
 // ExecContext implements bun.IConn.
 func (c boundConn) ExecContext(ctx context.Context, query string, _ ...any) (sql.Result, error) {

@@ -19,7 +19,7 @@ type Cursor struct {
 	// replayed everything, or a crash, Postgres reuses ids that the snapshot has seen.
 	Cluster string
 	// snapshot is zero for a reader that has read nothing.
-	Snapshot snapshot
+	Snapshot Snapshot
 	TakenAt  time.Time
 }
 

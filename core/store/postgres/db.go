@@ -148,7 +148,7 @@ func (d *DB) Close() error {
 
 // Ping checks that the database responds.
 func (d *DB) Ping(ctx context.Context) error {
-	if err := d.DB.PingContext(ctx); err != nil {
+	if err := d.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", err)
 	}
 	return nil

@@ -2,11 +2,14 @@ package postgres_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/store"
 	"intents.internal/core/store/pgtest"
@@ -125,6 +128,39 @@ func TestMigrations_PreviousVersion(t *testing.T) {
 		}
 		for _, fault := range faults(before, thingsOf(t, store), !strings.HasSuffix(file, ".tx.up.sql")) {
 			t.Errorf("%s: %s", file, fault)
+		}
+	}
+}
+
+// While there is only the baseline, nothing else shows what the rules above refuse.
+func TestMigrations_Faults(t *testing.T) {
+	t.Parallel()
+	store := pgtest.Open(t, pgtest.Unmigrated(t))
+	if _, err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string][]string{
+		`ALTER TABLE events ADD note text`:                                        nil,
+		`ALTER TABLE events ADD mark bigint NOT NULL DEFAULT 0`:                   nil,
+		`CREATE TABLE fresh (id bigint PRIMARY KEY, at date NOT NULL)`:            nil,
+		`CREATE INDEX fresh_name ON accounts (name)`:                              nil,
+		`ALTER TABLE events DROP COLUMN hash CASCADE`:                             {"events.hash is gone"},
+		`ALTER TABLE chains RENAME name TO title`:                                 {"chains.name is gone", "chains.title is required and has no default"},
+		`DROP TABLE nonces`:                                                       {"nonces.expires_at is gone", "nonces.hash is gone"},
+		`ALTER TABLE usage_reports ADD core text NOT NULL`:                        {"usage_reports.core is required and has no default"},
+		`ALTER TABLE transfers ALTER reference SET NOT NULL`:                      {"transfers.reference was text and is text required"},
+		`ALTER TABLE key_usage ALTER accepted TYPE numeric`:                       {"key_usage is rewritten under a lock", "key_usage.accepted was bigint required and is numeric required"},
+		`ALTER TABLE transfers ADD CONSTRAINT short CHECK (hash <> '') NOT VALID`: {"transfers has a new CHECK short"},
+		`ALTER TABLE identities ADD FOREIGN KEY (subject) REFERENCES chains`:      {"identities has a new foreign key identities_subject_fkey"},
+		`CREATE INDEX late ON transfers (created_at)`:                             {"transfers cannot be written to while late is built"},
+		`DROP INDEX transfers_account_type`:                                       {"transfers has lost the index transfers_account_type"},
+		`CREATE UNIQUE INDEX names ON tokens (symbol)`:                            {"tokens must be unique by names"},
+	}
+	for _, statement := range slices.Sorted(maps.Keys(cases)) {
+		before := thingsOf(t, store)
+		pgtest.Exec(t, store, statement)
+		if diff := cmp.Diff(cases[statement], faults(before, thingsOf(t, store), false)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", statement, diff)
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (e *OutcomeUnknownError) Error() string {
 // Unwrap returns why no result arrived.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
+// IsOutcomeUnknown reports whether an error is an *OutcomeUnknownError.
 func IsOutcomeUnknown(err error) bool {
 	_, ok := errors.AsType[*OutcomeUnknownError](err)
 	return ok

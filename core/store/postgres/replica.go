@@ -181,6 +181,7 @@ func (r *Replica) setFault(fault error) {
 	r.fault = fault
 }
 
+// Usable reports whether lists may be read from the replica.
 func (r *Replica) Usable() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -122,7 +122,7 @@ func TestReplica_Lists(t *testing.T) {
 	if _, err := s.b.Intents.Transfer(t.Context(), owner, first.ID); err != nil {
 		t.Error(err)
 	}
-	if open := postgres.ReplicaConnectionsInUse(s.b.Rooms.DB); open != 0 {
+	if open := postgres.ReplicaConnectionsInUse(s.b.DB); open != 0 {
 		t.Errorf("%d connections to the replica are still held", open)
 	}
 	// Core's role needs to read its tables on both servers, and no privilege of a superuser.

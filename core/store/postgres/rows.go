@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// RowsChanged returns the number of rows that a statement changed.
 func RowsChanged(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -12,7 +13,8 @@ func RowsChanged(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-func Utc(t *time.Time) *time.Time {
+// UTC returns a time in UTC, nil for nil.
+func UTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
