@@ -38,16 +38,12 @@ func TestKeyRestrictions(t *testing.T) {
 		}},
 		`"scopes":["intents:read","intents:write","webhooks"],"networks":[]`: {made: all},
 
-		`"scopes":[]`:                            {invalid: []string{"/scopes", scopeRule}},
-		`"scopes":["intents"]`:                   {invalid: []string{"/scopes", scopeRule}},
-		`"scopes":[null]`:                        {invalid: []string{"/scopes", scopeRule}},
-		`"scopes":"webhooks"`:                    {invalid: []string{"/scopes", "must not be a JSON string"}},
-		`"networks":["10.0.0.0/33"]`:             {invalid: []string{"/networks", badNetwork + `"10.0.0.0/33"`}},
-		`"networks":["fe80::1%eth0"]`:            {invalid: []string{"/networks", badNetwork + `"fe80::1%eth0"`}},
-		`"networks":[7]`:                         {invalid: []string{"/networks/0", "must not be a JSON number"}},
-		`"networks":{}`:                          {invalid: []string{"/networks", "must not be a JSON object"}},
-		`"permissions":{"intents":["read"]}`:     {invalid: []string{"/permissions", "is not a known field"}},
-		`"networks":[` + manyAddresses(33) + `]`: {invalid: []string{"/networks", "must be at most 32"}},
+		`"scopes":[]`:                        {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":[null]`:                    {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":"webhooks"`:                {invalid: []string{"/scopes", "must not be a JSON string"}},
+		`"networks":["10.0.0.0/33"]`:         {invalid: []string{"/networks", badNetwork + `"10.0.0.0/33"`}},
+		`"networks":[7]`:                     {invalid: []string{"/networks/0", "must not be a JSON number"}},
+		`"permissions":{"intents":["read"]}`: {invalid: []string{"/permissions", "is not a known field"}},
 	} {
 		create := `{"name":"ci",` + fields + `}`
 		if c.made == nil {
@@ -66,14 +62,6 @@ func TestKeyRestrictions(t *testing.T) {
 		same(t, "rotate "+fields, want(t, 200, c.made(shown), "Cache-Control", "no-store"),
 			s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`"}`, ann...))
 	}
-}
-
-func manyAddresses(n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf(`"192.0.2.%d"`, i)
-	}
-	return strings.Join(all, ",")
 }
 
 // A gateway is told the restrictions that a key has.
