@@ -12,12 +12,12 @@ import (
 	"intents.internal/core/store/pgtest"
 )
 
-// key is a key as its owner sees it; shown is `,"key":"<key>"` in the one answer that shows it.
-func key(name, environment string, enabled bool, expiresAt, shown string) string {
-	return fmt.Sprintf(`{"id":"<id>","name":%q,"start":"sk_%[2]s_<start>","prefix":"sk_%[2]s_","environment":%[2]q,"enabled":%[3]t,
-		"expiresAt":%[4]s,"lastUsedAt":null,"createdAt":"<time>","updatedAt":"<time>",
-		"rateLimitEnabled":true,"rateLimitMax":50,"rateLimitTimeWindow":60000,`+unrestricted+`%[5]s}`,
-		name, environment, enabled, expiresAt, shown)
+// key is an enabled key as its owner sees it; shown is `,"key":"<key>"` in the one answer that shows it.
+func key(name, environment, expiresAt, shown string) string {
+	return fmt.Sprintf(`{"id":"<id>","name":%q,"start":"sk_%[2]s_<start>","prefix":"sk_%[2]s_","environment":%[2]q,"enabled":true,
+		"expiresAt":%[3]s,"lastUsedAt":null,"createdAt":"<time>","updatedAt":"<time>",
+		"rateLimitEnabled":true,"rateLimitMax":50,"rateLimitTimeWindow":60000,`+unrestricted+`%[4]s}`,
+		name, environment, expiresAt, shown)
 }
 
 // unrestricted are the members about what a key may do of one that may do everything from anywhere.
@@ -34,9 +34,9 @@ func TestCreateKey(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	made := func(body string) answer { return want(t, 200, body, "Cache-Control", "no-store") }
 	for request, expected := range map[string]answer{
-		`{"name":"ci","environment":"test"}`:         made(key("ci", "test", true, "null", shown)),
-		`{"name":"ci","expiresIn":null}`:             made(key("ci", "test", true, "null", shown)),
-		`{"name":"` + strings.Repeat("é", 64) + `"}`: made(key(strings.Repeat("é", 64), "test", true, "null", shown)),
+		`{"name":"ci","environment":"test"}`:         made(key("ci", "test", "null", shown)),
+		`{"name":"ci","expiresIn":null}`:             made(key("ci", "test", "null", shown)),
+		`{"name":"` + strings.Repeat("é", 64) + `"}`: made(key(strings.Repeat("é", 64), "test", "null", shown)),
 
 		`{"name":null}`:                                     invalid(t, "/name", "must have 1 to 64 characters"),
 		`{"name":7}`:                                        invalid(t, "/name", "must not be a JSON number"),
@@ -108,13 +108,13 @@ func TestUpdateKey(t *testing.T) {
 		request string
 		want    answer
 	}{
-		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, want(t, 200, key("both", "test", true, "null", ""))},
+		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, want(t, 200, key("both", "test", "null", ""))},
 		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
 		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
 		{`{"keyId":"` + id + `","name":""}`, invalid(t, "/name", "must have 1 to 64 characters")},
 		{`{"keyId":"` + id + `","enabled":"no"}`, invalid(t, "/enabled", "must not be a JSON string")},
-		{`{"keyId":"` + id + `","expiresIn":60}`, want(t, 200, key("both", "test", true, `"<time>"`, ""))},
-		{`{"keyId":"` + id + `","expiresIn":null}`, want(t, 200, key("both", "test", true, "null", ""))},
+		{`{"keyId":"` + id + `","expiresIn":60}`, want(t, 200, key("both", "test", `"<time>"`, ""))},
+		{`{"keyId":"` + id + `","expiresIn":null}`, want(t, 200, key("both", "test", "null", ""))},
 		{`{"keyId":"` + id + `","expiresIn":0}`, invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds")},
 		{`{"keyId":"` + id + `","expiresIn":1.5}`, invalid(t, "/expiresIn", "must not be a JSON number")},
 		{`{"keyId":"` + id + `","userId":"` + id + `","enabled":true}`, invalid(t, "/userId", "is not a known field")},
@@ -124,7 +124,7 @@ func TestUpdateKey(t *testing.T) {
 		same(t, c.request, c.want, s.call(t, "POST", "/auth/api-key/update", c.request, ann...))
 	}
 	same(t, "another's", notFound, s.call(t, "POST", "/auth/api-key/update", `{"keyId":"`+id+`","enabled":false}`, bob...))
-	same(t, "in the end", listed(t, key("both", "test", true, "null", "")),
+	same(t, "in the end", listed(t, key("both", "test", "null", "")),
 		s.call(t, "GET", "/auth/api-key/list", "", ann...))
 }
 
@@ -153,6 +153,6 @@ func TestKeys_TooMany(t *testing.T) {
 	tooMany := refused(t, 409, "TOO_MANY_API_KEYS", "The account has as many keys as it may; delete one first.")
 	same(t, "the 101st", tooMany, s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...))
 	same(t, "kept", tooMany, s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":1}`, ann...))
-	same(t, "replaced", want(t, 200, key("ci", "test", true, "null", shown), "Cache-Control", "no-store"),
+	same(t, "replaced", want(t, 200, key("ci", "test", "null", shown), "Cache-Control", "no-store"),
 		s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":null}`, ann...))
 }

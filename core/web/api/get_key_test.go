@@ -15,7 +15,7 @@ func TestGetKey(t *testing.T) {
 		return s.call(t, "GET", "/auth/api-key/get"+query, "", header...)
 	}
 	notFound := refused(t, 404, "NOT_FOUND", "The account has no such key.")
-	same(t, "mine", want(t, 200, key("ci", "live", true, `"<time>"`, ""), "Cache-Control", "no-store"), get("?id="+id, ann...))
+	same(t, "mine", want(t, 200, key("ci", "live", `"<time>"`, ""), "Cache-Control", "no-store"), get("?id="+id, ann...))
 	same(t, "another's", notFound, get("?id="+id, bob...))
 	same(t, "no id of a key", notFound, get("?id="+strings.ReplaceAll(id, "-", ""), ann...))
 	same(t, "no id", notFound, get("", ann...))
@@ -31,7 +31,7 @@ func TestListKeys_Pages(t *testing.T) {
 	for _, request := range []string{`{"name":"b"}`, `{"name":"c","expiresIn":60}`, `{"name":"a","expiresIn":3600}`} {
 		createKey(t, s, request, ann)
 	}
-	keys := map[string]string{"a": key("a", "test", true, `"<time>"`, ""), "b": key("b", "test", true, "null", ""), "c": key("c", "test", true, `"<time>"`, "")}
+	keys := map[string]string{"a": key("a", "test", `"<time>"`, ""), "b": key("b", "test", "null", ""), "c": key("c", "test", `"<time>"`, "")}
 	page := func(names, asked string) answer {
 		listed := []string{}
 		for name := range strings.FieldsSeq(names) {

@@ -13,7 +13,7 @@ import (
 
 // restrictedKey is an unexpiring test key with these scopes, networks and permissions, as its owner sees it.
 func restrictedKey(scopes, networks, permissions, shown string) string {
-	return strings.Replace(key("ci", "test", true, "null", shown), unrestricted,
+	return strings.Replace(key("ci", "test", "null", shown), unrestricted,
 		fmt.Sprintf(`"scopes":%s,"networks":%s,"permissions":%s`, scopes, networks, permissions), 1)
 }
 
@@ -24,7 +24,7 @@ func TestKeyRestrictions(t *testing.T) {
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
 	const scopeRule = "must be one or more of intents:read, intents:write, webhooks"
-	all := func(shown string) string { return key("ci", "test", true, "null", shown) }
+	all := func(shown string) string { return key("ci", "test", "null", shown) }
 	for fields, c := range map[string]struct {
 		made func(shown string) string
 		// invalid is a field and what is wrong with it.

@@ -29,7 +29,7 @@ func TestRotateKey(t *testing.T) {
 	request := `{"keyId":"` + first.ID + `","gracePeriod":60}`
 	same(t, "another's", notFound, rotate(request, bob...))
 
-	made := want(t, 200, key("ci", "live", true, `"<time>"`, shown), "Cache-Control", "no-store")
+	made := want(t, 200, key("ci", "live", `"<time>"`, shown), "Cache-Control", "no-store")
 	same(t, "with a grace", made, rotate(request, ann...))
 	rotated := refused(t, 409, "KEY_ROTATED", "The key was rotated; change the one that took its place.")
 	same(t, "again", rotated, rotate(request, ann...))
@@ -39,7 +39,7 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	second := createKey(t, s, `{"name":"at once"}`, ann)
-	same(t, "without a grace", want(t, 200, key("at once", "test", true, "null", shown), "Cache-Control", "no-store"),
+	same(t, "without a grace", want(t, 200, key("at once", "test", "null", shown), "Cache-Control", "no-store"),
 		rotate(`{"keyId":"`+second.ID+`"}`, ann...))
 	same(t, "the old key", notFound, s.call(t, "GET", "/auth/api-key/get?id="+second.ID, "", ann...))
 
