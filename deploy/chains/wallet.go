@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/accounts"
@@ -43,14 +44,20 @@ func newWallet(c *chain) (*walletAPI, error) {
 	return &walletAPI{chain: c, keys: keys, geth: rpc.DialInProc(server)}, nil
 }
 
-// SendTransaction is eth_sendTransaction. Geth estimates gas in the newest block, where an `open` right after its `approve` would
-// revert, so a transaction without gas waits until its sender's earlier ones are in a block.
+// SendTransaction is eth_sendTransaction. Gas is estimated in the newest block, where an `open` right after its `approve` would revert,
+// so a transaction without gas waits until its sender's earlier ones are in a block. It gets a quarter more than the estimate, because
+// others' transactions may change the state before it is included.
 func (w *walletAPI) SendTransaction(ctx context.Context, args map[string]json.RawMessage) (hash common.Hash, err error) {
 	var from common.Address
 	if args["from"] != nil && args["gas"] == nil && json.Unmarshal(args["from"], &from) == nil {
 		if err := w.awaitMined(ctx, from); err != nil {
 			return common.Hash{}, err
 		}
+		var gas hexutil.Uint64
+		if err := w.geth.CallContext(ctx, &gas, "eth_estimateGas", args, "latest"); err != nil {
+			return common.Hash{}, err
+		}
+		args["gas"] = json.RawMessage(strconv.Quote(hexutil.EncodeUint64(uint64(gas + gas/4))))
 	}
 	err = w.geth.CallContext(ctx, &hash, "eth_sendTransaction", args)
 	return hash, err
