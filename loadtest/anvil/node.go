@@ -65,6 +65,16 @@ type Log struct {
 	Data    hexutil.Bytes  `json:"data"`
 }
 
+// CallError is the error object of a JSON-RPC response.
+type CallError struct {
+	Code    int
+	Message string
+	// Data has the revert data of a call as a JSON string; null if there is none.
+	Data json.RawMessage
+}
+
+func (e *CallError) Error() string { return fmt.Sprintf("%d %s %s", e.Code, e.Message, e.Data) }
+
 // Call calls a method and decodes its result; result may be nil.
 func (n *Node) Call(tb testing.TB, result any, method string, params ...any) {
 	tb.Helper()
@@ -73,7 +83,7 @@ func (n *Node) Call(tb testing.TB, result any, method string, params ...any) {
 	}
 }
 
-// Try is Call for methods that may fail.
+// Try is Call for methods that may fail. The node's own error is a *CallError.
 func (n *Node) Try(ctx context.Context, result any, method string, params ...any) error {
 	if params == nil {
 		params = []any{}
@@ -96,17 +106,13 @@ func (n *Node) Try(ctx context.Context, result any, method string, params ...any
 	defer response.Body.Close()
 	var answer struct {
 		Result json.RawMessage `json:"result"`
-		Error  *struct {
-			Code    int             `json:"code"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data"`
-		} `json:"error"`
+		Error  *CallError      `json:"error"`
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	if answer.Error != nil {
-		return fmt.Errorf("%s: %d %s %s", method, answer.Error.Code, answer.Error.Message, answer.Error.Data)
+		return fmt.Errorf("%s: %w", method, answer.Error)
 	}
 	if result == nil {
 		return nil

@@ -41,7 +41,7 @@ contract TestToken is IERC20 {
         emit Transfer(address(0), to, value);
     }
 
-    function approve(address spender, uint256 value) external returns (bool) {
+    function approve(address spender, uint256 value) public virtual returns (bool) {
         allowance[msg.sender][spender] = value;
         emit Approval(msg.sender, spender, value);
         return true;
@@ -61,7 +61,7 @@ contract TestToken is IERC20 {
         return true;
     }
 
-    function _move(address from, address to, uint256 value) internal virtual {
+    function _move(address from, address to, uint256 value) private {
         uint256 balance = balanceOf[from];
         if (balance < value) revert ERC20InsufficientBalance(from, balance, value);
         uint256 fee = takesFee ? value / 100 : 0;
@@ -71,5 +71,18 @@ contract TestToken is IERC20 {
         if (fee == 0) return;
         totalSupply -= fee;
         emit Transfer(from, address(0), fee);
+    }
+}
+
+/// @title A test token with USDT's rule for allowances
+/// @notice An allowance that is not zero must be set to zero before it can be another; approve reverts without data otherwise.
+contract TestTether is TestToken {
+    constructor(string memory name_, string memory symbol_, uint8 decimals_)
+        TestToken(name_, symbol_, decimals_, false)
+    {}
+
+    function approve(address spender, uint256 value) public override returns (bool) {
+        if (value != 0 && allowance[msg.sender][spender] != 0) revert();
+        return super.approve(spender, value);
     }
 }
