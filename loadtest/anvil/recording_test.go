@@ -15,10 +15,10 @@ import (
 // recording is what the contracts of the Open Intents Framework answered; its member about.reading explains it.
 type recording struct {
 	Chains []struct {
-		ChainID                                                 uint64
-		InputSettler, NativeEscrow, OutputSettler, Oracle       common.Address
-		USD6, WAD18                                             common.Address
-		StringToken, FalseToken, SilentToken, RecipientWithCode common.Address
+		ChainID                                           uint64
+		InputSettler, NativeEscrow, OutputSettler, Oracle common.Address
+		USD6, WAD18                                       common.Address
+		FalseToken, SilentToken, RecipientWithCode        common.Address
 	}
 	Contracts struct{ Accounts map[string]common.Address }
 	Cases     []recordedCase

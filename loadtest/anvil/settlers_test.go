@@ -83,10 +83,9 @@ func startReplay(t *testing.T, r recording) *replay {
 				}
 			}
 		}
-		c.Call(t, nil, "anvil_setCode", at.RecipientWithCode, "0x00")       // STOP
-		c.Call(t, nil, "anvil_setCode", at.FalseToken, "0x60206000f3")      // return 32 bytes of zero
-		c.Call(t, nil, "anvil_setCode", at.SilentToken, "0x60006000fd")     // revert without data
-		c.Call(t, nil, "anvil_setCode", at.StringToken, hexutil.Bytes(nil)) // set before each of its cases
+		c.Call(t, nil, "anvil_setCode", at.RecipientWithCode, "0x00")   // STOP
+		c.Call(t, nil, "anvil_setCode", at.FalseToken, "0x60206000f3")  // return 32 bytes of zero
+		c.Call(t, nil, "anvil_setCode", at.SilentToken, "0x60006000fd") // revert without data
 		w.chains[at.ChainID] = c
 	}
 	return w
