@@ -1,13 +1,12 @@
 // Package chain defines the chains of transfers and the rules for their definitions.
 //
-// Chains are operator data: the environment, the domain in orders, the settler of a chain and its confirmations come from an
-// imported file, never from code.
+// Chains are operator data: the environment, the deployments of settlers and the confirmations of a chain come from an imported file,
+// never from code.
 package chain
 
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,10 +21,9 @@ type Chain struct {
 	Name           string
 	Environment    network.Environment
 	NativeCurrency Currency
-	// Domain identifies the chain in orders. It is often, but not always, the chain number: see DefaultDomain.
-	Domain uint32
-	// Settler opens and fills orders on this chain. If it is nil, the chain has no swaps or bridges.
-	Settler *Settler
+	// Settlements are the deployments that execute orders from and to this chain, the preferred one first. Without one, the chain has no
+	// swaps or bridges.
+	Settlements []Settlement
 	// Confirmations is the depth at which a block counts as final, 1 for the head: 1 to MaxConfirmations.
 	Confirmations uint64
 	// Finality is the rule that decides when a block counts as final.
@@ -86,32 +84,6 @@ type Currency struct {
 	Name     string
 	Symbol   string
 	Decimals uint8
-}
-
-// Settler is an ERC-7683 origin settler contract.
-type Settler struct {
-	// Address is in EIP-55 spelling.
-	Address string
-	// SameChain means that the settler can fill an order on the chain where it was opened, which a swap needs.
-	SameChain bool
-	// Scheme is the order encoding of the settler: OrderDataScheme.
-	Scheme string
-}
-
-// OrderDataScheme is the scheme of orders that are ABI-encoded OrderData, with their Keccak-256 as the id. There is no other
-// scheme.
-const OrderDataScheme = "erc7683-v1/OrderData"
-
-// ErrNoDomain is returned if a chain has no domain and its number does not fit 32 bits.
-var ErrNoDomain = errors.New("has no domain and its chain number does not fit the 32 bits of one")
-
-// DefaultDomain returns the domain of a chain without an explicit one: its number, if it fits 32 bits.
-func DefaultDomain(id caip.ChainID) (uint32, error) {
-	number, ok := id.Number()
-	if !ok || number > math.MaxUint32 {
-		return 0, ErrNoDomain
-	}
-	return uint32(number), nil
 }
 
 // validate returns an error for the first rule that the definition breaks.

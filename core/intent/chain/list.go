@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,11 +20,11 @@ type List struct {
 }
 
 // Entry is one definition to import. Operator data that a row omits keeps its configured value, so that a published list can be
-// imported repeatedly over an operator's configuration. null removes a settler or RPC URLs and resets the others to the defaults
+// imported repeatedly over an operator's configuration. null removes settlements or RPC URLs and resets the others to the defaults
 // of a new chain.
 type Entry struct {
 	Chain
-	KeepSettler       bool
+	KeepSettlements   bool
 	KeepConfirmations bool
 	KeepFinality      bool
 	KeepBlockTime     bool
@@ -33,8 +34,8 @@ type Entry struct {
 // Over returns the definition after the entry is imported over a known chain.
 func (e Entry) Over(known Chain) Chain {
 	after := e.Chain
-	if e.KeepSettler {
-		after.Settler = known.Settler
+	if e.KeepSettlements {
+		after.Settlements = known.Settlements
 	}
 	if e.KeepConfirmations {
 		after.Confirmations = known.Confirmations
@@ -60,24 +61,23 @@ type Refusal struct {
 }
 
 type row struct {
-	ChainID        string  `json:"chainId"`
-	Name           string  `json:"name"`
-	Environment    string  `json:"environment"`
-	Domain         *uint32 `json:"domain"`
+	ChainID        string `json:"chainId"`
+	Name           string `json:"name"`
+	Environment    string `json:"environment"`
 	NativeCurrency struct {
 		Name     string `json:"name"`
 		Symbol   string `json:"symbol"`
 		Decimals *uint8 `json:"decimals"`
 	} `json:"nativeCurrency"`
-	Settler       json.RawMessage `json:"settler"`
+	Settlements   json.RawMessage `json:"settlements"`
 	Confirmations json.RawMessage `json:"confirmations"`
 	Finality      json.RawMessage `json:"finality"`
 	BlockTimeMS   json.RawMessage `json:"blockTimeMs"`
 	RPCURLs       json.RawMessage `json:"rpcUrls"`
 }
 
-// ReadList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, domain?, settler?, confirmations?,
-// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule is rejected alone; an error means that the complete file could
+// ReadList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
+// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means that the complete file could
 // not be read.
 func ReadList(r io.Reader) (List, error) {
 	var file struct {
@@ -108,10 +108,10 @@ func ReadList(r io.Reader) (List, error) {
 
 func parse(raw json.RawMessage) (entry Entry, name string, err error) {
 	var r row
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return Entry{}, "", fmt.Errorf("not a chain: %w", err)
+	err = decodeStrictly(raw, &r)
+	if name = r.Name; err != nil {
+		return Entry{}, name, fmt.Errorf("not a chain: %w", err)
 	}
-	name = r.Name
 	if entry.ID, err = caip.ParseChainID(r.ChainID); err != nil {
 		return Entry{}, name, fmt.Errorf("chainId %w", err)
 	}
@@ -126,18 +126,13 @@ func parse(raw json.RawMessage) (entry Entry, name string, err error) {
 	if err := entry.validate(); err != nil {
 		return Entry{}, name, err
 	}
-	if r.Domain != nil {
-		entry.Domain = *r.Domain
-	} else if entry.Domain, err = DefaultDomain(entry.ID); err != nil {
-		return Entry{}, name, err
-	}
 	return entry, name, entry.readOperatorData(r)
 }
 
 func (e *Entry) readOperatorData(r row) (err error) {
-	e.KeepSettler, e.KeepConfirmations = r.Settler == nil, r.Confirmations == nil
+	e.KeepSettlements, e.KeepConfirmations = r.Settlements == nil, r.Confirmations == nil
 	e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = r.Finality == nil, r.BlockTimeMS == nil, r.RPCURLs == nil
-	if e.Settler, err = parseSettler(r.Settler); err != nil {
+	if e.Settlements, err = parseSettlements(r.Settlements); err != nil {
 		return err
 	}
 	if e.RPCURLs, err = parseRPCURLs(r.RPCURLs); err != nil {
@@ -156,26 +151,11 @@ func (e *Entry) readOperatorData(r row) (err error) {
 	return err
 }
 
-func parseSettler(raw json.RawMessage) (*Settler, error) {
-	if unset(raw) {
-		return nil, nil
-	}
-	var r struct {
-		Address   string  `json:"address"`
-		SameChain bool    `json:"sameChain"`
-		Scheme    *string `json:"scheme"`
-	}
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("settler is not one: %w", err)
-	}
-	address, err := caip.ParseAddress(r.Address)
-	if err != nil {
-		return nil, fmt.Errorf("settler.address %w", err)
-	}
-	if r.Scheme != nil && *r.Scheme != OrderDataScheme {
-		return nil, fmt.Errorf("settler.scheme must be %q, the only one that is supported, not %q", OrderDataScheme, *r.Scheme)
-	}
-	return &Settler{Address: address, SameChain: r.SameChain, Scheme: OrderDataScheme}, nil
+// decodeStrictly decodes a JSON object and refuses unknown members by name.
+func decodeStrictly(raw json.RawMessage, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
 }
 
 func parseFinality(raw json.RawMessage) (Finality, error) {

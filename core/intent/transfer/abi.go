@@ -46,7 +46,7 @@ func appendBig(b []byte, n *big.Int) ([]byte, error) {
 	return append(b, w[:]...), nil
 }
 
-// tokenAddress returns the address of a token in order data. It is empty for the native asset, which order data encodes as
+// tokenAddress returns the address of a token in an order. It is empty for the native asset, which orders encode as
 // address(0).
 func tokenAddress(id caip.AccountID) string {
 	if token.Native(id) {
@@ -57,7 +57,7 @@ func tokenAddress(id caip.AccountID) string {
 
 // putAddress encodes an EVM address into a zeroed word, left-padded, as ABI type address or bytes32. An empty address leaves the
 // word zero.
-func putAddress(w *[word]byte, address string) error {
+func putAddress(w []byte, address string) error {
 	const bytes = 20
 	if address == "" {
 		return nil
@@ -65,7 +65,7 @@ func putAddress(w *[word]byte, address string) error {
 	if len(address) != len("0x")+2*bytes {
 		return fmt.Errorf("%q is no address", address)
 	}
-	if _, err := hex.Decode(w[word-bytes:], []byte(address[len("0x"):])); err != nil {
+	if _, err := hex.Decode(w[word-bytes:word], []byte(address[len("0x"):])); err != nil {
 		return fmt.Errorf("%q is no address: %w", address, err)
 	}
 	return nil
@@ -75,7 +75,7 @@ func putAddress(w *[word]byte, address string) error {
 func appendAddresses(b []byte, addresses ...string) ([]byte, error) {
 	for _, address := range addresses {
 		var w [word]byte
-		if err := putAddress(&w, address); err != nil {
+		if err := putAddress(w[:], address); err != nil {
 			return nil, err
 		}
 		b = append(b, w[:]...)

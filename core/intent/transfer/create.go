@@ -47,11 +47,11 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 		return nil, err
 	}
 	created := idTime(id)
-	deadline, err := parseDeadline(r.Deadline, created)
+	deadline, err := d.deadline(created)
 	if err != nil {
 		return nil, err
 	}
-	settlement, err := d.settlement()
+	settlement, err := d.settlement(deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -207,11 +207,18 @@ func (d *draft) infer() error {
 	return nil
 }
 
-// parseDeadline rejects a deadline that is too near or too far.
-func parseDeadline(deadline, created time.Time) (time.Time, error) {
-	deadline = wholeDeadline(deadline, created)
-	if deadline.Before(created.Add(ShortestLife)) || deadline.After(created.Add(LongestLife)) {
-		return time.Time{}, reject(InvalidDeadline, "The deadline must be 60 seconds to 7 days from now.").at("/deadline")
+// deadline rejects a deadline that is too near or too far. An order must be open, at the depth of its source chain, a minute before its
+// deadline, or no solver has time to fill it.
+func (d *draft) deadline(created time.Time) (time.Time, error) {
+	least := ShortestLife
+	if d.kind != Transfer {
+		least += time.Duration(d.sourceChain.Confirmations) * d.sourceChain.BlockTime //nolint:gosec // both are bounded at import
+	}
+	seconds := int64((least + time.Second - 1) / time.Second)
+	deadline := wholeDeadline(d.request.Deadline, created)
+	if deadline.Before(created.Add(time.Duration(seconds)*time.Second)) || deadline.After(created.Add(LongestLife)) {
+		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to 7 days from now.",
+			d.kind, d.sourceChain.ID, seconds).at("/deadline")
 	}
 	return deadline, nil
 }
@@ -239,26 +246,4 @@ func (i *Intent) Answers(r wire.TransferRequest) bool {
 
 func (l Leg) isOf(r wire.Leg) bool {
 	return l.Account == r.Account && l.Token == r.Token && l.Amount.String() == r.Amount
-}
-
-// settlement selects the settlers, and rejects an intent that cannot be executed.
-func (d *draft) settlement() (Settlement, error) {
-	settlement := Settlement{
-		Scheme: chain.OrderDataScheme, OriginDomain: d.sourceChain.Domain, DestinationDomain: d.destinationChain.Domain,
-	}
-	if d.kind == Transfer {
-		return settlement, nil
-	}
-	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
-		if c.Settler == nil {
-			return Settlement{}, reject(SettlerNotConfigured, "No settler is configured on %s, so no %s can be executed there.", c.ID, d.kind)
-		}
-	}
-	if d.kind == Swap && !d.sourceChain.Settler.SameChain {
-		return Settlement{}, reject(SettlerNotConfigured,
-			"The settler on %s cannot fill an order on its own chain, so no swap can be executed there.", d.sourceChain.ID)
-	}
-	settlement.OriginSettler = d.sourceChain.Settler.Address
-	settlement.DestinationSettler = d.destinationChain.Settler.Address
-	return settlement, nil
 }

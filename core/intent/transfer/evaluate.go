@@ -73,12 +73,13 @@ var outcomes = map[Role]struct {
 	status  Status
 	trigger Trigger
 }{
-	RoleFill: {Filled, Fill}, RoleSettle: {Filled, Fill}, RoleRefund: {Refunded, Refund},
+	RoleFill: {Filled, Fill}, RoleRefund: {Refunded, Refund},
 }
 
-// preferredOutcome prefers the fill on the destination chain to the settlement on the source chain.
+// preferredOutcome prefers a fill to a refund: an order whose solver did not claim in time is both, and the recipient has the money.
 func preferredOutcome(known, t *Transaction) *Transaction {
-	if !t.Confirmed || t.State != Mined || (known != nil && known.Role == RoleFill) {
+	_, decides := outcomes[t.Role]
+	if !decides || !t.Confirmed || t.State != Mined || (known != nil && known.Role == RoleFill) {
 		return known
 	}
 	return t
@@ -113,7 +114,9 @@ func (i *Intent) step(g goal) (c Command, more bool) {
 	}
 	switch i.Status {
 	case Filled, Refunded:
-		if _, ended := g.ended(); ended {
+		if trigger, ended := g.ended(); ended && trigger == Fill { // the fill was seen after the refund
+			return Command{Trigger: Fill, Observed: g.outcome}, true
+		} else if ended {
 			return Command{Trigger: Reorg, To: Confirmed, Hash: hash, Observed: g.outcome}, true
 		}
 		return g.reorg(hash), true

@@ -13,9 +13,9 @@ type History struct {
 	Transactions []Transaction
 	// Heights are the heights of the transactions' chains, without chains that have never been read.
 	Heights map[caip.ChainID]Heights
-	// DestinationReadUntil is the time, by the destination chain's own clock, up to which all its blocks have been read. It is zero
-	// for a chain that is not followed.
-	DestinationReadUntil time.Time
+	// SourceReadUntil is the time, by the source chain's own clock, up to which all its blocks have been read. It is zero for a chain
+	// that is not followed.
+	SourceReadUntil time.Time
 }
 
 // Heights are how far a chain has been read.
@@ -56,28 +56,25 @@ func (h History) Unverifiable() bool {
 	return Effect(h.Transactions) == nil && slices.ContainsFunc(h.Transactions, unsupported)
 }
 
-// Refundable reports whether the order can be refunded at the destination's settler: it is open, and all blocks of the destination
-// chain that may have filled it in time have been read and did not. The settler compares the deadline with the same clock.
+// Refundable reports whether the order can be refunded at the input settler: it is open, has expired by the source chain's clock, with
+// which the settler compares, and no fill, claim or refund of it is known.
 func (i *Intent) Refundable(h History) bool {
 	answered := func(t Transaction) bool { return !t.isAttempt() }
-	return i.Status == Confirmed && i.Type != Transfer && h.DestinationReadUntil.After(i.Deadline) && !slices.ContainsFunc(h.Transactions, answered)
+	return i.Status == Confirmed && i.HasOrder() && h.SourceReadUntil.After(i.Settlement.Expires) && !slices.ContainsFunc(h.Transactions, answered)
 }
 
-// Shown returns the transactions with the public states and roles, oldest first. The states are Pending, Mined, Reverted,
-// Replaced, Mismatch and Finalized; the roles are all except RoleSettle: a settlement implies the fill, and is shown as RoleFill
-// if the fill itself is not known.
+// shownRoles are those of the transactions that concern the sender or the recipient.
+var shownRoles = []Role{RoleSend, RoleOpen, RoleFill, RoleRefund}
+
+// Shown returns the transactions with the public states and roles, oldest first. The states are Pending, Mined, Reverted, Replaced,
+// Mismatch and Finalized; the roles are all except RoleFinalise, which is between the settler and the solver.
 func (i *Intent) Shown(h History) []Transaction {
-	filled := slices.ContainsFunc(h.Transactions, func(t Transaction) bool { return t.Role == RoleFill })
 	shown := make([]Transaction, 0, len(h.Transactions))
 	for _, t := range h.Transactions {
-		if t.Role == RoleSettle && filled {
-			continue
+		if slices.Contains(shownRoles, t.Role) {
+			t.State = i.shownState(h, t)
+			shown = append(shown, t)
 		}
-		if t.Role == RoleSettle {
-			t.Role = RoleFill
-		}
-		t.State = i.shownState(h, t)
-		shown = append(shown, t)
 	}
 	return shown
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"math/big"
 	"slices"
 	"time"
@@ -13,18 +14,21 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// The events of an order: Open is ERC-7683's, the others are the settler's. The order id is the second topic of Open and the
-// first word of the others' data.
+// The events of an order. The order id is the second topic of those of the settlers.
 var (
-	openTopic     = common.HexToHash("0x3448bbc2203c608599ad448eeb1007cea04b788ac631f9f558e8dd01a3c27b3d")
-	filledTopic   = topic("Filled(bytes32,bytes,bytes)")
-	settledTopic  = topic("Settled(bytes32,address)")
-	refundedTopic = topic("Refunded(bytes32,address)")
-	erc20Topic    = topic("Transfer(address,address,uint256)")
+	openTopic      = topic("Open(bytes32," + standardOrder + ")")
+	finalisedTopic = topic("Finalised(bytes32,bytes32,bytes32)")
+	refundedTopic  = topic("Refunded(bytes32)")
+	filledTopic    = topic("OutputFilled(bytes32,bytes32,uint32," + mandateOutput + ",uint256)")
+	erc20Topic     = topic("Transfer(address,address,uint256)")
 )
 
 // SettlerTopics are the first topics of all events that ParseSettlerEvent parses.
-var SettlerTopics = []common.Hash{openTopic, filledTopic, settledTopic, refundedTopic}
+var SettlerTopics = []common.Hash{openTopic, finalisedTopic, refundedTopic, filledTopic}
+
+var settlerRoles = map[common.Hash]Role{
+	openTopic: RoleOpen, finalisedTopic: RoleFinalise, refundedTopic: RoleRefund, filledTopic: RoleFill,
+}
 
 // ClockSkew is how much earlier than the intent a block's timestamp may be, because chains' clocks differ from the database's.
 const ClockSkew = 2 * time.Minute
@@ -37,51 +41,52 @@ type SettlerEvent struct {
 	OrderID [32]byte
 }
 
-// ParseSettlerEvent parses a log; ok is false if it is not a settler's event.
+// ParseSettlerEvent parses a log; ok is false if it is not a settler's event. What a fill paid is in the log's data: see MatchLog.
 func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
-	if len(l.Topics) == 0 {
+	if len(l.Topics) != 2 {
 		return e, false
 	}
-	switch l.Topics[0] {
-	case openTopic:
-		if len(l.Topics) != 2 {
-			return e, false
-		}
-		return SettlerEvent{RoleOpen, l.Topics[1]}, true
-	case filledTopic:
-		e.Role = RoleFill
-	case settledTopic:
-		e.Role = RoleSettle
-	case refundedTopic:
-		e.Role = RoleRefund
-	default:
-		return e, false
-	}
-	if len(l.Topics) != 1 || len(l.Data) < 32 {
-		return SettlerEvent{}, false
-	}
-	e.OrderID = [32]byte(l.Data)
-	return e, true
+	role, ok := settlerRoles[l.Topics[0]]
+	return SettlerEvent{role, l.Topics[1]}, ok
 }
 
-// MatchLog returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order,
-// and for an event from another contract or chain than in the intent's settlement, because anybody can emit events.
+// MatchLog returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order, for
+// an event from another contract or chain than in the intent's settlement, because anybody can emit events, and for a fill of another
+// output or of less: anybody can have the real settler emit OutputFilled for any order id with an output of their own.
 func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	e, ok := ParseSettlerEvent(l)
-	if !ok || e.OrderID != i.OrderID || i.Type == Transfer {
+	if !ok || e.OrderID != i.OrderID || !i.HasOrder() {
 		return t, false
 	}
-	from, settler := i.Source.Account.Chain, i.Settlement.OriginSettler
+	from, settler := i.Source.Account.Chain, i.Settlement.InputSettler
 	if e.Role == RoleFill {
-		from, settler = i.Destination.Account.Chain, i.Settlement.DestinationSettler
+		from, settler = i.Destination.Account.Chain, i.Settlement.OutputSettler
 	}
-	if chain != from || l.Address != common.HexToAddress(settler) {
+	if chain != from || l.Address != common.HexToAddress(settler) || e.Role == RoleFill && !i.fills(l.Data) {
 		return t, false
 	}
 	return Transaction{
 		Role: e.Role, Chain: chain, Hash: l.TxHash, State: Mined,
 		Block: &Block{Number: l.BlockNumber, Hash: l.BlockHash}, LogIndex: int64(l.Index), //nolint:gosec // an index in a block
 	}, true
+}
+
+// filledHead is the number of words before the output in the data of OutputFilled: solver, timestamp, the output's offset, finalAmount.
+const filledHead = 4
+
+// fills reports whether the data of OutputFilled are of the intent's output, in all of its fields, and of at least its amount. Who the
+// solver is and when it filled is the solver's own word.
+func (i *Intent) fills(data []byte) bool {
+	if len(data) != (filledHead+outputWords)*word {
+		return false
+	}
+	order, err := i.Order()
+	if err != nil {
+		return false
+	}
+	uint256 := func(n int) *big.Int { return new(big.Int).SetBytes(data[n*word : (n+1)*word]) }
+	return uint256(2).Cmp(big.NewInt(filledHead*word)) == 0 && uint256(3).Cmp(order.Output.Amount) >= 0 &&
+		bytes.Equal(data[filledHead*word:], order.output())
 }
 
 // Inclusion is an attempt that was found in a block.
@@ -127,7 +132,7 @@ func (i *Intent) classifyOpen(in Inclusion) (State, int64) {
 			return Mined, t.LogIndex
 		}
 		e, ok := ParseSettlerEvent(l)
-		if ok && e.Role == RoleOpen && l.Address == common.HexToAddress(i.Settlement.OriginSettler) {
+		if ok && e.Role == RoleOpen && l.Address == common.HexToAddress(i.Settlement.InputSettler) {
 			state = OrderMismatch
 		}
 	}

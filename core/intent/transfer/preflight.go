@@ -36,9 +36,11 @@ type Simulation struct {
 	Balance *big.Int
 	// Allowance is the settler's ERC-20 allowance, nil if the contract does not answer or none is needed.
 	Allowance *big.Int
-	// SettlerHasCode and SettlerDomain describe the settler of a swap or bridge; SettlerDomain is nil if it does not answer.
+	// SettlerHasCode and OrderStatus are of the input settler of a swap or bridge; OrderStatus is nil if it tells none.
 	SettlerHasCode bool
-	SettlerDomain  *big.Int
+	OrderStatus    *OrderStatus
+	// Approved means that the transaction was simulated after the calls that grant its allowance.
+	Approved bool
 	// Returned is what the simulated transaction returns.
 	Returned []byte
 	// Failure is one sentence on why the simulated transaction fails, empty if it succeeds.
@@ -76,13 +78,21 @@ func (i *Intent) checkAllowance(tx *Tx, s Simulation) Check {
 	case s.Allowance == nil:
 		c.Detail = "The token's contract does not tell the settler's allowance."
 	case s.Allowance.Cmp(i.Source.Amount) < 0:
-		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s; send the approval in tx.allowances first.",
-			s.Allowance, i.Source.Amount)
+		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s; send the approval in tx.allowances first%s.",
+			s.Allowance, i.Source.Amount, resetFirst(s.Allowance))
 	default:
 		c.OK = true
 		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s.", s.Allowance, i.Source.Amount)
 	}
 	return c
+}
+
+// resetFirst is what precedes the approval where an allowance stands.
+func resetFirst(allowance *big.Int) string {
+	if allowance.Sign() == 0 {
+		return ""
+	}
+	return ", and its reset before that, since some tokens refuse to change an allowance that is not 0"
 }
 
 func (i *Intent) checkDeadline(now time.Time) Check {
@@ -95,32 +105,36 @@ func (i *Intent) checkDeadline(now time.Time) Check {
 
 func (i *Intent) checkSettler(s Simulation) Check {
 	c := Check{Name: CheckSettler}
-	switch domain := new(big.Int).SetUint64(uint64(i.Settlement.OriginDomain)); {
-	case i.Type == Transfer:
+	switch {
+	case !i.HasOrder():
 		c.OK, c.Detail = true, "A settler is not needed."
 	case !s.SettlerHasCode:
-		c.Detail = fmt.Sprintf("There is no contract at the settler's address %s.", i.Settlement.OriginSettler)
-	case s.SettlerDomain == nil:
-		c.Detail = fmt.Sprintf("The contract at %s does not tell its domain, so it is no settler that this service knows.", i.Settlement.OriginSettler)
-	case s.SettlerDomain.Cmp(domain) != 0:
-		c.Detail = fmt.Sprintf("The settler serves the domain %s, and the order names %s.", s.SettlerDomain, domain)
+		c.Detail = fmt.Sprintf("There is no contract at the input settler's address %s.", i.Settlement.InputSettler)
+	case s.OrderStatus == nil:
+		c.Detail = fmt.Sprintf("The contract at %s does not tell the order's status, so it is no input settler.", i.Settlement.InputSettler)
+	case *s.OrderStatus == OrderNone:
+		c.OK, c.Detail = true, "The input settler has not opened the order yet."
+	case *s.OrderStatus == OrderDeposited:
+		c.Detail = "The order is open already, by whomever: nothing need be sent."
 	default:
-		c.OK, c.Detail = true, fmt.Sprintf("The settler serves the order's domain %s.", domain)
+		c.Detail = "The order was opened and has ended; it cannot be opened again."
 	}
 	return c
 }
 
-// checkSimulation explains a failure by the missing allowance, if it is missing: settlers and tokens revert with many different
-// errors then.
+// checkSimulation explains a failure by the missing allowance, if it is missing and was not simulated: settlers and tokens revert with
+// many different errors then.
 func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
 	c := Check{Name: CheckSimulation}
 	switch {
-	case s.Failure != "" && !allowance.OK:
+	case s.Failure != "" && !allowance.OK && !s.Approved:
 		c.Detail = "The order cannot be opened before the allowance is in place; grant it, then check again."
 	case s.Failure != "":
 		c.Detail = s.Failure
 	case i.Type == Transfer && len(s.Returned) == common.HashLength && common.Hash(s.Returned) == (common.Hash{}):
 		c.Detail = "The token refuses the transfer: it returns false."
+	case s.Approved:
+		c.OK, c.Detail = true, "The approval and then the transaction succeed at the newest block."
 	default:
 		c.OK, c.Detail = true, "The transaction succeeds at the newest block."
 	}
@@ -128,9 +142,8 @@ func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
 }
 
 var (
-	erc20BalanceOf     = selector("balanceOf(address)")
-	erc20Allowance     = selector("allowance(address,address)")
-	settlerLocalDomain = selector("localDomain()")
+	erc20BalanceOf = selector("balanceOf(address)")
+	erc20Allowance = selector("allowance(address,address)")
 )
 
 // BalanceOfCall returns the calldata of an ERC-20 token's balanceOf, which returns a uint256.
@@ -142,6 +155,3 @@ func BalanceOfCall(owner string) ([]byte, error) {
 func AllowanceCall(owner, spender string) ([]byte, error) {
 	return appendAddresses(erc20Allowance[:], owner, spender)
 }
-
-// LocalDomainCall returns the calldata of a settler's localDomain, which returns a uint32.
-func LocalDomainCall() []byte { return settlerLocalDomain[:] }

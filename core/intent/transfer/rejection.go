@@ -18,6 +18,7 @@ const (
 	DestinationAmountNotAllowed wire.Code = "DESTINATION_AMOUNT_NOT_ALLOWED"
 	InvalidDeadline             wire.Code = "INVALID_DEADLINE"
 	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
+	NativeNotSupported          wire.Code = "NATIVE_NOT_SUPPORTED"
 )
 
 // Rejection is the reason why a request is rejected, with a message for the client.

@@ -19,9 +19,10 @@ const (
 	RoleOpen Role = "open"
 	// RoleFill pays the recipient on the destination chain.
 	RoleFill Role = "fill"
-	// RoleSettle pays the filler on the source chain, after the message that the order was filled.
-	RoleSettle Role = "settle"
-	// RoleRefund pays the sender back on the source chain.
+	// RoleFinalise pays the input to the solver on the source chain, once its fill is proven. It is stored and never shown: see
+	// Intent.Shown.
+	RoleFinalise Role = "finalise"
+	// RoleRefund pays the sender back on the source chain, after the order has expired.
 	RoleRefund Role = "refund"
 )
 
@@ -93,7 +94,7 @@ func (i *Intent) Awaits(t Transaction) bool {
 	case Pending, Dropped:
 		return !i.Executed()
 	case Mined:
-		return t.Role == RoleOpen && i.Status == Confirmed
+		return t.Role == RoleOpen && i.Status == Confirmed && i.HasOrder()
 	default:
 		return false
 	}
@@ -115,7 +116,7 @@ func (i *Intent) AttemptRole() Role {
 // isAttempt reports whether the transaction executes the intent, in contrast to the settler's transactions.
 func (t Transaction) isAttempt() bool { return t.Role == RoleSend || t.Role == RoleOpen }
 
-// Effect returns the transaction that executed the intent, nil while none is in a block. The settler opens an order only once;
+// Effect returns the transaction that executed the intent, nil while none is in a block. An order is opened only once, by anybody;
 // for a transfer it is the first transaction seen.
 func Effect(transactions []Transaction) *Transaction {
 	for n := range transactions {

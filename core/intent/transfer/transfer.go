@@ -70,7 +70,7 @@ type Leg struct {
 
 // Intent is a recorded transfer intent. Its order and transaction are computed from it and not stored.
 type Intent struct {
-	// ID is a UUIDv7 of the request's arrival; as a number it is the order's senderNonce.
+	// ID is a UUIDv7 of the request's arrival; as a number it is the order's nonce.
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
@@ -99,17 +99,6 @@ type Intent struct {
 	// CreatedAt and UpdatedAt are from the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
-}
-
-// Settlement holds the domains, the settlers and the scheme of an order, as they were when the intent was created.
-type Settlement struct {
-	// Scheme is how the order is encoded and identified: chain.OrderDataScheme, which Order implements.
-	Scheme            string
-	OriginDomain      uint32
-	DestinationDomain uint32
-	// OriginSettler and DestinationSettler are EVM addresses, both empty for a transfer.
-	OriginSettler      string
-	DestinationSettler string
 }
 
 // Summary is the part of an intent that lists show. Amounts are decimal strings, because lists only print them.

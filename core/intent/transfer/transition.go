@@ -33,7 +33,7 @@ const (
 	Refund Trigger = "refund"
 	// Reorg means that a reorganization of the chain removed an effect.
 	Reorg Trigger = "reorg"
-	// Refundable means that the deadline has passed and the order is not filled. The status does not change.
+	// Refundable means that the order has expired by the source chain's clock and is not filled. The status does not change.
 	Refundable Trigger = "refundable"
 )
 
@@ -57,8 +57,9 @@ var transitions = map[Trigger]transition{
 	Confirm: {from: []Status{Submitted}, to: []Status{Confirmed}, observed: true},
 	Fail:    {from: []Status{Submitted}, to: []Status{Failed}, observed: true},
 	Drop:    {from: []Status{Submitted}, to: []Status{Expired}},
-	Fill:    {from: []Status{Confirmed}, to: []Status{Filled}, settlerOnly: true, observed: true},
-	Refund:  {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
+	// A refunded order may have been filled too.
+	Fill:   {from: []Status{Confirmed, Refunded}, to: []Status{Filled}, settlerOnly: true, observed: true},
+	Refund: {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
 	// The status does not change, so that an order which is filled late is still filled.
 	Refundable: {from: []Status{Confirmed}, to: []Status{Confirmed}, settlerOnly: true},
 	Reorg: {
@@ -127,7 +128,7 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 		(c.Trigger == Refundable && !i.RefundableAt.IsZero()) {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
-	if (c.Trigger == Expire || c.Trigger == Refundable) && at.Before(i.Deadline) {
+	if c.Trigger == Expire && at.Before(i.Deadline) {
 		return Event{}, fmt.Errorf("%s a %s before its deadline: %w", c.Trigger, i.Type, ErrTransition)
 	}
 	switch {

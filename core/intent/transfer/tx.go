@@ -35,33 +35,37 @@ type Call struct {
 	Data  []byte
 }
 
-// Allowance is an ERC-20 allowance a transaction needs and the call that grants it.
+// Allowance is an ERC-20 allowance a transaction needs and the calls that grant it.
 type Allowance struct {
 	Token   caip.AccountID
 	Owner   string
 	Spender string
 	Amount  *big.Int
 	Approve Call
+	// Reset sets the allowance to 0. It is sent before Approve where an allowance that is neither 0 nor enough stands: some tokens, such as
+	// USDT on Ethereum, refuse to change one.
+	Reset Call
 }
 
-// Tx builds the transaction, nil if it must not be sent: unless the intent is created or submitted and its deadline is ahead, the
-// settler would still open the order and lock funds for an order that cannot be filled. A transfer is a plain transfer of its
-// asset; a swap or bridge opens the intent's order at the settler of the source chain, which only the source account can do under
-// this order id.
-func (i *Intent) Tx(now time.Time) (*Tx, error) {
-	if i.Type == Transfer || !i.sendable(now) {
-		return i.TxOf(nil, now)
+// minSendMargin is the shortest time before the deadline of an order at which its transaction is no longer handed out.
+const minSendMargin = 5 * time.Second
+
+// Tx builds the transaction, nil if it must not be sent: see SendBy. blockTime is that of the source chain. A transfer is a plain transfer
+// of its asset; a swap or bridge opens the intent's order at the input settler of the source chain.
+func (i *Intent) Tx(now time.Time, blockTime time.Duration) (*Tx, error) {
+	if !i.HasOrder() || !i.sendable(now, blockTime) {
+		return i.TxOf(nil, now, blockTime)
 	}
 	order, err := i.Order()
 	if err != nil {
 		return nil, err
 	}
-	return i.TxOf(&order, now)
+	return i.TxOf(order, now, blockTime)
 }
 
 // TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order.
-func (i *Intent) TxOf(order *Order, now time.Time) (*Tx, error) {
-	if !i.sendable(now) {
+func (i *Intent) TxOf(order *Order, now time.Time, blockTime time.Duration) (*Tx, error) {
+	if !i.sendable(now, blockTime) {
 		return nil, nil
 	}
 	call, allowances, err := i.call(order)
@@ -71,8 +75,17 @@ func (i *Intent) TxOf(order *Order, now time.Time) (*Tx, error) {
 	return &Tx{Call: call, Chain: i.Source.Account.Chain, From: i.Source.Account.Address, Allowances: allowances}, nil
 }
 
-func (i *Intent) sendable(now time.Time) bool {
-	return (i.Status == Created || i.Status == Submitted) && now.Before(i.Deadline)
+// SendBy is until when the intent's transaction may be sent: its deadline, or for an order two blocks of its source chain before, since the
+// settler opens none at or after its deadline.
+func (i *Intent) SendBy(blockTime time.Duration) time.Time {
+	if i.Type == Transfer {
+		return i.Deadline
+	}
+	return i.Deadline.Add(-max(2*blockTime, minSendMargin))
+}
+
+func (i *Intent) sendable(now time.Time, blockTime time.Duration) bool {
+	return (i.Status == Created || i.Status == Submitted) && now.Before(i.SendBy(blockTime)) && (i.Type == Transfer || i.HasOrder())
 }
 
 func (i *Intent) call(order *Order) (Call, []Allowance, error) {
@@ -91,29 +104,39 @@ func (i *Intent) call(order *Order) (Call, []Allowance, error) {
 // openCall returns the call that opens the order. A native input is the call's value; the settler pulls an ERC-20 input, which
 // needs the allowance.
 func (i *Intent) openCall(order *Order, native bool) (Call, []Allowance, error) {
-	open := Call{To: i.Settlement.OriginSettler, Value: new(big.Int), Data: openData(order)}
+	spender := i.Settlement.InputSettler
+	open := Call{To: spender, Value: new(big.Int), Data: orderCall(settlerOpen, order)}
 	if native {
 		open.Value = i.Source.Amount
 		return open, nil, nil
 	}
-	approve, err := tokenCall(erc20Approve, i.Source.Token, i.Settlement.OriginSettler, i.Source.Amount)
+	approve, err := tokenCall(erc20Approve, i.Source.Token, spender, i.Source.Amount)
+	if err != nil {
+		return Call{}, nil, err
+	}
+	reset, err := tokenCall(erc20Approve, i.Source.Token, spender, new(big.Int))
 	if err != nil {
 		return Call{}, nil, err
 	}
 	return open, []Allowance{{
-		Token: i.Source.Token, Owner: i.Source.Account.Address, Spender: i.Settlement.OriginSettler,
-		Amount: i.Source.Amount, Approve: approve,
+		Token: i.Source.Token, Owner: i.Source.Account.Address, Spender: spender, Amount: i.Source.Amount, Approve: approve, Reset: reset,
 	}}, nil
 }
 
 // Functions of the contracts that are called.
 var (
-	erc20Transfer          = selector("transfer(address,uint256)")
-	erc20Approve           = selector("approve(address,uint256)")
-	settlerOpen            = selector("open((uint32,bytes32,bytes))")
-	settlerRefund          = selector("refund((uint32,bytes32,bytes)[])")
-	settlerQuoteGasPayment = selector("quoteGasPayment(uint32)")
-	settlerOrderStatus     = selector("orderStatus(bytes32)")
+	erc20Transfer     = selector("transfer(address,uint256)")
+	erc20Approve      = selector("approve(address,uint256)")
+	settlerOpen       = selector("open(" + standardOrder + ")")
+	settlerRefund     = selector("refund(" + standardOrder + ")")
+	settlerStatus     = selector("orderStatus(bytes32)")
+	settlerFillRecord = selector("getFillRecord(bytes32," + mandateOutput + ")")
+)
+
+// The ABI types of an order and its output.
+const (
+	mandateOutput = "(bytes32,bytes32,uint256,bytes32,uint256,bytes32,bytes,bytes)"
+	standardOrder = "(address,uint256,uint256,uint32,uint32,address,uint256[2][]," + mandateOutput + "[])"
 )
 
 // tokenCall calls a function of an ERC-20 token that takes an account and an amount.
@@ -126,14 +149,38 @@ func tokenCall(function [4]byte, contract caip.AccountID, account string, amount
 	return Call{To: contract.Address, Value: new(big.Int), Data: data}, err
 }
 
-// openData returns the calldata that opens an order.
-func openData(order *Order) []byte {
-	data := append(make([]byte, 0, len(settlerOpen)+word+len(order.onchain)), settlerOpen[:]...)
-	return append(appendUint(data, word), order.onchain...) // the first word is the offset of the tuple
+// orderCall returns the calldata of a function whose argument is an order.
+func orderCall(function [4]byte, order *Order) []byte { return slices.Concat(function[:], order.abi) }
+
+// OrderStatus is what an input settler records of an order.
+type OrderStatus uint8
+
+// The statuses, by their numbers at the settler.
+const (
+	OrderNone OrderStatus = iota
+	OrderDeposited
+	OrderClaimed
+	OrderRefunded
+)
+
+// OrderStatusCall returns the calldata that asks an input settler for the status of an order.
+func OrderStatusCall(orderID [32]byte) []byte { return slices.Concat(settlerStatus[:], orderID[:]) }
+
+// ParseOrderStatus decodes the result of OrderStatusCall; ok is false if it is no status: the contract is no input settler.
+func ParseOrderStatus(returned []byte) (status OrderStatus, ok bool) {
+	if len(returned) != word || new(big.Int).SetBytes(returned).Cmp(big.NewInt(int64(OrderRefunded))) > 0 {
+		return OrderNone, false
+	}
+	return OrderStatus(returned[word-1]), true
 }
 
-// OrderStatusCall returns the calldata that asks a settler for the status of an order. The result is text, zero-padded to 32
-// bytes: none, OPENED, FILLED, SETTLED or REFUNDED.
-func OrderStatusCall(orderID [32]byte) []byte {
-	return slices.Concat(settlerOrderStatus[:], orderID[:])
+// FillRecordCall returns the calldata that asks the output settler for its record of the intent's fill, a bytes32 that is zero while
+// nobody has filled exactly the order's output.
+func (i *Intent) FillRecordCall() ([]byte, error) {
+	order, err := i.Order()
+	if err != nil {
+		return nil, err
+	}
+	call := append(settlerFillRecord[:], i.OrderID[:]...)
+	return append(appendUint(call, 2*word), order.output()...), nil
 }
