@@ -47,11 +47,11 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	if s.Created != nil {
 		s.Created(intent)
 	}
-	if record, err = NewRecord(intent.AsCreated(), now); err != nil {
+	if record, err = NewRecord(intent.AsCreated(), now, s.blockTime(intent)); err != nil {
 		return nil, false, err
 	}
 	if replayed = intent != draft; replayed {
-		record.Tx, err = intent.TxOf(&record.Order, now)
+		record.Tx, err = intent.TxOf(record.Order, now, s.blockTime(intent))
 	}
 	return record, replayed, err
 }

@@ -33,7 +33,7 @@ func (s *Service) CanPreflight(id caip.ChainID) bool {
 // a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent) (Preflight, error) {
 	now := s.Store.Now()
-	tx, err := intent.Tx(now)
+	tx, err := intent.Tx(now, s.blockTime(intent))
 	if err != nil {
 		return Preflight{}, err
 	}

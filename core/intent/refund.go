@@ -7,7 +7,7 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// Refund returns the transaction that refunds an intent's order on the destination chain. It returns transfer.ErrNotRefundable,
+// Refund returns the transaction that refunds an intent's order on its source chain. It returns transfer.ErrNotRefundable,
 // rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Refund(ctx context.Context, intent *transfer.Intent) (*transfer.Tx, error) {
 	history, err := s.Transactions.TransferHistory(ctx, intent)

@@ -36,8 +36,8 @@ type preflight struct {
 	native *rpc.Call[*big.Int]
 	// balance and allowance are calls of the ERC-20 source token, nil if not needed.
 	balance, allowance *rpc.Call[[]byte]
-	// code and domain are calls about the settler, nil for a transfer.
-	code, domain *rpc.Call[[]byte]
+	// code and status are calls about the input settler, nil for a transfer.
+	code, status *rpc.Call[[]byte]
 	simulated    *rpc.Call[[]byte]
 	gas          *rpc.Call[uint64]
 }
@@ -66,8 +66,8 @@ func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) 
 		q.allowance = contract(intent.Source.Token.Address, data)
 	}
 	if intent.Type != transfer.Transfer {
-		q.code = rpc.Code(common.HexToAddress(intent.Settlement.OriginSettler), rpc.Latest)
-		q.domain = contract(intent.Settlement.OriginSettler, transfer.LocalDomainCall())
+		q.code = rpc.Code(common.HexToAddress(intent.Settlement.InputSettler), rpc.Latest)
+		q.status = contract(intent.Settlement.InputSettler, transfer.OrderStatusCall(intent.OrderID))
 	}
 	return q, nil
 }
@@ -79,7 +79,7 @@ func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simula
 		requests = append(requests, q.native)
 	}
 	var contracts []*rpc.Call[[]byte]
-	for _, c := range []*rpc.Call[[]byte]{q.balance, q.allowance, q.code, q.domain} {
+	for _, c := range []*rpc.Call[[]byte]{q.balance, q.allowance, q.code, q.status} {
 		if c != nil {
 			requests, contracts = append(requests, c), append(contracts, c)
 		}
@@ -99,10 +99,14 @@ func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simula
 	} else {
 		s.Balance = number(q.balance)
 	}
-	s.Allowance, s.SettlerDomain = number(q.allowance), number(q.domain)
+	s.Allowance = number(q.allowance)
 	if q.code != nil {
 		code, _ := q.code.Result()
 		s.SettlerHasCode = len(code) > 0
+		returned, _ := q.status.Result()
+		if status, ok := transfer.ParseOrderStatus(returned); ok {
+			s.OrderStatus = &status
+		}
 	}
 	units, gasErr := q.gas.Result()
 	if s.Returned, err = q.simulated.Result(); err == nil {
@@ -141,7 +145,7 @@ func failureOf(err error) (string, error) {
 	answer, ok := errors.AsType[*rpc.Error](err)
 	switch {
 	case ok && errors.Is(err, rpc.ErrReverted):
-		return transfer.RevertReason(answer.Data, answer.Message), nil
+		return transfer.RevertReason(answer.Data), nil
 	case ok && answer.Unwrap() == nil && (answer.Code < -32768 || answer.Code > -32600):
 		return transfer.NodeRefusal(answer.Message), nil
 	default:

@@ -11,8 +11,8 @@ import (
 )
 
 // WriteRefundableEvents writes the event of a batch of refundable open orders, once for each order, and returns their number; 0 means
-// that none is left. It selects by the rule of transfer.Intent.Refundable, chain by chain: orders whose destination chain has not
-// been read past their deadlines are not looked at. Any number of cores may call it concurrently: each skips the rows that another
+// that none is left. It selects by the rule of transfer.Intent.Refundable, chain by chain: orders whose source chain has not been
+// read past their expiry are not looked at. Any number of cores may call it concurrently: each skips the rows that another
 // has locked.
 func (s *Store) WriteRefundableEvents(ctx context.Context) (written int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
@@ -21,8 +21,8 @@ func (s *Store) WriteRefundableEvents(ctx context.Context) (written int, err err
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		var rows []intents.TransferRow
 		err := tx.db.NewSelect().Model(&rows).
-			Join("JOIN watched_chains ON chain_id = destination_chain AND deadline < complete_until").
-			Where("status = ? AND type <> ? AND refundable_at IS NULL AND deadline <= statement_timestamp()", transfer.Confirmed, transfer.Transfer).
+			Join("JOIN watched_chains ON chain_id = source_chain AND expires < complete_until").
+			Where("status = ? AND type <> ? AND refundable_at IS NULL", transfer.Confirmed, transfer.Transfer).
 			Where(`NOT EXISTS (SELECT FROM transactions WHERE transactions.account_id = transfers.account_id
 				AND transactions.transfer_id = transfers.id AND role NOT IN (?, ?))`, transfer.RoleSend, transfer.RoleOpen).
 			Limit(intents.ExpireBatch).For("UPDATE OF transfers SKIP LOCKED").Scan(ctx)
@@ -63,7 +63,7 @@ func (tx Tx) writeRefundableEvents(ctx context.Context, rows []intents.TransferR
 		if err != nil {
 			return nil, err
 		}
-		history := transfer.History{Transactions: transactionsOf(known[keys[n]]), DestinationReadUntil: readUntil[row.DestinationChain]}
+		history := transfer.History{Transactions: transactionsOf(known[keys[n]]), SourceReadUntil: readUntil[row.SourceChain]}
 		if !intent.Refundable(history) {
 			continue
 		}

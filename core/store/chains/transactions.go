@@ -158,10 +158,10 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 		Final  uint64    `bun:"final_block,nullzero"`
 		ReadAt time.Time `bun:"read_at,nullzero"`
 
-		DestinationReadUntil time.Time `bun:"destination_read_until,nullzero"`
+		SourceReadUntil time.Time `bun:"source_read_until,nullzero"`
 	}
 	err := s.db.NewSelect().Model(&rows).ColumnExpr(transactionColumns+", head_number, final_block, read_at").
-		ColumnExpr("(SELECT complete_until FROM watched_chains WHERE chain_id = ?) AS destination_read_until", intent.Destination.Account.Chain.String()).
+		ColumnExpr("(SELECT complete_until FROM watched_chains WHERE chain_id = ?) AS source_read_until", intent.Source.Account.Chain.String()).
 		Join("LEFT JOIN watched_chains ON watched_chains.chain_id = transactions.chain_id").
 		Where("account_id = ? AND transfer_id = ?", intent.AccountID, intent.ID).
 		OrderExpr("seen_at, transactions.chain_id, hash, role").Scan(ctx)
@@ -175,7 +175,7 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 			return transfer.History{}, err
 		}
 		history.Transactions = append(history.Transactions, o.Transaction)
-		history.DestinationReadUntil = row.DestinationReadUntil
+		history.SourceReadUntil = row.SourceReadUntil
 		if !row.ReadAt.IsZero() {
 			history.Heights[o.Chain] = transfer.Heights{Head: row.Head, Final: row.Final}
 		}

@@ -44,26 +44,24 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 	return imported, nil
 }
 
-// newChainRow has the default scheme for a chain without a settler.
 func newChainRow(c chain.Chain, now time.Time) chainRow {
 	row := chainRow{
 		ID: c.ID.String(), Name: c.Name, Environment: c.Environment,
 		CurrencyName: c.NativeCurrency.Name, CurrencySymbol: c.NativeCurrency.Symbol, CurrencyDecimals: c.NativeCurrency.Decimals,
-		Domain: c.Domain, SettlerScheme: chain.OrderDataScheme,
-		Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(), RPCURLs: c.RPCURLs,
+		Settlements: c.Settlements, Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(), RPCURLs: c.RPCURLs,
 		CreatedAt: now, UpdatedAt: now,
 	}
-	if c.Settler != nil {
-		row.SettlerAddress, row.SettlerSameChain, row.SettlerScheme = &c.Settler.Address, c.Settler.SameChain, c.Settler.Scheme
+	if row.Settlements == nil {
+		row.Settlements = []chain.Settlement{} // [] in the database, not null
 	}
 	return row
 }
 
 // chainColumns are the columns of an existing chain that an import updates.
 func chainColumns(entry chain.Entry) []string {
-	columns := []string{"name", "environment", "currency_name", "currency_symbol", "currency_decimals", "domain"}
-	if !entry.KeepSettler {
-		columns = append(columns, "settler_address", "settler_same_chain", "settler_scheme")
+	columns := []string{"name", "environment", "currency_name", "currency_symbol", "currency_decimals"}
+	if !entry.KeepSettlements {
+		columns = append(columns, "settlements")
 	}
 	if !entry.KeepConfirmations {
 		columns = append(columns, "confirmations")

@@ -25,10 +25,7 @@ type chainRow struct {
 	CurrencyName     string              `bun:"currency_name"`
 	CurrencySymbol   string              `bun:"currency_symbol"`
 	CurrencyDecimals uint8               `bun:"currency_decimals"`
-	Domain           uint32              `bun:"domain"`
-	SettlerAddress   *string             `bun:"settler_address"`
-	SettlerSameChain bool                `bun:"settler_same_chain"`
-	SettlerScheme    string              `bun:"settler_scheme"`
+	Settlements      []chain.Settlement  `bun:"settlements,type:jsonb"`
 	Confirmations    uint64              `bun:"confirmations"`
 	Finality         chain.Finality      `bun:"finality"`
 	BlockTimeMS      int64               `bun:"block_time_ms"`
@@ -137,14 +134,10 @@ func (r chainRow) chain() (chain.Chain, error) {
 	if err != nil {
 		return chain.Chain{}, fmt.Errorf("chain %s: %w", r.ID, err)
 	}
-	c := chain.Chain{
-		ID: id, Name: r.Name, Environment: r.Environment, Domain: r.Domain,
+	return chain.Chain{
+		ID: id, Name: r.Name, Environment: r.Environment, Settlements: r.Settlements,
 		NativeCurrency: chain.Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
 		Confirmations:  r.Confirmations, Finality: r.Finality, BlockTime: time.Duration(r.BlockTimeMS) * time.Millisecond,
 		RPCURLs: r.RPCURLs,
-	}
-	if r.SettlerAddress != nil {
-		c.Settler = &chain.Settler{Address: *r.SettlerAddress, SameChain: r.SettlerSameChain, Scheme: r.SettlerScheme}
-	}
-	return c, nil
+	}, nil
 }

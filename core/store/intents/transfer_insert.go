@@ -75,14 +75,12 @@ func bytesColumn(name string, of func(*TransferRow) []byte) insertColumn {
 	}}
 }
 
-func bigintColumn(name string, of func(*TransferRow) uint32) insertColumn {
-	return insertColumn{name: name, array: pgtype.Int8ArrayOID, element: pgtype.Int8OID, parameter: "bigint[]", value: func(b []byte, row *TransferRow) []byte {
-		return binary.BigEndian.AppendUint64(appendLength(b, 8), uint64(of(row)))
-	}}
-}
-
+// timeColumn has NULL for no time.
 func timeColumn(name string, of func(*TransferRow) time.Time) insertColumn {
 	return insertColumn{name: name, array: pgtype.TimestamptzArrayOID, element: pgtype.TimestamptzOID, parameter: "timestamptz[]", value: func(b []byte, row *TransferRow) []byte {
+		if of(row).IsZero() {
+			return appendNull(b)
+		}
 		return binary.BigEndian.AppendUint64(appendLength(b, 8), uint64(of(row).UnixMicro()-postgresEpoch)) //nolint:gosec // two's complement, as in the format
 	}}
 }
@@ -111,10 +109,12 @@ var insertColumns = []insertColumn{
 	textColumn("destination_account", func(r *TransferRow) string { return r.DestinationAccount }),
 	textColumn("destination_token", func(r *TransferRow) string { return r.DestinationToken }),
 	numericColumn("destination_amount", func(r *TransferRow) string { return r.DestinationAmount }),
-	bigintColumn("origin_domain", func(r *TransferRow) uint32 { return r.OriginDomain }),
-	bigintColumn("destination_domain", func(r *TransferRow) uint32 { return r.DestinationDomain }),
-	textColumn("origin_settler", func(r *TransferRow) string { return r.OriginSettler }),
-	textColumn("destination_settler", func(r *TransferRow) string { return r.DestinationSettler }),
+	nullableTextColumn("deployment", func(r *TransferRow) string { return r.Deployment }),
+	textColumn("origin_settler", func(r *TransferRow) string { return r.InputSettler }),
+	textColumn("destination_settler", func(r *TransferRow) string { return r.OutputSettler }),
+	nullableTextColumn("input_oracle", func(r *TransferRow) string { return r.InputOracle }),
+	nullableTextColumn("output_oracle", func(r *TransferRow) string { return r.OutputOracle }),
+	timeColumn("expires", func(r *TransferRow) time.Time { return r.Expires }),
 	timeColumn("deadline", func(r *TransferRow) time.Time { return r.Deadline }),
 	nullableTextColumn("reference", func(r *TransferRow) string { return r.Reference }),
 	nullableTextColumn("idempotency_key", func(r *TransferRow) string { return r.IdempotencyKey }),

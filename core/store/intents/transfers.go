@@ -38,10 +38,12 @@ type TransferRow struct {
 	DestinationAccount string              `bun:"destination_account"`
 	DestinationToken   string              `bun:"destination_token"`
 	DestinationAmount  string              `bun:"destination_amount"`
-	OriginDomain       uint32              `bun:"origin_domain"`
-	DestinationDomain  uint32              `bun:"destination_domain"`
-	OriginSettler      string              `bun:"origin_settler"`
-	DestinationSettler string              `bun:"destination_settler"`
+	Deployment         string              `bun:"deployment,nullzero"`
+	InputSettler       string              `bun:"origin_settler"`
+	OutputSettler      string              `bun:"destination_settler"`
+	InputOracle        string              `bun:"input_oracle,nullzero"`
+	OutputOracle       string              `bun:"output_oracle,nullzero"`
+	Expires            time.Time           `bun:"expires,nullzero"`
 	Deadline           time.Time           `bun:"deadline"`
 	Reference          string              `bun:"reference,nullzero"`
 	IdempotencyKey     string              `bun:"idempotency_key,nullzero"`
@@ -132,18 +134,22 @@ func readIntent(ctx context.Context, query func(*TransferRow) *bun.SelectQuery) 
 }
 
 func newTransferRow(i *transfer.Intent) TransferRow {
-	return TransferRow{
+	row := TransferRow{
 		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Environment: i.Environment, Type: i.Type, Status: i.Status,
 		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
 		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
 		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
 		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
 		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
-		OriginDomain: i.Settlement.OriginDomain, DestinationDomain: i.Settlement.DestinationDomain,
-		OriginSettler: i.Settlement.OriginSettler, DestinationSettler: i.Settlement.DestinationSettler,
+		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
+		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
+	if i.Type != transfer.Transfer { // a transfer expires with its deadline
+		row.Expires = i.Settlement.Expires
+	}
+	return row
 }
 
 // Intent returns the intent of the row.
@@ -156,12 +162,16 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
 	}
+	expires := r.Expires.UTC()
+	if r.Type == transfer.Transfer {
+		expires = r.Deadline.UTC()
+	}
 	return &transfer.Intent{
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Environment: r.Environment, Type: r.Type, Status: r.Status,
 		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
 		Settlement: transfer.Settlement{
-			Scheme: r.OrderScheme, OriginDomain: r.OriginDomain, DestinationDomain: r.DestinationDomain,
-			OriginSettler: r.OriginSettler, DestinationSettler: r.DestinationSettler,
+			Scheme: r.OrderScheme, Deployment: r.Deployment, InputSettler: r.InputSettler, OutputSettler: r.OutputSettler,
+			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: expires,
 		},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// The registry of the tests: Ethereum, which is live and has no settler, and four testnets, of which Sepolia's settler
-// fills swaps, Base Sepolia's does not, Arbitrum Sepolia has none and Far has a domain of its own. All have USDC.
+// The registry of the tests: Ethereum, which is live and has no settlement, and four testnets, of which Sepolia's settlement
+// fills swaps, Base Sepolia's does not, Arbitrum Sepolia has none and Far's number has more than 32 bits. All have USDC.
 var (
 	//go:embed registry/chains.json
 	ChainsJSON []byte

@@ -71,7 +71,7 @@ func faults(before, after map[thing]string, concurrently bool) []string {
 		case "column":
 			if !still {
 				fault("%s.%s is gone", old.Table, old.Name)
-			} else if is != was {
+			} else if is != was && is != was+" default" {
 				fault("%s.%s was %s and is %s", old.Table, old.Name, was, is)
 			}
 		case "index":
