@@ -33,7 +33,10 @@ type chainFlags struct {
 // The chains of the scenario.
 const (
 	chainConfirmations = 5
-	chainSettler       = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	chainInputSettler  = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	chainOutputSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+	chainOracle        = "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"
+	chainDeployment    = "loadtest"
 	firstChain         = 700_001
 
 	// Each chain has oldBlocks already. The orders that wait for their fill were opened in block openedBlock, before the oldest intent
@@ -125,8 +128,11 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 		id := caip.EIP155Chain(uint64(firstChain + n))
 		entries = append(entries, chain.Entry{Chain: chain.Chain{
 			ID: id, Name: id.String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Domain: uint32(firstChain + n), Confirmations: chainConfirmations, Finality: chain.Depth, BlockTime: b.blockTime,
-			Settler: &chain.Settler{Address: chainSettler, Scheme: chain.OrderDataScheme},
+			Confirmations: chainConfirmations, Finality: chain.Depth, BlockTime: b.blockTime,
+			Settlements: []chain.Settlement{{
+				Scheme: chain.StandardOrder, Deployment: chainDeployment, InputSettler: chainInputSettler, OutputSettler: chainOutputSettler,
+				Oracle: chainOracle, ClaimPeriod: chain.DefaultClaimPeriod, Native: true, OutputOracle: chain.Destination,
+			}},
 		}})
 		tokens = append(tokens, token.Definition{ID: caip.AccountID{Chain: id, Address: token.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		scripted := rpctest.NewChain(uint64(firstChain + n))

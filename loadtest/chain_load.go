@@ -35,9 +35,9 @@ type liveBridge struct {
 
 // measure opens and fills bridges while core follows them.
 func (b *chainBench) measure(ctx context.Context) error {
-	for _, c := range b.chains { // the settlers report open orders as open
-		c.SetFunction(common.HexToAddress(chainSettler), rpctest.NewSelector("orderStatus(bytes32)"), func(rpctest.Call) ([]byte, error) {
-			return rpctest.Text("OPENED"), nil
+	for _, c := range b.chains { // the input settlers report open orders as open
+		c.SetFunction(common.HexToAddress(chainInputSettler), rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) {
+			return rpctest.Word(uint64(transfer.OrderDeposited)), nil
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.duration+3*time.Minute)
@@ -100,13 +100,32 @@ func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 	if _, err := b.store.Intents.InsertTransfer(ctx, intent, intents.Idempotency{}); err != nil {
 		return nil, err
 	}
-	source.send(settlerTx(n, rpctest.Log{Topics: []common.Hash{transfer.SettlerTopics[0], intent.OrderID}, Data: []byte("order")}))
+	source.send(settlerTx(n, chainInputSettler, rpctest.Log{Topics: []common.Hash{openTopic, intent.OrderID}, Data: []byte("order")}))
 	return &liveBridge{intent, source, destination, map[transfer.Status]bool{}}, nil
 }
 
-// settlerTx is a transaction in which the settler emits an event.
-func settlerTx(n int, log rpctest.Log) rpctest.Tx {
-	to := common.HexToAddress(chainSettler)
+// The topics of the events that open and fill an order.
+var openTopic, filledTopic = transfer.SettlerTopics[0], transfer.SettlerTopics[3]
+
+// fillTx is a transaction in which the output settler pays the intent's output.
+func fillTx(i *transfer.Intent) (tx rpctest.Tx, err error) {
+	record, err := i.FillRecordCall()
+	if err != nil {
+		return tx, err
+	}
+	var data []byte // solver, timestamp, offset of the output, amount, output
+	for _, value := range []uint64{1, 1, 4 * 32, i.Destination.Amount.Uint64()} {
+		data = append(data, rpctest.Word(value)...)
+	}
+	const arguments = 4 + 2*32 // the output follows the selector, the order id and its own offset
+	return settlerTx(int(i.Source.Amount.Int64()), chainOutputSettler, rpctest.Log{
+		Topics: []common.Hash{filledTopic, i.OrderID}, Data: append(data, record[arguments:]...),
+	}), nil
+}
+
+// settlerTx is a transaction in which a settler emits an event.
+func settlerTx(n int, settler string, log rpctest.Log) rpctest.Tx {
+	to := common.HexToAddress(settler)
 	log.Address = to
 	return rpctest.Tx{From: common.BigToAddress(big.NewInt(int64(n) + 1)), To: &to, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
 }
@@ -140,9 +159,11 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 		chain, depth := bridge.source, uint64(1)
 		if to == transfer.Confirmed {
 			depth = chainConfirmations
-			bridge.destination.send(settlerTx(int(bridge.Source.Amount.Int64()), rpctest.Log{
-				Topics: []common.Hash{transfer.SettlerTopics[1]}, Data: append(bridge.OrderID[:], make([]byte, 64)...),
-			}))
+			tx, err := fillTx(bridge.Intent)
+			if err != nil {
+				return last, err
+			}
+			bridge.destination.send(tx)
 		}
 		if to == transfer.Filled {
 			chain, depth = bridge.destination, 2*chainConfirmations

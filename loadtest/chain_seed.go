@@ -58,24 +58,23 @@ func syntheticHash(n int) (hash common.Hash) {
 func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error {
 	columns := []string{
 		"id", "account_id", "key_id", "environment", "type", "status", "order_id", "order_scheme", "source_chain", "source_account", "source_token", "source_amount",
-		"destination_chain", "destination_account", "destination_token", "destination_amount", "origin_domain", "destination_domain",
-		"origin_settler", "destination_settler", "deadline", "hash", "created_at", "updated_at",
+		"destination_chain", "destination_account", "destination_token", "destination_amount",
+		"deployment", "origin_settler", "destination_settler", "input_oracle", "output_oracle", "deadline", "expires", "hash", "created_at", "updated_at",
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"transfers"}, columns, pgx.CopyFromSlice(b.intents, func(n int) ([]any, error) {
 		source, destination := b.chainsOf(n)
-		from, _ := source.id.Number()
-		to, _ := destination.id.Number()
-		created := now.Add(-time.Duration(n) * time.Millisecond)
+		created, deadline := now.Add(-time.Duration(n)*time.Millisecond), now.Add(24*time.Hour)
 		var hash *string
 		if kindOf(n) != transfer.Created {
 			text := syntheticHash(n).Hex()
 			hash = &text
 		}
 		return []any{
-			syntheticID(created, n), b.account, b.account, "test", "bridge", string(kindOf(n)), syntheticOrder(n), chain.OrderDataScheme,
+			syntheticID(created, n), b.account, b.account, "test", "bridge", string(kindOf(n)), syntheticOrder(n), chain.StandardOrder,
 			source.id.String(), chainSender, token.NativeAddress, "1", destination.id.String(), chainRecipient, token.NativeAddress, "1",
-			int64(from), int64(to), chainSettler, chainSettler, now.Add(24 * time.Hour), hash, created, created, //nolint:gosec // small
+			chainDeployment, chainInputSettler, chainOutputSettler, chainOracle, chainOracle,
+			deadline, deadline.Add(chain.DefaultClaimPeriod * time.Second), hash, created, created,
 		}, nil
 	}))
 	if err != nil {
@@ -84,7 +83,7 @@ func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error 
 	return nil
 }
 
-// copyTransactions inserts the attempts: opened orders in an old block that are compared with the settler within the hour, and
+// copyTransactions inserts the attempts: opened orders in an old block that are compared with the input settler within the hour, and
 // attempts that are in no block and are looked up within ten minutes.
 func (b *chainBench) copyTransactions(ctx context.Context, conn *pgx.Conn) error {
 	columns := []string{

@@ -155,7 +155,7 @@ func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apike
 const creationInterval = 100 * time.Millisecond
 
 // copyIntents inserts the intents with numbers in the range from–to by COPY, created at creationInterval before now. One in ten
-// is cancelled.
+// is cancelled. The domains are for the database of the release before, which needs them.
 func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, to int) error {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	next := now.Add(2 * time.Second)
@@ -181,7 +181,7 @@ func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, t
 		}
 		n++
 		return []any{
-			id, account, account, "test", "transfer", string(status), order, chain.OrderDataScheme, "eip155:11155111", chainSender, token.NativeAddress, "1",
+			id, account, account, "test", "transfer", string(status), order, chain.StandardOrder, "eip155:11155111", chainSender, token.NativeAddress, "1",
 			"eip155:11155111", chainRecipient, token.NativeAddress, "1", 11155111, 11155111,
 			"", "", now.Add(time.Hour), fmt.Sprintf("order-%d", n), created, created,
 		}, nil

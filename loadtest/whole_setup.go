@@ -24,11 +24,11 @@ const bareInsert = `\set n random(1, 1000000000)
 INSERT INTO bare_transfers (id, account_id, key_id, environment, type, status, order_id, order_scheme,
   source_chain, source_account, source_token, source_amount,
   destination_chain, destination_account, destination_token, destination_amount,
-  origin_domain, destination_domain, origin_settler, destination_settler, deadline, created_at, updated_at)
-VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'test', 'transfer', 'created', sha256(:n::text::bytea), 'erc7683',
+  origin_settler, destination_settler, deadline, created_at, updated_at)
+VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'test', 'transfer', 'created', sha256(:n::text::bytea), 'oif-v1/StandardOrder',
   'eip155:11155111', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
   'eip155:11155111', '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE', :n,
-  11155111, 11155111, '', '', now() + interval '1 hour', now(), now());
+  '', '', now() + interval '1 hour', now(), now());
 `
 
 // wholeBench is the stacks of the scenario whole. Their databases are durable, and their processes are not pinned to CPUs.
@@ -128,7 +128,7 @@ func (w *wholeStack) makeAccounts(ctx context.Context, dir string, keys int) (er
 	if err := copyKeys(ctx, conn, w.paging, limited); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "CREATE TABLE bare_transfers (LIKE transfers)"); err != nil {
+	if _, err := conn.Exec(ctx, "CREATE TABLE bare_transfers (LIKE transfers INCLUDING DEFAULTS)"); err != nil {
 		return fmt.Errorf("make the table of pgbench: %w", err)
 	}
 	for _, list := range []struct {
