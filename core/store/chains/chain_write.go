@@ -55,7 +55,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
 			return err
 		}
-		if events, err = tx.evaluate(ctx, intents, now); err != nil || w.Progress == nil {
+		if events, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil || w.Progress == nil {
 			return err
 		}
 		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
@@ -206,21 +206,32 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []intents.TransferKey) (
 const (
 	// repairEvery is the shortest time between two comparisons of an open order with the settler's own record of it.
 	repairEvery = time.Hour
-	// repairFor is how long after its deadline an open order is compared. A refund is seen by its event later, too.
+	// repairFor is how long after its expiry an open order is compared. A refund is seen by its event later, too.
 	repairFor = 30 * 24 * time.Hour
 )
 
 // NextRepair returns when an open order is compared with its settlers next: in an hour, later in an eighth of its age, and never
-// again a month after its deadline.
+// again a month after its expiry. An order of a scheme that is no longer supported is never compared.
 func NextRepair(intent *transfer.Intent, open transfer.Transaction, now time.Time) time.Time {
-	if now.After(intent.Deadline.Add(repairFor)) {
+	if !intent.HasOrder() || now.After(intent.Settlement.Expires.Add(repairFor)) {
 		return time.Time{}
 	}
 	return now.Add(max(repairEvery, now.Sub(open.SeenAt)/8))
 }
 
-// evaluate updates the statuses of locked intents from their transactions.
-func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, now time.Time) (events []transfer.Event, err error) {
+// claimed are the intents of the claims among transactions.
+func claimed(seen []Observation) map[intents.TransferKey]bool {
+	keys := map[intents.TransferKey]bool{}
+	for _, o := range seen {
+		if o.Role == transfer.RoleFinalise {
+			keys[intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+		}
+	}
+	return keys
+}
+
+// evaluate updates the statuses of locked intents from their transactions. claimed are those whose claim is written now.
+func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
 	keys := make([]intents.TransferKey, len(locked))
 	for n, intent := range locked {
 		keys[n] = intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
@@ -240,7 +251,7 @@ func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, now time.T
 		if len(events) > before {
 			changed = append(changed, intent)
 		}
-		rescheduled = append(rescheduled, reschedule(intent, transactions, now)...)
+		rescheduled = append(rescheduled, reschedule(intent, transactions, claimed[keys[n]], now)...)
 	}
 	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
 		return nil, err
@@ -272,14 +283,17 @@ func transactionsOf(observed []Observation) []transfer.Transaction {
 	return transactions
 }
 
-// reschedule returns the transactions whose next look-up changes with the intent's status.
-func reschedule(intent *transfer.Intent, observed []Observation, now time.Time) (changed []Observation) {
+// reschedule returns the transactions whose next look-up changes with the intent's status. An open order whose claim is written now, as
+// one that is seen or confirmed, while no fill is known is compared with its settlers at once, because a claim follows a fill.
+func reschedule(intent *transfer.Intent, observed []Observation, claimed bool, now time.Time) (changed []Observation) {
+	isFill := func(o Observation) bool { return o.Role == transfer.RoleFill }
+	unexplained := claimed && !slices.ContainsFunc(observed, isFill)
 	for _, o := range observed {
 		due := o.DueAt
 		switch {
 		case !intent.Awaits(o.Transaction):
 			due = time.Time{}
-		case due.IsZero() && o.State == transfer.Pending:
+		case due.IsZero() && o.State == transfer.Pending, unexplained && o.State == transfer.Mined:
 			due = dueFirst
 		case due.IsZero() && o.State == transfer.Mined:
 			due = NextRepair(intent, o.Transaction, now)
