@@ -13,15 +13,16 @@ import (
 // Draft returns the intent that Create would make of a request, without storing it. It returns an *EnvironmentError or a
 // *transfer.Rejection.
 func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest) (*transfer.Intent, error) {
-	return s.draft(by, request, s.Store.Now())
+	draft, _, err := s.draft(by, request, s.Store.Now())
+	return draft, err
 }
 
-func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, error) {
+func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
 	known := s.Registry.Current()
 	if wrong, ok := transfer.WrongEnvironment(request, known, by.Environment); ok {
-		return nil, &EnvironmentError{wrong.ID, wrong.Environment, by.Environment}
+		return nil, nil, &EnvironmentError{wrong.ID, wrong.Environment, by.Environment}
 	}
-	return transfer.New(transfer.NewID(now), by, request, known)
+	return transfer.NewWithOrder(transfer.NewID(now), by, request, known)
 }
 
 // Create stores the intent of a request with its first event, both durable when it returns. It returns the errors of Draft and of
@@ -34,7 +35,7 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
 	now := s.Store.Now()
 	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
-	draft, err := s.draft(by, request, now)
+	draft, order, err := s.draft(by, request, now)
 	var intent *transfer.Intent
 	if err == nil {
 		intent, err = s.Store.InsertTransfer(ctx, draft, idempotency)
@@ -47,13 +48,16 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	if s.Created != nil {
 		s.Created(intent)
 	}
-	if record, err = NewRecord(intent.AsCreated(), now, s.blockTime(intent)); err != nil {
+	blockTime := s.blockTime(intent)
+	if intent == draft {
+		record, err = newRecord(intent, order, now, blockTime)
+		return record, false, err
+	}
+	if record, err = NewRecord(intent.AsCreated(), now, blockTime); err != nil {
 		return nil, false, err
 	}
-	if replayed = intent != draft; replayed {
-		record.Tx, err = intent.TxOf(record.Order, now, s.blockTime(intent))
-	}
-	return record, replayed, err
+	record.Tx, err = intent.TxOf(record.Order, now, blockTime)
+	return record, true, err
 }
 
 // firstOr returns the intent that an earlier request with the idempotency key made, or the rejection of this request if there is

@@ -32,6 +32,10 @@ func NewRecord(i *transfer.Intent, now time.Time, blockTime time.Duration) (*Rec
 	if err != nil && !errors.Is(err, transfer.ErrScheme) {
 		return nil, fmt.Errorf("write a transfer: %w", err)
 	}
+	return newRecord(i, order, now, blockTime)
+}
+
+func newRecord(i *transfer.Intent, order *transfer.Order, now time.Time, blockTime time.Duration) (*Record, error) {
 	tx, err := i.TxOf(order, now, blockTime)
 	if err != nil {
 		return nil, err

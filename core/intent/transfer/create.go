@@ -42,18 +42,24 @@ func WrongEnvironment(r wire.TransferRequest, known *registry.Snapshot, env netw
 
 // New creates the intent of a request, or returns a *Rejection. The id must be a new UUIDv7; deadlines are counted from its time.
 func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, error) {
+	intent, _, err := NewWithOrder(id, caller, r, known)
+	return intent, err
+}
+
+// NewWithOrder is New, and returns the intent's order as well, so that it is encoded only once.
+func NewWithOrder(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot) (*Intent, *Order, error) {
 	d := draft{request: r, known: known}
 	if err := d.resolve(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	created := idTime(id)
 	deadline, err := d.deadline(created)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	settlement, err := d.settlement(deadline)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
@@ -64,10 +70,10 @@ func New(id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Sn
 	}
 	order, err := intent.Order()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	intent.OrderID = order.ID()
-	return intent, nil
+	return intent, order, nil
 }
 
 // draft is the partly resolved intent of a request.
