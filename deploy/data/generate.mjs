@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 // The rules of the Token Lists schema: major when a token goes, minor when one comes, patch otherwise.
-const VERSION = { major: 2, minor: 0, patch: 1 }
+const VERSION = { major: 2, minor: 0, patch: 2 }
 
 // integrity is the hash that npm checks a package against. licenseFile is null where the package declares its licence in
 // package.json and ships no text.
@@ -140,10 +140,8 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
     fail(`native symbol: viem ${symbol}, Hyperlane ${native.symbol}`)
   }
 
-  const domain = hyperlane.domainId
-  if (!Number.isInteger(domain) || domain < 1 || domain > 0xffffffff) fail(`domain ${domain} is not a uint32`)
   return {
-    chainId: `eip155:${chainId}`, name: viem.name, environment, nativeCurrency: { name, symbol, decimals }, domain,
+    chainId: `eip155:${chainId}`, name: viem.name, environment, nativeCurrency: { name, symbol, decimals },
     ...publishedFinality(hyperlane, fail), ...publishedBlockTime(viem, fail),
   }
 }
@@ -263,7 +261,8 @@ function notice(root) {
         `ships neither its text nor a copyright line. The terms of the MIT License are:\n\n${terms}`
     return `${'='.repeat(80)}\n${sourceName(name)} (${license})\n\n${text}\n`
   })
-  return `chains.json and tokens.json hold data of these packages, under the licences that follow.\n\n${parts.join('\n')}`
+  return 'chains.json, tokens.json and the rows of chains in settlements-lifi-*.json hold data of these packages, under\n' +
+    `the licences that follow.\n\n${parts.join('\n')}`
 }
 
 // One row a line, so that a diff shows one chain or token a line.

@@ -254,7 +254,7 @@ func TestBuildContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := filepath.Join(filepath.Dir(programs(t)), "src")
-	for _, name := range []string{"deploy/data/chains.json", "deploy/data/settlers-testnet.json", "deploy/data/tokens.json", "deploy/data/NOTICE", "go.work", "core/main.go"} {
+	for _, name := range []string{"deploy/data/chains.json", "deploy/data/settlements-lifi-mainnets.json", "deploy/data/settlements-lifi-testnets.json", "deploy/data/tokens.json", "deploy/data/NOTICE", "go.work", "core/main.go"} {
 		if _, err := os.Stat(filepath.Join(src, name)); err != nil {
 			t.Error(err)
 		}
