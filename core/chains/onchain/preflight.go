@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,7 +16,11 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// Preflight simulates an intent's transaction and checks its preconditions. gas is nil if the transaction would fail.
+// Preflight simulates an intent's transaction and checks its preconditions. Where an allowance is missing, the transaction is simulated
+// after the calls that grant it, if the node can (eth_simulateV1: go-ethereum since 1.14, anvil).
+//
+// gas is nil if the transaction alone would fail now, as it does before its allowance is granted: a wallet that sends the calls one after
+// the other estimates it itself then, and no node estimates the gas of a transaction after others.
 func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, now time.Time) (checks []transfer.Check, gas *string, err error) {
 	calls, err := newPreflight(intent, tx)
 	if err != nil {
@@ -33,6 +39,7 @@ func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent,
 
 // preflight is one batch of calls about a transaction.
 type preflight struct {
+	tx     *transfer.Tx
 	native *rpc.Call[*big.Int]
 	// balance and allowance are calls of the ERC-20 source token, nil if not needed.
 	balance, allowance *rpc.Call[[]byte]
@@ -45,7 +52,7 @@ type preflight struct {
 func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) {
 	from := common.HexToAddress(tx.From)
 	message := rpc.Message{From: from, To: common.HexToAddress(tx.To), Value: tx.Value, Data: tx.Data}
-	q := &preflight{simulated: rpc.CallContract(message, rpc.Latest), gas: rpc.EstimateGas(message)}
+	q := &preflight{tx: tx, simulated: rpc.CallContract(message, rpc.Latest), gas: rpc.EstimateGas(message)}
 	contract := func(address string, data []byte) *rpc.Call[[]byte] {
 		return rpc.CallContract(rpc.Message{From: from, To: common.HexToAddress(address), Data: data}, rpc.Latest)
 	}
@@ -112,11 +119,52 @@ func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simula
 	if s.Returned, err = q.simulated.Result(); err == nil {
 		err = gasErr
 	}
-	if s.Failure, err = failureOf(err); err != nil || s.Failure != "" {
+	if s.Failure, err = failureOf(err); err != nil {
 		return s, nil, err
 	}
-	text := strconv.FormatUint(units, 10)
-	return s, &text, nil
+	if s.Failure == "" {
+		text := strconv.FormatUint(units, 10)
+		gas = &text
+	}
+	return s, gas, q.simulateApproved(ctx, p, &s)
+}
+
+// simulateApproved simulates the transaction after the calls that grant its allowance, if that is too small: first its reset, if one that
+// is not 0 stands. A node that refuses, because it does not have the method, changes nothing.
+func (q *preflight) simulateApproved(ctx context.Context, p *rpc.Provider, s *transfer.Simulation) error {
+	if len(q.tx.Allowances) == 0 || s.Allowance == nil || s.Allowance.Cmp(q.tx.Allowances[0].Amount) >= 0 {
+		return nil
+	}
+	allowance := q.tx.Allowances[0]
+	steps := []step{{"The approval", allowance.Approve}, {"The transaction", q.tx.Call}}
+	if s.Allowance.Sign() > 0 {
+		steps = slices.Insert(steps, 0, step{"The reset of the allowance", allowance.Reset})
+	}
+	messages := make([]rpc.Message, len(steps))
+	for n, c := range steps {
+		messages[n] = rpc.Message{From: common.HexToAddress(q.tx.From), To: common.HexToAddress(c.To), Value: c.Value, Data: c.Data}
+	}
+	results, err := rpc.Fetch(ctx, p, rpc.Simulate(messages...))
+	if refusal, ok := errors.AsType[*rpc.Error](err); ok && refusal.Unwrap() == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.Approved, s.Failure = true, ""
+	for n, r := range results {
+		if s.Returned = r.Returned; !r.Succeeded {
+			s.Failure = steps[n].name + strings.TrimPrefix(transfer.RevertReason(r.Returned), "The transaction")
+			return nil
+		}
+	}
+	return nil
+}
+
+// step is one of the simulated calls, with how a sentence about it begins.
+type step struct {
+	name string
+	transfer.Call
 }
 
 // answered returns nil for a call that a contract reverted, because a revert is not an error of the node.

@@ -47,20 +47,21 @@ func TestProvider_AnswerTooLarge(t *testing.T) {
 	}
 }
 
-// FuzzProvider_Answer sends any bytes as the answer to one call, id 2, and to three, ids 3 to 5: nothing panics, every call has a
+// FuzzProvider_Answer sends any bytes as the answer to one call, id 2, to three, ids 3 to 5, and to one, id 6: nothing panics, every call has a
 // result or an error, and no error has a part of the URL.
 func FuzzProvider_Answer(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `[]`, `{}`, `{"id":2,"result":null}`, `{"id":2,"error":{"code":3,"message":"execution reverted","data":"0x01"}}`,
 		`{"id":2,"error":{"code":-32005,"message":"` + secretPath + `","data":{"data":{"data":"0x"}}}}`, `{"id":null,"error":"x"}`,
 		`[{"id":3,"result":null},{"id":4,"result":[]},{"id":5,"result":"0x01"}]`, `[{"id":5,"result":"0x"},{"id":3,"error":{}},{"id":4,"result":[{}]}]`,
+		`{"id":6,"result":[{"calls":[{"status":"0x0","returnData":"0x","error":{"data":"0x01"}}]}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		p := provider(t, "http://node.test", rpc.Options{Transport: fixed(answer)})
 		block, logs, code := rpc.BlockByNumber(rpc.Number(7)), rpc.Logs(rpc.LogFilter{From: 1, To: 9}), rpc.Code(common.Address{}, rpc.Latest)
-		for _, requests := range [][]rpc.Request{{block}, {block, logs, code}} {
+		for _, requests := range [][]rpc.Request{{block}, {block, logs, code}, {rpc.Simulate(rpc.Message{})}} {
 			if err := p.Do(t.Context(), requests...); err != nil {
 				checkSecrets(t, "the error", err.Error())
 				continue

@@ -26,6 +26,7 @@ const (
 	methodBalance     = "eth_getBalance"
 	methodCall        = "eth_call"
 	methodEstimateGas = "eth_estimateGas"
+	methodSimulate    = "eth_simulateV1"
 )
 
 // BlockID names a block by its number or by a tag.
@@ -84,7 +85,7 @@ func (c *call) unexplained(err error) bool {
 // nothing about the node.
 func (c *call) chosenByUsers() bool {
 	switch c.method {
-	case methodCall, methodEstimateGas, methodReceipt, methodTransaction:
+	case methodCall, methodEstimateGas, methodSimulate, methodReceipt, methodTransaction:
 		return true
 	}
 	return false

@@ -86,7 +86,7 @@ var (
 // errorKind classifies a node's error by its code and text. Only eth_getLogs has ranges.
 func errorKind(method string, code int64, text string) error {
 	text = strings.ToLower(text)
-	simulated := method == methodCall || method == methodEstimateGas
+	simulated := method == methodCall || method == methodEstimateGas || method == methodSimulate
 	switch {
 	case simulated && (code == 3 || strings.Contains(text, "revert")):
 		return ErrReverted

@@ -57,6 +57,8 @@ func (v view) call(method string, params []jsontext.Value) (any, error) {
 		return v.getAccount(method, params)
 	case "eth_call", "eth_estimateGas":
 		return v.simulate(method, params)
+	case "eth_simulateV1":
+		return v.simulateBlocks(params)
 	default:
 		return nil, Error{Code: -32601, Message: "the method " + method + " does not exist/is not available"}
 	}
@@ -194,42 +196,106 @@ func (v view) getAccount(method string, params []jsontext.Value) (any, error) {
 	return hexutil.Uint64(mined[i-1].next), nil
 }
 
-func (v view) simulate(method string, params []jsontext.Value) (any, error) {
-	message, err := param[struct {
-		From  common.Address `json:"from"`
-		To    common.Address `json:"to"`
-		Value *hexutil.Big   `json:"value"`
-		Data  hexutil.Bytes  `json:"data"`
-	}](params, 0)
-	if err != nil {
-		return nil, err
+// message is a simulated transaction in a request.
+type message struct {
+	From  common.Address `json:"from"`
+	To    common.Address `json:"to"`
+	Value *hexutil.Big   `json:"value"`
+	Data  hexutil.Bytes  `json:"data"`
+}
+
+func (v view) toCall(m message, number uint64) Call {
+	call := Call{From: m.From, To: m.To, Value: new(big.Int), Data: m.Data, Block: number, Time: v.blocks[number].Time}
+	if m.Value != nil {
+		call.Value = (*big.Int)(m.Value)
 	}
+	return call
+}
+
+// stateOf is the block that a parameter names, the newest where it is left out.
+func (v view) stateOf(params []jsontext.Value, i int) (uint64, error) {
 	id := "latest"
-	if len(params) > 1 {
-		if id, err = param[string](params, 1); err != nil {
-			return nil, err
+	if len(params) > i {
+		var err error
+		if id, err = param[string](params, i); err != nil {
+			return 0, err
 		}
 	}
-	number, err := v.at(id)
+	return v.at(id)
+}
+
+func (v view) simulate(method string, params []jsontext.Value) (any, error) {
+	m, err := param[message](params, 0)
 	if err != nil {
 		return nil, err
 	}
-	call := Call{From: message.From, To: message.To, Value: new(big.Int), Data: message.Data, Block: number, Time: v.blocks[number].Time}
-	if message.Value != nil {
-		call.Value = (*big.Int)(message.Value)
+	number, err := v.stateOf(params, 1)
+	if err != nil {
+		return nil, err
 	}
+	call := v.toCall(m, number)
 	if method == "eth_estimateGas" {
 		gas, err := v.gas(call)
 		return hexutil.Uint64(gas), err
 	}
+	returned, err := v.execute(call)
+	return hexutil.Bytes(returned), err
+}
+
+func (v view) execute(call Call) ([]byte, error) {
+	if returned, ok := v.answers[question{call.To, string(call.Data)}]; ok {
+		return returned, nil
+	}
 	var selector Selector
 	copy(selector[:], call.Data)
-	f := v.functions[function{call.To, selector}]
-	if f == nil {
-		return hexutil.Bytes{}, nil
+	if f := v.functions[function{call.To, selector}]; f != nil {
+		return f(call)
 	}
-	returned, err := f(call)
-	return hexutil.Bytes(returned), err
+	return nil, nil
+}
+
+// simulatedCall is the result of a call of eth_simulateV1, as go-ethereum writes it.
+type simulatedCall struct {
+	ReturnData hexutil.Bytes  `json:"returnData"`
+	Logs       []logJSON      `json:"logs"`
+	GasUsed    hexutil.Uint64 `json:"gasUsed"`
+	Status     hexutil.Uint64 `json:"status"`
+	Error      *Error         `json:"error,omitzero"`
+}
+
+type simulatedBlock struct {
+	blockJSON
+	Calls []simulatedCall `json:"calls"`
+}
+
+// simulateBlocks answers eth_simulateV1 for one block of calls.
+func (v view) simulateBlocks(params []jsontext.Value) (any, error) {
+	p, err := param[struct {
+		BlockStateCalls []struct {
+			Calls []message `json:"calls"`
+		} `json:"blockStateCalls"`
+	}](params, 0)
+	if err != nil || len(p.BlockStateCalls) != 1 {
+		return nil, errParams
+	}
+	number, err := v.stateOf(params, 1)
+	if err != nil {
+		return nil, err
+	}
+	result := simulatedBlock{blockJSON: encodeBlock(v.blocks[number], false)}
+	var before []Call
+	for _, m := range p.BlockStateCalls[0].Calls {
+		call := v.toCall(m, number)
+		call.Before = before
+		returned, err := v.execute(call)
+		simulated := simulatedCall{ReturnData: returned, Logs: []logJSON{}, GasUsed: 21_000, Status: 1}
+		if err != nil {
+			simulated.ReturnData, simulated.Status, simulated.Error = nil, 0, toError(err)
+		}
+		result.Calls = append(result.Calls, simulated)
+		before = append(before, call)
+	}
+	return []simulatedBlock{result}, nil
 }
 
 func param[T any](params []jsontext.Value, i int) (value T, err error) {

@@ -14,11 +14,12 @@ type Selector [4]byte
 
 // The functions that following an intent calls.
 var (
-	OrderStatus     = NewSelector("orderStatus(bytes32)")
-	QuoteGasPayment = NewSelector("quoteGasPayment(uint32)")
-	LocalDomain     = NewSelector("localDomain()")
-	BalanceOf       = NewSelector("balanceOf(address)")
-	Allowance       = NewSelector("allowance(address,address)")
+	OrderStatus = NewSelector("orderStatus(bytes32)")
+	FillRecord  = NewSelector("getFillRecord(bytes32," + mandateOutput + ")")
+	BalanceOf   = NewSelector("balanceOf(address)")
+	Allowance   = NewSelector("allowance(address,address)")
+	Approve     = NewSelector("approve(address,uint256)")
+	Open        = NewSelector("open(" + standardOrder + ")")
 )
 
 // NewSelector is the selector of a signature such as balanceOf(address).
@@ -33,6 +34,8 @@ type Call struct {
 	Data     []byte
 	Block    uint64
 	Time     time.Time
+	// Before are the calls that eth_simulateV1 made before this one.
+	Before []Call
 }
 
 // Function is what a contract returns. A Revert as its error reverts the call. It must not use the chain, which is locked.
@@ -46,12 +49,15 @@ func (Revert) Error() string { return "execution reverted" }
 // Word is a number as a contract returns it.
 func Word(n uint64) []byte { return common.BigToHash(new(big.Int).SetUint64(n)).Bytes() }
 
-// Text is a short text as a bytes32 holds it.
-func Text(s string) []byte { return common.RightPadBytes([]byte(s), 32) }
-
 type function struct {
 	to       common.Address
 	selector Selector
+}
+
+// question is a call of a contract with all of its arguments.
+type question struct {
+	to   common.Address
+	data string
 }
 
 // state is what the chain has besides its blocks; it has no history.
@@ -59,6 +65,7 @@ type state struct {
 	code      map[common.Address][]byte
 	balances  map[common.Address]*big.Int
 	functions map[function]Function
+	answers   map[question][]byte
 	gas       func(Call) (uint64, error)
 	// tags are the depths of safe and finalized; a tag that is not there is not supported.
 	tags map[string]uint64
@@ -66,14 +73,16 @@ type state struct {
 
 func newState() state {
 	return state{
-		code: map[common.Address][]byte{}, balances: map[common.Address]*big.Int{}, functions: map[function]Function{}, tags: map[string]uint64{},
+		code: map[common.Address][]byte{}, balances: map[common.Address]*big.Int{}, functions: map[function]Function{},
+		answers: map[question][]byte{}, tags: map[string]uint64{},
 		gas: func(Call) (uint64, error) { return 21_000, nil },
 	}
 }
 
 func (s state) clone() state {
 	return state{
-		code: maps.Clone(s.code), balances: maps.Clone(s.balances), functions: maps.Clone(s.functions), gas: s.gas, tags: maps.Clone(s.tags),
+		code: maps.Clone(s.code), balances: maps.Clone(s.balances), functions: maps.Clone(s.functions),
+		answers: maps.Clone(s.answers), gas: s.gas, tags: maps.Clone(s.tags),
 	}
 }
 
@@ -96,6 +105,13 @@ func (c *Chain) SetFunction(to common.Address, selector Selector, f Function) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.functions[function{to, selector}] = f
+}
+
+// SetAnswer is what a contract returns to exactly these data, whatever its function is.
+func (c *Chain) SetAnswer(to common.Address, data, returned []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[question{to, string(data)}] = returned
 }
 
 // SetGas is the answer to eth_estimateGas, 21,000 at first.

@@ -1,0 +1,72 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"intents.internal/core/chains/evm"
+)
+
+// Simulated is what one of several simulated transactions did.
+type Simulated struct {
+	Succeeded bool
+	// Returned is what a transaction that succeeded returned, or the data of a revert, empty for any other failure.
+	Returned []byte
+}
+
+// Simulate simulates transactions one after the other in a block on top of the newest one (eth_simulateV1), and returns a result for
+// each. Their gas is free. A node that does not have the method returns an Error.
+func Simulate(messages ...Message) *Call[[]Simulated] {
+	calls := make([]any, len(messages))
+	for n, m := range messages {
+		calls[n] = m.params()
+	}
+	block := map[string]any{"calls": calls}
+	return newCall(methodSimulate, func(text jsontext.Value) ([]Simulated, error) {
+		var blocks []struct {
+			Calls []simulatedCall `json:"calls"`
+		}
+		// Nodes may quote the data of a revert, which can be any bytes.
+		if err := json.Unmarshal(text, &blocks, jsontext.AllowInvalidUTF8(true)); err != nil {
+			return nil, err
+		}
+		if len(blocks) != 1 || len(blocks[0].Calls) != len(messages) {
+			return nil, errors.New("the result is not of one block with the calls that were asked for")
+		}
+		results := make([]Simulated, len(messages))
+		for n, c := range blocks[0].Calls {
+			var err error
+			if results[n], err = c.simulated(); err != nil {
+				return nil, fmt.Errorf("calls[%d]: %w", n, err)
+			}
+		}
+		return results, nil
+	}, map[string]any{"blockStateCalls": []any{block}}, Latest)
+}
+
+// simulatedCall is a call in a result of eth_simulateV1.
+type simulatedCall struct {
+	Status     *evm.Quantity `json:"status"`
+	ReturnData *evm.Data     `json:"returnData"`
+	Error      struct {
+		Data jsontext.Value `json:"data"`
+	} `json:"error"`
+}
+
+// simulated takes the data of a revert from error.data (go-ethereum), else from returnData (anvil).
+func (c simulatedCall) simulated() (s Simulated, err error) {
+	switch {
+	case c.Status == nil || *c.Status > 1:
+		return s, errors.New("status is neither 0x0 nor 0x1")
+	case c.ReturnData == nil:
+		return s, errors.New("returnData is missing")
+	}
+	s = Simulated{Succeeded: *c.Status == 1, Returned: *c.ReturnData}
+	if data := revertData(c.Error.Data); !s.Succeeded && len(data) > 0 {
+		s.Returned = data
+	}
+	return s, nil
+}
