@@ -18,15 +18,14 @@ import (
 func TestReadList(t *testing.T) {
 	t.Parallel()
 	const currency = `"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}`
-	const settler = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
 	ether := chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}
 	published := func(number uint64, change func(*chain.Entry)) *chain.Entry {
 		e := &chain.Entry{
 			Chain: chain.Chain{
-				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether, Domain: uint32(number),
+				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether,
 				Confirmations: 12, Finality: chain.Depth, BlockTime: 12 * time.Second,
 			},
-			KeepSettler: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true,
+			KeepSettlements: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true,
 		}
 		change(e)
 		return e
@@ -34,7 +33,6 @@ func TestReadList(t *testing.T) {
 	row := func(number int, rest string) string {
 		return fmt.Sprintf(`{"chainId":"eip155:%d","name":"A","environment":"live",%s%s}`, number, currency, rest)
 	}
-	scheme := chain.OrderDataScheme
 	longest := "https://" + strings.Repeat("a", chain.MaxRPCURLBytes-len("https://"))
 	type listed struct {
 		row    string
@@ -47,34 +45,34 @@ func TestReadList(t *testing.T) {
 			want: published(1, func(*chain.Entry) {}),
 		},
 		{
-			row: `{"chainId":"eip155:5","name":"B","environment":"test",` + currency + `,"domain":77,"settler":{"address":"` + strings.ToLower(settler) + `","sameChain":true}}`,
+			row: `{"chainId":"eip155:5","name":"B","environment":"test",` + currency + `,"settlements":[` + settlement("") + `]}`,
 			want: published(5, func(e *chain.Entry) {
-				e.Name, e.Environment, e.Domain = "B", network.Test, 77
-				e.KeepSettler, e.Settler = false, &chain.Settler{Address: settler, SameChain: true, Scheme: scheme}
+				e.Name, e.Environment = "B", network.Test
+				e.KeepSettlements, e.Settlements = false, []chain.Settlement{settled}
 			}),
 		},
 		{
-			row: row(6, `,"settler":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
+			row: row(6, `,"settlements":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
 			want: published(6, func(e *chain.Entry) {
-				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
 			}),
 		},
 		{
-			row: row(7, `,"confirmations":1,"finality":"safe","blockTimeMs":50,"settler":{"address":"`+settler+`","scheme":"erc7683-v1/OrderData"}`),
+			row: row(7, `,"confirmations":1,"finality":"safe","blockTimeMs":50,"settlements":[]`),
 			want: published(7, func(e *chain.Entry) {
-				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
 				e.Confirmations, e.Finality, e.BlockTime = 1, chain.Safe, 50*time.Millisecond
-				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
 			}),
 		},
 		{
-			row: row(8, `,"finality":"finalized","confirmations": 10000 ,"blockTimeMs":600000,"settler":{"address":"`+settler+`","scheme":null}`),
+			row: row(8, `,"finality":"finalized","confirmations": 10000 ,"blockTimeMs":600000,"settlements":[`+settlement("")+`]`),
 			want: published(8, func(e *chain.Entry) {
-				e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
 				e.Confirmations, e.Finality, e.BlockTime = 10_000, chain.Finalized, 10*time.Minute
-				e.Settler = &chain.Settler{Address: settler, Scheme: scheme}
+				e.Settlements = []chain.Settlement{settled}
 			}),
 		},
+		{row: row(9999999999999999, ""), want: published(9999999999999999, func(*chain.Entry) {})},
 		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
 		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 250*time.Millisecond, 240 })},
 		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *chain.Entry) {
@@ -101,15 +99,13 @@ func TestReadList(t *testing.T) {
 		{row: `{"chainId":"eip155:9","name":"","environment":"live",` + currency + `}`, reason: "name must have"},
 		{row: `{"chainId":"eip155:9","name":"C","environment":"live"}`, reason: "nativeCurrency.decimals is required"},
 		{row: `{"chainId":"cosmos:hub-3","name":"C","environment":"live",` + currency + `}`, reason: "namespace cosmos is not supported"},
-		{row: `{"chainId":"eip155:4294967296","name":"C","environment":"live",` + currency + `}`, reason: chain.ErrNoDomain.Error()},
-		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"settler":{"address":"0x1"}}`, reason: "settler.address must be"},
-		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"domain":4294967296}`, reason: "not a chain"},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"domain":9}`, reason: `unknown field "domain"`},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live",` + currency + `,"settler":{}}`, reason: `unknown field "settler"`},
+		{row: `{"chainId":"eip155:9","name":"C","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18,"logo":""}}`, reason: `unknown field "logo"`},
+		{row: row(9, `,"settlements":[`+settlement(`,"bridge":true`)+`]`), reason: `settlements[0]: json: unknown field "bridge"`},
 		{row: row(9, `,"finality":"latest"`), reason: `finality must be "depth", "safe" or "finalized", not "latest"`},
 		{row: row(9, `,"finality":""`), reason: `finality must be "depth", "safe" or "finalized", not ""`},
 		{row: row(9, `,"finality":12`), reason: "finality must be a string"},
-		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":"StandardOrder"}`), reason: `settler.scheme must be "erc7683-v1/OrderData", the only one that is supported, not "StandardOrder"`},
-		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":""}`), reason: "settler.scheme must be"},
-		{row: row(9, `,"settler":{"address":"`+settler+`","scheme":1}`), reason: "settler is not one"},
 	}
 	for _, number := range []string{`0`, `10001`, `-1`, `12.5`, `12.0`, `1e1`, `"12"`, `true`, `[]`, `{}`, `18446744073709551616`} {
 		rows = append(rows, listed{row: row(9, `,"confirmations":`+number), reason: "confirmations must be a whole number from 1 to 10000, in digits"})
@@ -182,8 +178,8 @@ func TestDefaultList(t *testing.T) {
 	count := map[network.Environment]int{}
 	for _, entry := range list.Chains {
 		count[entry.Environment]++
-		if entry.Settler != nil {
-			t.Errorf("%s ships a settler", entry.ID)
+		if entry.Settlements != nil {
+			t.Errorf("%s ships with settlements", entry.ID)
 		}
 	}
 	if count[network.Test] < 8 || count[network.Live] < 15 {

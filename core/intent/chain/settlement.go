@@ -54,6 +54,8 @@ const (
 	Origin      OutputOracle = "origin"
 )
 
+const zeroAddress = "0x0000000000000000000000000000000000000000"
+
 var deploymentName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // parseSettlements parses the deployments of a chain, the preferred one first.
@@ -116,6 +118,9 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 	} {
 		if *contract.address, err = caip.ParseAddress(contract.text); err != nil {
 			return Settlement{}, fmt.Errorf("%s %w", contract.name, err)
+		}
+		if *contract.address == zeroAddress { // a call to it succeeds and does nothing
+			return Settlement{}, fmt.Errorf("%s must not be the zero address", contract.name)
 		}
 	}
 	seconds, err := parseWholeNumber("claimPeriod", r.ClaimPeriod, MinClaimPeriod, MaxClaimPeriod, DefaultClaimPeriod)
