@@ -191,7 +191,7 @@ func AppendTx(b []byte, tx *transfer.Tx) []byte {
 	return append(b, '}')
 }
 
-// appendAllowance appends an ERC-20 allowance and the call that grants it.
+// appendAllowance appends an ERC-20 allowance and the calls that grant and reset it.
 func appendAllowance(b []byte, a transfer.Allowance) []byte {
 	b = append(b, `{"token":`...)
 	b = AppendAccountID(b, a.Token)
@@ -203,6 +203,8 @@ func appendAllowance(b []byte, a transfer.Allowance) []byte {
 	b = AppendDecimal(b, a.Amount)
 	b = append(b, `,"approve":{`...)
 	b = appendCall(b, a.Approve, AppendDecimal)
+	b = append(b, `},"reset":{`...)
+	b = appendCall(b, a.Reset, AppendDecimal)
 	return append(b, `}}`...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 )
@@ -80,13 +81,14 @@ type Tx struct {
 	Calls      SendCalls   `json:"calls"`
 }
 
-// Allowance is an ERC-20 allowance and the call that grants it.
+// Allowance is an ERC-20 allowance and the calls that grant and reset it.
 type Allowance struct {
 	Token   string `json:"token"`
 	Owner   string `json:"owner"`
 	Spender string `json:"spender"`
 	Amount  string `json:"amount"`
 	Approve Call   `json:"approve"`
+	Reset   Call   `json:"reset"`
 }
 
 // Call is a call of a transaction.
@@ -120,6 +122,7 @@ func NewTx(tx *transfer.Tx) *Tx {
 		out.Allowances = append(out.Allowances, Allowance{
 			Token: a.Token.String(), Owner: a.Owner, Spender: a.Spender, Amount: a.Amount.String(),
 			Approve: Call{To: a.Approve.To, Value: a.Approve.Value.String(), Data: a.Approve.Data},
+			Reset:   Call{To: a.Reset.To, Value: a.Reset.Value.String(), Data: a.Reset.Data},
 		})
 	}
 	for _, c := range tx.Calls() {
@@ -158,10 +161,15 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 			Source: leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
 			Deadline: Time().Draw(t, "deadline"), Reference: Text().Draw(t, "reference"), Hash: Text().Draw(t, "hash"), Failure: Text().Draw(t, "failure"),
 			CreatedAt: created, UpdatedAt: rapid.OneOf(rapid.Just(created), Time()).Draw(t, "updated"),
-			Settlement: transfer.Settlement{Scheme: Text().Draw(t, "scheme"), OriginDomain: rapid.Uint32().Draw(t, "origin"), DestinationDomain: rapid.Uint32().Draw(t, "destination domain")},
+			Settlement: transfer.Settlement{
+				Scheme: rapid.OneOf(rapid.Just(chain.StandardOrder), Text()).Draw(t, "scheme"), Expires: Time().Draw(t, "expires"),
+			},
 		}
 		if i.Type != transfer.Transfer {
-			i.Settlement.OriginSettler, i.Settlement.DestinationSettler = address().Draw(t, "settler"), address().Draw(t, "other settler")
+			s := &i.Settlement
+			s.Deployment = Text().Draw(t, "deployment")
+			s.InputSettler, s.OutputSettler = address().Draw(t, "input settler"), address().Draw(t, "output settler")
+			s.InputOracle, s.OutputOracle = address().Draw(t, "input oracle"), address().Draw(t, "output oracle")
 		}
 		return i
 	})
