@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/big"
 	"strings"
@@ -14,158 +15,217 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 )
 
-// The encoders of go-ethereum, which read the fields from the type strings.
-var (
-	abiOrder = arguments(tuple("tuple", transfer.EIP712Type))
-	abiOpen  = arguments(tuple("tuple", onchainOrderType))
-	// abiRefund has an array of orders.
-	abiRefund = arguments(tuple("tuple[]", onchainOrderType))
-	abiToken  = arguments(abi.ArgumentMarshaling{Type: "address"}, abi.ArgumentMarshaling{Type: "uint256"})
+const (
+	outputType = "(bytes32,bytes32,uint256,bytes32,uint256,bytes32,bytes,bytes)"
+	orderType  = "(address,uint256,uint256,uint32,uint32,address,uint256[2][]," + outputType + "[])"
 )
 
-const onchainOrderType = "OnchainCrossChainOrder(uint32 fillDeadline,bytes32 orderDataType,bytes orderData)"
-
-// onchainOrder is ERC-7683's OnchainCrossChainOrder.
-type onchainOrder struct {
-	FillDeadline  uint32
-	OrderDataType [32]byte
-	OrderData     []byte
+// abiOutput is a MandateOutput, and abiOrder a StandardOrder, as go-ethereum's encoder takes them.
+type abiOutput struct {
+	Oracle, Settler       [32]byte
+	ChainId               *big.Int // the encoder spells chainId so
+	Token                 [32]byte
+	Amount                *big.Int
+	Recipient             [32]byte
+	CallbackData, Context []byte
 }
 
-// tuple reads the fields of an EIP-712 type string.
-func tuple(kind, typeString string) abi.ArgumentMarshaling {
-	_, list, _ := strings.Cut(strings.TrimSuffix(typeString, ")"), "(")
-	argument := abi.ArgumentMarshaling{Name: "order", Type: kind}
+type abiOrder struct {
+	User                  common.Address
+	Nonce, OriginChainId  *big.Int
+	Expires, FillDeadline uint32
+	InputOracle           common.Address
+	Inputs                [][2]*big.Int
+	Outputs               []abiOutput
+}
+
+var (
+	outputFields = fields("bytes32 oracle,bytes32 settler,uint256 chainId,bytes32 token,uint256 amount,bytes32 recipient,bytes callbackData,bytes context")
+	orderFields  = append(fields("address user,uint256 nonce,uint256 originChainId,uint32 expires,uint32 fillDeadline,address inputOracle,uint256[2][] inputs"),
+		abi.ArgumentMarshaling{Name: "outputs", Type: "tuple[]", Components: outputFields})
+
+	orderArgument   = argument("tuple", orderFields)
+	outputArgument  = argument("tuple", outputFields)
+	outputsArgument = argument("tuple[]", outputFields)
+	bytes32Argument = argument("bytes32", nil)
+	addressArgument = argument("address", nil)
+	uint256Argument = argument("uint256", nil)
+)
+
+func fields(list string) (out []abi.ArgumentMarshaling) {
 	for field := range strings.SplitSeq(list, ",") {
 		kind, name, _ := strings.Cut(field, " ")
-		argument.Components = append(argument.Components, abi.ArgumentMarshaling{Name: name, Type: kind})
-	}
-	return argument
-}
-
-func arguments(list ...abi.ArgumentMarshaling) (out abi.Arguments) {
-	for _, a := range list {
-		kind, err := abi.NewType(a.Type, "", a.Components)
-		if err != nil {
-			panic(fmt.Sprintf("ABI type %s: %v", a.Type, err))
-		}
-		out = append(out, abi.Argument{Name: a.Name, Type: kind})
+		out = append(out, abi.ArgumentMarshaling{Name: name, Type: kind})
 	}
 	return out
 }
 
-// calldata is the call of a function as go-ethereum encodes it.
-func calldata(t *testing.T, signature string, inputs abi.Arguments, values ...any) string {
-	t.Helper()
+func argument(kind string, components []abi.ArgumentMarshaling) abi.Argument {
+	parsed, err := abi.NewType(kind, "", components)
+	if err != nil {
+		panic(fmt.Sprintf("ABI type %s: %v", kind, err))
+	}
+	return abi.Argument{Name: "argument", Type: parsed}
+}
+
+// encode is abi.encode of the values as go-ethereum does it.
+func encode(inputs abi.Arguments, values ...any) []byte {
 	packed, err := inputs.Pack(values...)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return hexed(append(crypto.Keccak256([]byte(signature))[:4], packed...))
+	return packed
+}
+
+// calldata is the call of a function.
+func calldata(signature string, inputs abi.Arguments, values ...any) string {
+	return hexed(append(crypto.Keccak256([]byte(signature))[:4], encode(inputs, values...)...))
+}
+
+func hexed(b []byte) string { return "0x" + hex.EncodeToString(b) }
+
+// encoded is abi.encode of the order.
+func (o abiOrder) encoded() []byte { return encode(abi.Arguments{orderArgument}, o) }
+
+// packed is what the order id is the Keccak-256 of, after the formula of the Open Intents Framework's StandardOrderType.
+func (o abiOrder) packed(settler common.Address) (packed []byte) {
+	var inputs []byte
+	for _, input := range o.Inputs {
+		inputs = append(append(inputs, common.BigToHash(input[0]).Bytes()...), common.BigToHash(input[1]).Bytes()...)
+	}
+	for _, part := range [][]byte{
+		common.BigToHash(o.OriginChainId).Bytes(), settler.Bytes(), o.User.Bytes(), common.BigToHash(o.Nonce).Bytes(),
+		binary.BigEndian.AppendUint32(nil, o.Expires), binary.BigEndian.AppendUint32(nil, o.FillDeadline), o.InputOracle.Bytes(),
+		crypto.Keccak256(inputs), encode(abi.Arguments{outputsArgument}, o.Outputs),
+	} {
+		packed = append(packed, part...)
+	}
+	return packed
+}
+
+func padded(address string) common.Hash {
+	return common.BytesToHash(common.HexToAddress(address).Bytes())
+}
+
+// abiOf is the order of an intent.
+func abiOf(i *transfer.Intent) abiOrder {
+	number := func(id caip.ChainID) *big.Int { return bigInt(id.Reference) }
+	asset := func(id caip.AccountID) common.Hash {
+		if token.Native(id) {
+			return common.Hash{}
+		}
+		return padded(id.Address)
+	}
+	s := i.Settlement
+	return abiOrder{
+		User: common.HexToAddress(i.Source.Account.Address), Nonce: new(big.Int).SetBytes(i.ID[:]), OriginChainId: number(i.Source.Account.Chain),
+		Expires: uint32(s.Expires.Unix()), FillDeadline: uint32(i.Deadline.Unix()), InputOracle: common.HexToAddress(s.InputOracle),
+		Inputs: [][2]*big.Int{{asset(i.Source.Token).Big(), i.Source.Amount}},
+		Outputs: []abiOutput{{
+			Oracle: padded(s.OutputOracle), Settler: padded(s.OutputSettler), ChainId: number(i.Destination.Account.Chain),
+			Token: asset(i.Destination.Token), Amount: i.Destination.Amount, Recipient: padded(i.Destination.Account.Address),
+		}},
+	}
 }
 
 // FuzzIntent_Calldata compares the order and the calldata of any intent with go-ethereum's encoding of them.
 func FuzzIntent_Calldata(f *testing.F) {
-	high := make([]byte, 32)
-	for n := range high {
-		high[n] = 0xff
-	}
-	address := func(last byte) []byte { return append(make([]byte, 19), last) }
-	f.Add(make([]byte, 16), address(1), address(2), address(3), address(4), address(5), []byte{1}, []byte{2}, uint32(1), uint32(2), uint32(3), false)
-	f.Add(high[:16], high[:20], high[:20], high[:20], high[:20], high[:20], high, high, ^uint32(0), ^uint32(0), ^uint32(0), false)
-	f.Add(high[:16], address(0), address(9), address(0), address(0), address(0), []byte{}, high[:17], uint32(0), uint32(1), uint32(1<<31), true)
-	f.Fuzz(func(t *testing.T, id, sender, recipient, input, output, settler, amountIn, amountOut []byte, origin, destination, deadline uint32, native bool) {
+	full := []byte(strings.Repeat("\xff", 180))
+	f.Add(make([]byte, 180), []byte{1}, []byte{2}, uint64(1), uint64(2), uint32(3), uint32(4), false, false)
+	f.Add(full, full[:32], full[:32], ^uint64(0), ^uint64(0), ^uint32(0), ^uint32(0), false, true)
+	f.Add(full, []byte{}, full[:17], uint64(31337), uint64(31338), uint32(1<<31), uint32(1<<31-1), true, false)
+	f.Fuzz(func(t *testing.T, bytes, amountIn, amountOut []byte, origin, destination uint64, expires, deadline uint32, nativeIn, nativeOut bool) {
 		t.Parallel()
-		account := func(address []byte) caip.AccountID {
-			return caip.AccountID{Chain: caip.EIP155Chain(1), Address: common.BytesToAddress(address).Hex()}
+		bytes = append(bytes, make([]byte, 180)...)
+		address := func(n int) string { return common.BytesToAddress(bytes[20*n : 20*(n+1)]).Hex() }
+		account := func(chain uint64, n int) caip.AccountID {
+			return caip.AccountID{Chain: caip.EIP155Chain(chain), Address: address(n)}
 		}
 		units := func(amount []byte) *big.Int { return new(big.Int).SetBytes(amount[:min(len(amount), 32)]) }
 		intent := &transfer.Intent{
-			ID: uuid.UUID(common.LeftPadBytes(id, 16)[:16]), Type: transfer.Bridge, Status: transfer.Created,
-			Source:      transfer.Leg{Account: account(sender), Token: account(input), Amount: units(amountIn)},
-			Destination: transfer.Leg{Account: account(recipient), Token: account(output), Amount: units(amountOut)},
+			ID: uuid.UUID(bytes[160:176]), Type: transfer.Bridge, Status: transfer.Created,
+			Source:      transfer.Leg{Account: account(origin, 0), Token: account(origin, 1), Amount: units(amountIn)},
+			Destination: transfer.Leg{Account: account(destination, 2), Token: account(destination, 3), Amount: units(amountOut)},
 			Settlement: transfer.Settlement{
-				OriginDomain: origin, DestinationDomain: destination,
-				OriginSettler: account(settler).Address, DestinationSettler: account(settler).Address,
+				Scheme: chain.StandardOrder, InputSettler: address(4), OutputSettler: address(5), InputOracle: address(6), OutputOracle: address(7),
+				Expires: time.Unix(int64(expires), 0),
 			},
 			Deadline: time.Unix(int64(deadline), 0),
 		}
-		if native {
+		if nativeIn {
 			intent.Source.Token.Address = token.NativeAddress
 		}
-		compareWithABI(t, intent)
+		if nativeOut {
+			intent.Destination.Token.Address = token.NativeAddress
+		}
+		if diff := cmp.Diff(wantEncodings(intent), encodings(t, intent)); diff != "" {
+			t.Errorf("differs from go-ethereum's encoding (-want +got):\n%s", diff)
+		}
 	})
 }
 
-func compareWithABI(t *testing.T, intent *transfer.Intent) {
-	t.Helper()
-	padded := func(address string) [32]byte { return common.BytesToHash(common.HexToAddress(address).Bytes()) }
-	input, settler := padded(intent.Source.Token.Address), intent.Settlement.OriginSettler
-	native := token.Native(intent.Source.Token)
-	if native {
-		input = [32]byte{}
-	}
-	deadline := binary.BigEndian.Uint32(binary.BigEndian.AppendUint64(nil, uint64(intent.Deadline.Unix()))[4:])
-	encoded, err := abiOrder.Pack(transfer.Order{
-		Sender: padded(intent.Source.Account.Address), Recipient: padded(intent.Destination.Account.Address),
-		InputToken: input, OutputToken: padded(intent.Destination.Token.Address),
-		AmountIn: intent.Source.Amount, AmountOut: intent.Destination.Amount, SenderNonce: new(big.Int).SetBytes(intent.ID[:]),
-		OriginDomain: intent.Settlement.OriginDomain, DestinationDomain: intent.Settlement.DestinationDomain,
-		DestinationSettler: padded(settler), FillDeadline: deadline,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	onchain := onchainOrder{deadline, transfer.OrderDataType, encoded}
+// wantEncodings are those of go-ethereum.
+func wantEncodings(intent *transfer.Intent) map[string]string {
+	order, settler, amount := abiOf(intent), common.HexToAddress(intent.Settlement.InputSettler), intent.Source.Amount
+	packed := order.packed(settler)
+	id := crypto.Keccak256Hash(packed)
 	want := map[string]string{
-		"order":  hexed(encoded),
-		"id":     crypto.Keccak256Hash(encoded).Hex(),
-		"open":   calldata(t, "open((uint32,bytes32,bytes))", abiOpen, onchain),
-		"refund": calldata(t, "refund((uint32,bytes32,bytes)[])", abiRefund, []onchainOrder{onchain}),
+		"packed": hexed(packed), "id": id.Hex(),
+		"open":        calldata("open("+orderType+")", abi.Arguments{orderArgument}, order),
+		"refund":      calldata("refund("+orderType+")", abi.Arguments{orderArgument}, order),
+		"status":      calldata("orderStatus(bytes32)", abi.Arguments{bytes32Argument}, id),
+		"fill record": calldata("getFillRecord(bytes32,"+outputType+")", abi.Arguments{bytes32Argument, outputArgument}, id, order.Outputs[0]),
 	}
-	if !native {
-		amount := intent.Source.Amount
-		want["approve"] = calldata(t, "approve(address,uint256)", abiToken, common.HexToAddress(settler), amount)
-		want["transfer"] = calldata(t, "transfer(address,uint256)", abiToken, common.HexToAddress(intent.Destination.Account.Address), amount)
+	if token.Native(intent.Source.Token) {
+		return want
 	}
-	if diff := cmp.Diff(want, encodings(t, intent)); diff != "" {
-		t.Errorf("differs from go-ethereum's encoding (-want +got):\n%s", diff)
+	call := func(signature string, account common.Address, amount *big.Int) string {
+		return calldata(signature, abi.Arguments{addressArgument, uint256Argument}, account, amount)
 	}
+	want["approve"] = call("approve(address,uint256)", settler, amount)
+	want["reset"] = call("approve(address,uint256)", settler, new(big.Int))
+	want["transfer"] = call("transfer(address,uint256)", common.HexToAddress(intent.Destination.Account.Address), amount)
+	return want
 }
 
 // encodings are those of this package.
 func encodings(t *testing.T, intent *transfer.Intent) map[string]string {
 	t.Helper()
-	now := intent.Deadline.Add(-time.Second)
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := intent.Deadline.Add(-time.Minute)
 	order, err := intent.Order()
-	if err != nil {
-		t.Fatal(err)
-	}
-	open, err := intent.Tx(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	refund, err := intent.Refund(new(big.Int))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
+	open, err := intent.Tx(long, time.Second)
+	must(err)
+	refund, err := intent.Refund()
+	must(err)
 	id := order.ID()
-	got := map[string]string{"order": hexed(order.Encoded), "id": hexed(id[:]), "open": hexed(open.Data), "refund": hexed(refund.Data)}
+	identified := *intent
+	identified.OrderID = id
+	record, err := identified.FillRecordCall()
+	must(err)
+	got := map[string]string{
+		"packed": hexed(order.Encoded), "id": hexed(id[:]), "open": hexed(open.Data), "refund": hexed(refund.Data),
+		"status": hexed(transfer.OrderStatusCall(id)), "fill record": hexed(record),
+	}
 	if token.Native(intent.Source.Token) {
 		return got
 	}
-	got["approve"] = hexed(open.Allowances[0].Approve.Data)
+	got["approve"], got["reset"] = hexed(open.Allowances[0].Approve.Data), hexed(open.Allowances[0].Reset.Data)
 	plain := *intent
 	plain.Type = transfer.Transfer
-	sent, err := plain.Tx(now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sent, err := plain.Tx(long, time.Second)
+	must(err)
 	got["transfer"] = hexed(sent.Data)
 	return got
 }
@@ -174,18 +234,22 @@ func encodings(t *testing.T, intent *transfer.Intent) map[string]string {
 func TestIntent_OrderOutOfRange(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*transfer.Intent){
-		"negative amount":   func(i *transfer.Intent) { i.Source.Amount = big.NewInt(-1) },
-		"amount of 2^256":   func(i *transfer.Intent) { i.Source.Amount = new(big.Int).Lsh(big.NewInt(1), 256) },
-		"short address":     func(i *transfer.Intent) { i.Source.Account.Address = "0x12" },
-		"long address":      func(i *transfer.Intent) { i.Settlement.DestinationSettler += "00" },
-		"letters of no hex": func(i *transfer.Intent) { i.Destination.Account.Address = "0x" + strings.Repeat("zz", 20) },
+		"negative amount":      func(i *transfer.Intent) { i.Source.Amount = big.NewInt(-1) },
+		"amount of 2^256":      func(i *transfer.Intent) { i.Source.Amount = new(big.Int).Lsh(big.NewInt(1), 256) },
+		"output of 2^256":      func(i *transfer.Intent) { i.Destination.Amount = new(big.Int).Lsh(big.NewInt(1), 256) },
+		"short address":        func(i *transfer.Intent) { i.Source.Account.Address = "0x12" },
+		"long output settler":  func(i *transfer.Intent) { i.Settlement.OutputSettler += "00" },
+		"input settler, cut":   func(i *transfer.Intent) { i.Settlement.InputSettler = i.Settlement.InputSettler[:40] },
+		"oracle without 0x":    func(i *transfer.Intent) { i.Settlement.InputOracle = i.Settlement.InputOracle[2:] },
+		"letters of no hex":    func(i *transfer.Intent) { i.Destination.Account.Address = "0x" + strings.Repeat("zz", 20) },
+		"output token, no hex": func(i *transfer.Intent) { i.Destination.Token.Address = "0x" + strings.Repeat("g0", 20) },
 	} {
-		intent := benchIntent(transfer.Bridge)
+		intent := newIntent(transfer.Bridge)
 		spoil(intent)
 		if order, err := intent.Order(); err == nil {
 			t.Errorf("%s: encoded as %x", name, order.Encoded)
 		}
-		if tx, err := intent.Tx(intent.CreatedAt); err == nil {
+		if tx, err := intent.Tx(intent.CreatedAt, time.Second); err == nil {
 			t.Errorf("%s: the transaction is %+v", name, tx)
 		}
 	}

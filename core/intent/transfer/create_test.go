@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -20,8 +21,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// The chains of the fixture: two testnets with settlers, the first of which also fills orders on its own chain, one
-// testnet without a settler, and a mainnet.
+// The chains of the fixture: two testnets with a deployment, which fills orders of the first on its own chain too, one testnet
+// without a settlement, and a mainnet.
 var (
 	sepolia     = caip.EIP155Chain(11155111)
 	baseSepolia = caip.EIP155Chain(84532)
@@ -30,28 +31,42 @@ var (
 )
 
 const (
-	alice        = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
-	bob          = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-	usdc         = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
-	weth         = "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
-	settler      = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
-	otherSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
-	maxUint256   = "115792089237316195423570985008687907853269984665640564039457584007913129639935"
+	alice      = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+	bob        = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
+	usdc       = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	weth       = "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"
+	maxUint256 = "115792089237316195423570985008687907853269984665640564039457584007913129639935"
 )
 
 // The first 48 bits of id are its time in milliseconds.
 var id = uuid.MustParse("0199a1b2-c3c4-7e5f-8a6b-0c1d2e3f4a01")
 
 func fixture() *registry.Snapshot {
-	newChain := func(id caip.ChainID, env network.Environment, domain uint32, s *chain.Settler) chain.Chain {
-		return chain.Chain{ID: id, Name: id.String(), Environment: env, Domain: domain, Settler: s}
+	newChain := func(id caip.ChainID, env network.Environment, settlements ...chain.Settlement) chain.Chain {
+		return chain.Chain{ID: id, Name: id.String(), Environment: env, Settlements: settlements}
 	}
-	chains := []chain.Chain{
-		newChain(sepolia, network.Test, 11155111, &chain.Settler{Address: settler, SameChain: true}),
-		newChain(baseSepolia, network.Test, 999, &chain.Settler{Address: otherSettler}),
-		newChain(amoy, network.Test, 80002, nil),
-		newChain(mainnet, network.Live, 1, nil),
+	here, there := deployment("a", 1), deployment("a", 2)
+	here.SameChain, here.Native = true, true
+	return registryOf(
+		newChain(sepolia, network.Test, here),
+		newChain(baseSepolia, network.Test, there),
+		newChain(amoy, network.Test),
+		newChain(mainnet, network.Live),
+	)
+}
+
+// deployment is a settlement whose contracts' addresses are made of its number.
+func deployment(name string, number int64) chain.Settlement {
+	return chain.Settlement{
+		Scheme: chain.StandardOrder, Deployment: name, ClaimPeriod: 3600, OutputOracle: chain.Destination,
+		InputSettler: address(10 * number), OutputSettler: address(10*number + 1), Oracle: address(10*number + 2),
 	}
+}
+
+func address(n int64) string { return common.BigToAddress(big.NewInt(n)).Hex() }
+
+// registryOf has the same tokens on all chains.
+func registryOf(chains ...chain.Chain) *registry.Snapshot {
 	var tokens []token.Definition
 	for _, c := range chains {
 		for symbol, address := range map[string]string{"ETH": token.NativeAddress, "USDC": usdc, "WETH": weth} {
@@ -60,6 +75,8 @@ func fixture() *registry.Snapshot {
 	}
 	return registry.New(1, chains, tokens)
 }
+
+var bigInts = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 
 func side(c caip.ChainID, account, tokenAddress, amount string) wire.Leg {
 	leg := wire.Leg{Account: caip.AccountID{Chain: c, Address: account}, Amount: amount}
@@ -88,17 +105,16 @@ func TestNew(t *testing.T) {
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: network.Test, Type: transfer.Bridge, Status: transfer.Created,
 		OrderID: got.OrderID, Source: leg(request.Source), Destination: leg(request.Destination),
 		Settlement: transfer.Settlement{
-			Scheme: chain.OrderDataScheme, OriginDomain: 11155111, DestinationDomain: 999,
-			OriginSettler: settler, DestinationSettler: otherSettler,
+			Scheme: chain.StandardOrder, Deployment: "a", InputSettler: address(10), OutputSettler: address(21),
+			InputOracle: address(12), OutputOracle: address(22), Expires: created.Add(2 * time.Hour).Truncate(time.Second),
 		},
 		Deadline: created.Add(time.Hour).Truncate(time.Second), Reference: "inv-42", CreatedAt: created, UpdatedAt: created,
 	}
-	bigInts := cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 	if diff := cmp.Diff(want, got, bigInts); diff != "" {
 		t.Errorf("intent (-want +got):\n%s", diff)
 	}
-	if got.OrderID == ([32]byte{}) {
-		t.Error("the intent has no order id")
+	if order, err := got.Order(); err != nil || order.ID() != got.OrderID {
+		t.Errorf("the order is %+v, %v", order, err)
 	}
 }
 
@@ -141,10 +157,6 @@ func TestNew_RejectsOrInfers(t *testing.T) {
 		"61 seconds":                {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(61 * time.Second), want: "transfer"},
 		"7 days":                    {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7 * 24 * time.Hour), want: "transfer"},
 		"7 days and a second":       {source: side(sepolia, alice, usdc, "1"), destination: side(sepolia, bob, "", ""), deadline: at(7*24*time.Hour + time.Second), want: "INVALID_DEADLINE /deadline"},
-		"swap, no settler":          {source: side(amoy, alice, usdc, "1"), destination: side(amoy, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED "},
-		"swap, bridge-only":         {source: side(baseSepolia, alice, usdc, "1"), destination: side(baseSepolia, bob, weth, "1"), want: "SETTLER_NOT_CONFIGURED "},
-		"bridge, no settler there":  {source: side(sepolia, alice, usdc, "1"), destination: side(amoy, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED "},
-		"bridge, no settler here":   {source: side(amoy, alice, usdc, "1"), destination: side(sepolia, bob, usdc, "1"), want: "SETTLER_NOT_CONFIGURED "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,10 +213,10 @@ func TestNew_Executable(t *testing.T) {
 			return
 		}
 		order, err := intent.Order()
-		if err != nil || order.ID() != intent.OrderID || order.SenderNonce.Cmp(new(big.Int).SetBytes(fresh[:])) != 0 {
+		if err != nil || order.ID() != intent.OrderID || order.Nonce.Cmp(new(big.Int).SetBytes(fresh[:])) != 0 {
 			t.Fatalf("order %+v of %+v: %v", order, intent, err)
 		}
-		tx, err := intent.Tx(intent.CreatedAt)
+		tx, err := intent.Tx(intent.CreatedAt, time.Second)
 		if err != nil || tx.From != request.Source.Account.Address || tx.Chain != request.Source.Account.Chain {
 			t.Fatalf("tx %+v of %+v: %v", tx, intent, err)
 		}

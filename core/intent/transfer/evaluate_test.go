@@ -32,6 +32,13 @@ func answer(role transfer.Role, hash common.Hash, confirmed bool) transfer.Trans
 	return transfer.Transaction{Role: role, Hash: hash, State: transfer.Mined, Confirmed: confirmed, Block: block7, SeenAt: noon}
 }
 
+// found is the opening of the order by somebody else, seen on chain.
+func found(hash common.Hash) transfer.Transaction {
+	t := attempt(hash, transfer.Mined, true)
+	t.Reported = false
+	return t
+}
+
 // evaluate leads an intent to the status of its transactions and returns the way, as "trigger status".
 func evaluate(t interface{ Fatal(...any) }, intent *transfer.Intent, transactions []transfer.Transaction, now time.Time) (way string) {
 	commands, err := intent.Evaluate(transactions, now)
@@ -73,8 +80,16 @@ func TestEvaluate(t *testing.T) {
 		"a fill":                                   {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleFill, hashB, true)}, way: "fill filled"},
 		"a fill before its order":                  {from: transfer.Created, transactions: list{answer(transfer.RoleFill, hashB, true)}},
 		"all at once":                              {from: transfer.Created, transactions: list{answer(transfer.RoleFill, hashB, true), attempt(hashA, transfer.Mined, true)}, way: "submit submitted, confirm confirmed, fill filled"},
-		"settled on the source chain":              {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleSettle, hashB, true)}, way: "fill filled"},
+		"claimed, and no fill was seen":            {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleFinalise, hashB, true)}},
+		"claimed before it is confirmed":           {from: transfer.Submitted, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleFinalise, hashB, true)}, way: "confirm confirmed"},
 		"refunded":                                 {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleRefund, hashB, true)}, way: "refund refunded"},
+		"filled, then refunded":                    {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleFill, hashB, true), answer(transfer.RoleRefund, hashC, true)}},
+		"a fill is seen after the refund":          {from: transfer.Refunded, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleRefund, hashC, true), answer(transfer.RoleFill, hashB, true)}, way: "fill filled"},
+		"a fill after the refund is not final":     {from: transfer.Refunded, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleRefund, hashC, true), answer(transfer.RoleFill, hashB, false)}},
+		"filled and refunded at once":              {from: transfer.Created, transactions: list{answer(transfer.RoleRefund, hashC, true), answer(transfer.RoleFill, hashB, true), attempt(hashA, transfer.Mined, true)}, way: "submit submitted, confirm confirmed, fill filled"},
+		"opened by somebody, the own one reverted": {from: transfer.Submitted, hash: hashB, transactions: list{attempt(hashB, transfer.Reverted, true), found(hashA)}, way: "confirm confirmed"},
+		"the own one failed, then somebody's open": {from: transfer.Failed, hash: hashB, transactions: list{attempt(hashB, transfer.Reverted, true), found(hashA)}, way: "submit submitted, confirm confirmed"},
+		"the own one reverts after somebody's":     {from: transfer.Confirmed, hash: hashA, transactions: list{found(hashA), attempt(hashB, transfer.Reverted, true)}},
 		"a reverted attempt that is not deep":      {from: transfer.Submitted, hash: hashA, transactions: list{attempt(hashA, transfer.Reverted, false)}},
 		"a reverted attempt":                       {from: transfer.Submitted, hash: hashA, transactions: list{attempt(hashA, transfer.Reverted, true)}, way: "fail failed"},
 		"another order":                            {from: transfer.Submitted, hash: hashA, transactions: list{attempt(hashA, transfer.OrderMismatch, true)}, way: "fail failed"},
@@ -92,7 +107,7 @@ func TestEvaluate(t *testing.T) {
 		"reorganized, the attempt is pending":      {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Pending, false)}, way: "reorg submitted"},
 		"reorganized, a filled one":                {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Pending, false), answer(transfer.RoleFill, hashB, true)}, way: "reorg submitted"},
 		"the fill is gone":                         {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true)}, way: "reorg confirmed"},
-		"refunded and not filled":                  {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleRefund, hashB, true)}, way: "reorg confirmed, refund refunded"},
+		"the fill is gone, a refund stands":        {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mined, true), answer(transfer.RoleRefund, hashB, true)}, way: "reorg confirmed, refund refunded"},
 		"all is gone":                              {from: transfer.Filled, hash: hashA, way: "reorg created"},
 		"all is gone after the deadline":           {from: transfer.Confirmed, hash: hashA, late: true, way: "reorg expired"},
 		"all is gone of a cancelled one":           {from: transfer.Confirmed, hash: hashA, late: true, cancelled: true, way: "reorg cancelled"},
@@ -133,13 +148,10 @@ func TestEvaluate_OrderAndRepetition(t *testing.T) {
 		if rapid.Bool().Draw(t, "opened") {
 			final = append(final, attempt(hashC, transfer.Mined, rapid.Bool().Draw(t, "deep")))
 		}
-		for _, role := range []transfer.Role{transfer.RoleFill, transfer.RoleSettle, transfer.RoleRefund} {
+		for _, role := range []transfer.Role{transfer.RoleFill, transfer.RoleFinalise, transfer.RoleRefund} {
 			if rapid.Bool().Draw(t, string(role)) {
 				final = append(final, answer(role, hashB, rapid.Bool().Draw(t, "final")))
 			}
-		}
-		if outcome := slices.IndexFunc(final, func(t transfer.Transaction) bool { return t.Role == transfer.RoleRefund }); outcome >= 0 {
-			final = slices.DeleteFunc(final, func(t transfer.Transaction) bool { return t.Role == transfer.RoleFill || t.Role == transfer.RoleSettle })
 		}
 		direct := transfer.Intent{Type: transfer.Bridge, Status: transfer.Created, Deadline: noon.Add(time.Hour)}
 		evaluate(t, &direct, final, noon)

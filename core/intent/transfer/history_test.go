@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 )
@@ -59,29 +60,38 @@ func TestHistory_Unverifiable(t *testing.T) {
 	}
 }
 
-func TestRefundable(t *testing.T) {
+// Whether an order can be refunded is decided by the source chain's clock, past expires; the deadline does not matter.
+func TestIntent_Refundable(t *testing.T) {
 	t.Parallel()
-	open := attempt(hashA, transfer.Mined, true)
+	type list = []transfer.Transaction
+	past := func(d time.Duration) time.Time { return newIntent(transfer.Bridge).Settlement.Expires.Add(d) }
 	for name, c := range map[string]struct {
 		kind    transfer.Type
 		status  transfer.Status
+		scheme  string
 		read    time.Time
-		answers []transfer.Transaction
+		answers list
 		want    bool
 	}{
-		"after the deadline":    {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), nil, true},
-		"a swap":                {transfer.Swap, transfer.Confirmed, noon.Add(time.Second), nil, true},
-		"at the deadline":       {transfer.Bridge, transfer.Confirmed, noon, nil, false},
-		"not followed":          {transfer.Bridge, transfer.Confirmed, time.Time{}, nil, false},
-		"a transfer":            {transfer.Transfer, transfer.Confirmed, noon.Add(time.Second), nil, false},
-		"not deep enough":       {transfer.Bridge, transfer.Submitted, noon.Add(time.Second), nil, false},
-		"filled":                {transfer.Bridge, transfer.Filled, noon.Add(time.Second), nil, false},
-		"a fill is known":       {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), []transfer.Transaction{answer(transfer.RoleFill, hashB, false)}, false},
-		"the filler was paid":   {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), []transfer.Transaction{answer(transfer.RoleSettle, hashB, false)}, false},
-		"a refund is under way": {transfer.Bridge, transfer.Confirmed, noon.Add(time.Second), []transfer.Transaction{answer(transfer.RoleRefund, hashB, false)}, false},
+		"after expires":             {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), nil, true},
+		"long after":                {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(1000 * time.Hour), nil, true},
+		"a swap":                    {transfer.Swap, transfer.Confirmed, chain.StandardOrder, past(time.Second), nil, true},
+		"at expires":                {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(0), nil, false},
+		"between deadline and then": {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(-time.Hour), nil, false},
+		"not followed":              {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, time.Time{}, nil, false},
+		"a transfer":                {transfer.Transfer, transfer.Confirmed, chain.StandardOrder, past(time.Second), nil, false},
+		"an older scheme":           {transfer.Bridge, transfer.Confirmed, "erc7683-v1/OrderData", past(time.Second), nil, false},
+		"not deep enough":           {transfer.Bridge, transfer.Submitted, chain.StandardOrder, past(time.Second), nil, false},
+		"filled":                    {transfer.Bridge, transfer.Filled, chain.StandardOrder, past(time.Second), nil, false},
+		"refunded":                  {transfer.Bridge, transfer.Refunded, chain.StandardOrder, past(time.Second), nil, false},
+		"a fill is known":           {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleFill, hashB, false)}, false},
+		"the solver claimed":        {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleFinalise, hashB, true)}, false},
+		"a refund is under way":     {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleRefund, hashB, false)}, false},
+		"an attempt reverted":       {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{attempt(hashB, transfer.Reverted, true)}, true},
 	} {
-		intent := transfer.Intent{Type: c.kind, Status: c.status, Deadline: noon}
-		history := transfer.History{Transactions: append([]transfer.Transaction{open}, c.answers...), DestinationReadUntil: c.read}
+		intent := newIntent(c.kind)
+		intent.Status, intent.Settlement.Scheme = c.status, c.scheme
+		history := transfer.History{Transactions: append(list{attempt(hashA, transfer.Mined, true)}, c.answers...), SourceReadUntil: c.read}
 		if got := intent.Refundable(history); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
@@ -138,17 +148,23 @@ func TestShown(t *testing.T) {
 			6,
 			[]shown{{transfer.RoleOpen, hashB, "replaced"}, {transfer.RoleOpen, hashC, "replaced"}, {transfer.RoleOpen, hashA, "mined"}},
 		},
-		"fill and settle": {
+		"fill and claim": {
 			transfer.Filled,
-			list{open, answer(transfer.RoleSettle, hashC, true), answer(transfer.RoleFill, hashB, true)},
+			list{open, answer(transfer.RoleFinalise, hashC, true), answer(transfer.RoleFill, hashB, true)},
 			6,
 			[]shown{{transfer.RoleOpen, hashA, "mined"}, {transfer.RoleFill, hashB, "mined"}},
 		},
-		"settle alone": {
-			transfer.Filled,
-			list{open, answer(transfer.RoleSettle, hashC, true)},
+		"claim alone": {
+			transfer.Confirmed,
+			list{open, answer(transfer.RoleFinalise, hashC, true)},
 			6,
-			[]shown{{transfer.RoleOpen, hashA, "mined"}, {transfer.RoleFill, hashC, "mined"}},
+			[]shown{{transfer.RoleOpen, hashA, "mined"}},
+		},
+		"fill and refund": {
+			transfer.Filled,
+			list{open, answer(transfer.RoleFill, hashB, true), answer(transfer.RoleRefund, hashC, true)},
+			6,
+			[]shown{{transfer.RoleOpen, hashA, "mined"}, {transfer.RoleFill, hashB, "mined"}, {transfer.RoleRefund, hashC, "mined"}},
 		},
 		"refund": {
 			transfer.Refunded,

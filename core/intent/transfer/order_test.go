@@ -1,150 +1,192 @@
 package transfer_test
 
 import (
-	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"math/big"
-	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/token"
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/pkg/caip"
 )
 
-// vector is one row of testdata/order_vectors.json, on which go-ethereum, viem, ethers and a compiled settler agree.
-type vector struct {
-	Name        string
-	SenderNonce string
-	OrderData   string
-	OrderID     string
-	To          string
-	Value       string
-	Data        string
-	Approve     string
-	Input       struct {
-		Type                                       transfer.Type
-		ID                                         uuid.UUID
-		Sender, Recipient, InputToken, OutputToken string
-		AmountIn, AmountOut                        string
-		OriginDomain, DestinationDomain            uint32
-		OriginSettler, DestinationSettler          string
-		FillDeadline                               int64
+// The chains and contracts of newIntent's settlement.
+const (
+	inputSettler  = "0x00fC00edbe7C003b006f870068c548940000223e"
+	outputSettler = "0x75220B7600c300005038432a0000f308e0000068"
+	oracle        = "0xa70fe63DD97e8e0cb37241Ed231fcBca87e99b72"
+	otherOracle   = "0xC401b53377b8a71a7cEB820e6A4DC53832343a90"
+)
+
+// newIntent is an intent that sends an ERC-20 token, with its order id.
+func newIntent(kind transfer.Type) *transfer.Intent {
+	now := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	intent := &transfer.Intent{
+		ID: uuid.MustParse("0199a1b2-c3d4-7e5f-8a6b-0c1d2e3f4a69"), Type: kind, Status: transfer.Created,
+		Source:      leg(sepolia, alice, usdc, "1000000"),
+		Destination: leg(baseSepolia, bob, "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "990000"),
+		Settlement: transfer.Settlement{
+			Scheme: chain.StandardOrder, Deployment: "lifi-v2", InputSettler: inputSettler, OutputSettler: outputSettler,
+			InputOracle: oracle, OutputOracle: otherOracle, Expires: now.Add(5 * time.Hour),
+		},
+		Deadline: now.Add(time.Hour), CreatedAt: now, UpdatedAt: now,
+	}
+	order, err := intent.Order()
+	if err != nil {
+		panic(err)
+	}
+	intent.OrderID = order.ID()
+	return intent
+}
+
+// abi is the order as go-ethereum's encoder takes it.
+func (o recordedOrder) abi() abiOrder {
+	out := abiOrder{
+		User: o.User, Nonce: bigInt(o.Nonce), OriginChainId: bigInt(o.OriginChainID), Expires: o.Expires, FillDeadline: o.FillDeadline,
+		InputOracle: o.InputOracle,
+	}
+	for _, input := range o.Inputs {
+		out.Inputs = append(out.Inputs, [2]*big.Int{bigInt(input[0]), bigInt(input[1])})
+	}
+	for _, output := range o.Outputs {
+		out.Outputs = append(out.Outputs, abiOutput{
+			Oracle: output.Oracle, Settler: output.Settler, ChainId: bigInt(output.ChainID), Token: output.Token, Amount: bigInt(output.Amount),
+			Recipient: output.Recipient, CallbackData: output.CallbackData, Context: output.Context,
+		})
+	}
+	return out
+}
+
+// The id of every recorded order is that of the formula, and that of its intent where an intent can have the order.
+func TestIntent_OrderRecorded(t *testing.T) {
+	t.Parallel()
+	r := recorded(t)
+	type row struct {
+		settler common.Address
+		recordedCase
+	}
+	var rows []row
+	for _, v := range r.Vectors {
+		rows = append(rows, row{v.Settler, recordedCase{Name: v.Name, OrderID: v.OrderID, Order: v.Order, Encoded: v.Encoded}})
+	}
+	for _, c := range r.Cases {
+		rows = append(rows, row{r.settler(c), c})
+	}
+	expressible := 0
+	for _, c := range rows {
+		order := c.Order.abi()
+		encoded := order.encoded()
+		elsewhere := c.Name == "open on the wrong chain" // where the contract asked identifies orders by its own chain
+		if elsewhere {
+			order.OriginChainId, c.settler = new(big.Int).SetUint64(r.Chains[1].ChainID), r.Chains[1].InputSettler
+		}
+		packed := order.packed(c.settler)
+		if id := crypto.Keccak256Hash(packed); id != c.OrderID {
+			t.Errorf("%s: by the formula the id is %s, recorded %s", c.Name, id, c.OrderID)
+		}
+		if len(c.Encoded) > 0 && hexed(encoded) != c.Encoded.String() {
+			t.Errorf("%s: go-ethereum encodes another order than the recorded one", c.Name)
+		}
+		if !c.Order.expressible() || elsewhere {
+			continue
+		}
+		expressible++
+		intent := c.Order.intent(c.settler)
+		got := encodings(t, intent)
+		want := map[string]string{
+			"packed": hexed(packed), "id": c.OrderID.Hex(), "open": "0x7515fd56" + common.Bytes2Hex(encoded), "refund": "0x48f49eaf" + common.Bytes2Hex(encoded),
+		}
+		for name := range want {
+			if diff := cmp.Diff(want[name], got[name]); diff != "" {
+				t.Errorf("%s: %s (-recorded +built):\n%s", c.Name, name, diff)
+			}
+		}
+	}
+	if expressible < 40 {
+		t.Errorf("only %d orders are those of an intent", expressible)
 	}
 }
 
-func TestOrderVectors(t *testing.T) {
+// A client recomputes the id from these fields alone.
+func TestIntent_Order(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("testdata/order_vectors.json")
+	intent := newIntent(transfer.Bridge)
+	got, err := intent.Order()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
-		TypeHash string
-		Vectors  []vector
+	nonce, _ := new(big.Int).SetString("0199a1b2c3d47e5f8a6b0c1d2e3f4a69", 16)
+	want := &transfer.Order{
+		InputSettler: inputSettler, User: alice, Nonce: nonce, OriginChainID: 11155111,
+		Expires: uint32(intent.Settlement.Expires.Unix()), FillDeadline: uint32(intent.Deadline.Unix()), InputOracle: oracle,
+		Input: transfer.Input{Token: usdc, Amount: big.NewInt(1_000_000)},
+		Output: transfer.MandateOutput{
+			Oracle: padded(otherOracle), Settler: padded(outputSettler), ChainID: 84532,
+			Token: padded(intent.Destination.Token.Address), Amount: big.NewInt(990_000), Recipient: padded(bob),
+		},
+		Encoded: abiOf(intent).packed(common.HexToAddress(inputSettler)),
 	}
-	if err := json.Unmarshal(raw, &file); err != nil {
+	if diff := cmp.Diff(want, got, bigInts, cmpopts.IgnoreUnexported(transfer.Order{})); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+}
+
+// The order of a transfer is that of no contract, and is never opened.
+func TestIntent_OrderOfTransfer(t *testing.T) {
+	t.Parallel()
+	const zero = "0x0000000000000000000000000000000000000000"
+	intent := newIntent(transfer.Transfer)
+	intent.Destination = leg(sepolia, bob, usdc, "1000000")
+	intent.Settlement = transfer.Settlement{Scheme: chain.StandardOrder, Expires: intent.Deadline}
+	order, err := intent.Order()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(file.Vectors) < 4 {
-		t.Fatalf("only %d vectors", len(file.Vectors))
+	got := []any{order.InputSettler, order.InputOracle, order.Output.Settler, order.Output.Oracle, order.Expires, intent.HasOrder()}
+	if diff := cmp.Diff([]any{zero, zero, [32]byte{}, [32]byte{}, uint32(intent.Deadline.Unix()), false}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := transfer.OrderDataType.Hex(); got != file.TypeHash {
-		t.Errorf("type hash = %s, want %s", got, file.TypeHash)
-	}
-	for _, v := range file.Vectors {
-		t.Run(v.Name, func(t *testing.T) {
-			t.Parallel()
-			intent := v.intent()
-			order, err := intent.Order()
-			if err != nil {
-				t.Fatal(err)
-			}
-			tx, err := intent.Tx(intent.CreatedAt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			id := order.ID()
-			got := vector{
-				Name: v.Name, Input: v.Input,
-				SenderNonce: order.SenderNonce.String(), OrderData: hexed(order.Encoded), OrderID: hexed(id[:]),
-				To: tx.To, Value: tx.Value.String(), Data: hexed(tx.Data),
-			}
-			if len(tx.Allowances) == 1 {
-				got.Approve = hexed(tx.Allowances[0].Approve.Data)
-			}
-			if diff := cmp.Diff(v, got); diff != "" {
-				t.Errorf("vector differs (-want +got):\n%s", diff)
-			}
-		})
+	if id := order.ID(); id != crypto.Keccak256Hash(abiOf(intent).packed(common.Address{})) {
+		t.Errorf("the id is %x", id)
 	}
 }
 
-// The encoding is that of go-ethereum for any order.
-func TestOrder_Encoding(t *testing.T) {
+// An intent that was recorded under another scheme has no order: nothing is opened, recognized or refunded for it. A plain transfer works.
+func TestIntent_OlderScheme(t *testing.T) {
 	t.Parallel()
-	source := rand.NewChaCha8([32]byte{1})
-	some := func(n int) []byte {
-		b := make([]byte, n)
-		_, _ = source.Read(b) // it never fails
-		return b
+	swap, log := newIntent(transfer.Swap), fillLog(newIntent(transfer.Bridge))
+	swap.Source.Account.Chain, swap.Destination.Account.Chain = baseSepolia, baseSepolia
+	swap.Settlement.Scheme = "erc7683-v1/OrderData"
+	if order, err := swap.Order(); !errors.Is(err, transfer.ErrScheme) {
+		t.Errorf("the order is %+v, %v", order, err)
 	}
-	number := func() uint32 { return binary.BigEndian.Uint32(some(4)) }
-	for n := range 200 {
-		order := transfer.Order{
-			Sender: [32]byte(some(32)), Recipient: [32]byte(some(32)), InputToken: [32]byte(some(32)), OutputToken: [32]byte(some(32)),
-			AmountIn: new(big.Int).SetBytes(some(n % 33)), AmountOut: new(big.Int).SetBytes(some(32)), SenderNonce: new(big.Int).SetBytes(some(16)),
-			OriginDomain: number(), DestinationDomain: number(), DestinationSettler: [32]byte(some(32)), FillDeadline: number(), Data: some(n),
-		}
-		want, err := abiOrder.Pack(order)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := order.Encode(); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, order.Encoded); diff != "" {
-			t.Errorf("%d bytes of data: %s", n, diff)
-		}
+	if tx, err := swap.Refund(); !errors.Is(err, transfer.ErrScheme) {
+		t.Errorf("the refund is %+v, %v", tx, err)
 	}
-	for _, amount := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(big.NewInt(1), 256)} {
-		if (&transfer.Order{AmountIn: amount, AmountOut: amount, SenderNonce: amount}).Encode() == nil {
-			t.Errorf("%s is encoded", amount)
-		}
+	if call, err := swap.FillRecordCall(); !errors.Is(err, transfer.ErrScheme) {
+		t.Errorf("the question for the fill is %x, %v", call, err)
 	}
-}
-
-func hexed(b []byte) string { return "0x" + hex.EncodeToString(b) }
-
-func (v vector) intent() *transfer.Intent {
-	origin := caip.EIP155Chain(uint64(v.Input.OriginDomain))
-	destination := caip.EIP155Chain(uint64(v.Input.DestinationDomain))
-	route := transfer.Settlement{OriginDomain: v.Input.OriginDomain, DestinationDomain: v.Input.DestinationDomain}
-	if v.Input.Type != transfer.Transfer {
-		route.OriginSettler, route.DestinationSettler = v.Input.OriginSettler, v.Input.DestinationSettler
+	if tx, err := swap.Tx(swap.CreatedAt, time.Second); tx != nil || err != nil {
+		t.Errorf("the transaction is %+v, %v", tx, err)
 	}
-	return &transfer.Intent{
-		ID: v.Input.ID, Type: v.Input.Type, Status: transfer.Created, Settlement: route,
-		Source:      leg(origin, v.Input.Sender, v.Input.InputToken, v.Input.AmountIn),
-		Destination: leg(destination, v.Input.Recipient, v.Input.OutputToken, v.Input.AmountOut),
-		Deadline:    time.Unix(v.Input.FillDeadline, 0),
+	log.Topics[1] = swap.OrderID
+	if seen, ok := swap.MatchLog(baseSepolia, log); ok {
+		t.Errorf("a fill matches: %+v", seen)
 	}
-}
-
-func leg(chain caip.ChainID, account, tokenAddress, amount string) transfer.Leg {
-	if tokenAddress == "0x0000000000000000000000000000000000000000" {
-		tokenAddress = token.NativeAddress
+	swap.Status = transfer.Confirmed
+	if swap.Refundable(transfer.History{SourceReadUntil: swap.Settlement.Expires.Add(time.Hour)}) || swap.Awaits(transfer.Transaction{State: transfer.Mined, Role: transfer.RoleOpen}) {
+		t.Error("it awaits an outcome or is refundable")
 	}
-	units, _ := new(big.Int).SetString(amount, 10)
-	return transfer.Leg{
-		Account: caip.AccountID{Chain: chain, Address: account},
-		Token:   caip.AccountID{Chain: chain, Address: tokenAddress},
-		Amount:  units,
+	payment := newIntent(transfer.Transfer)
+	payment.Settlement = transfer.Settlement{Scheme: "erc7683-v1/OrderData"}
+	tx, err := payment.Tx(payment.CreatedAt, time.Second)
+	if err != nil || tx.To != usdc || tx.Chain != sepolia {
+		t.Errorf("the transaction of a transfer is %+v, %v", tx, err)
 	}
 }

@@ -115,7 +115,7 @@ func (i *Intent) checkSettler(s Simulation) Check {
 	case *s.OrderStatus == OrderNone:
 		c.OK, c.Detail = true, "The input settler has not opened the order yet."
 	case *s.OrderStatus == OrderDeposited:
-		c.Detail = "The order is open already, by whomever: nothing need be sent."
+		c.Detail = "The order is open already, which anybody can do for the sender; nothing needs to be sent."
 	default:
 		c.Detail = "The order was opened and has ended; it cannot be opened again."
 	}

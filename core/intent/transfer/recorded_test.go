@@ -1,131 +1,108 @@
 package transfer_test
 
 import (
-	"encoding/json"
-	"os"
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/ethereum/go-ethereum/crypto"
-
-	"intents.internal/core/chains/evm"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 )
 
-// The reference settler's orders on two chains, as a node told of them: whatever the order in which the receipts are read, each intent
-// ends as its settlers say.
-func TestMatch_RecordedChain(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../../chains/evm/testdata/recorded_chain.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var recorded struct {
-		Cases []struct {
-			Name      string
-			OrderID   common.Hash
-			OrderData hexutil.Bytes
-			Steps     []struct {
-				Step        string
-				Chain       string
-				Receipt     evm.Receipt
-				OrderStatus struct{ Origin, Destination hexutil.Bytes }
-			}
+// last is the intent's last status by what the contracts say of the order after each step.
+func (c recordedCase) last() transfer.Status {
+	status, opened := transfer.Created, false
+	for _, step := range c.Steps {
+		if step.Status == 0 && step.opens(c) && !opened {
+			status = transfer.Failed
 		}
-	}
-	if err := json.Unmarshal(text, &recorded); err != nil {
-		t.Fatal(err)
-	}
-	if len(recorded.Cases) < 7 {
-		t.Fatalf("%d cases", len(recorded.Cases))
-	}
-	for _, c := range recorded.Cases {
-		if crypto.Keccak256Hash(c.OrderData) != c.OrderID {
-			t.Fatalf("%s: the order id is not the hash of the order", c.Name)
-		}
-		intent := transfer.Intent{
-			Type: transfer.Bridge, Status: transfer.Created, OrderID: c.OrderID, Deadline: noon.Add(time.Hour),
-			Source:      transfer.Leg{Account: caip.AccountID{Chain: sepolia, Address: alice}},
-			Destination: transfer.Leg{Account: caip.AccountID{Chain: baseSepolia, Address: bob}},
-			Settlement:  transfer.Settlement{OriginSettler: settler, DestinationSettler: otherSettler},
-		}
-		var found []transfer.Transaction
-		var status string
-		for n := range c.Steps {
-			step := c.Steps[len(c.Steps)-1-n] // newest first
-			chain, err := caip.ParseChainID(step.Chain)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, log := range step.Receipt.Logs {
-				if seen, ok := intent.MatchLog(chain, log); ok {
-					seen.Confirmed = true
-					found = append(found, seen)
-					if !intent.MatchesReceipt(seen, step.Receipt) {
-						t.Errorf("%s: %s does not stand by its own receipt", c.Name, step.Step)
-					}
-				}
-			}
-			if step.Step == "open" {
-				state, index := intent.Classify(transfer.Inclusion{Receipt: step.Receipt})
-				if want := map[bool]transfer.State{true: transfer.Mined, false: transfer.Reverted}[step.Receipt.Succeeded]; state != want {
-					t.Errorf("%s: the attempt is %s at log %d, want %s", c.Name, state, index, want)
-				}
-				if state == transfer.Reverted {
-					found = append(found, transfer.Transaction{Role: transfer.RoleOpen, State: state, Confirmed: true, Hash: step.Receipt.TxHash})
-				}
-			}
-			status += " " + strings.TrimRight(string(step.OrderStatus.Origin), "\x00") + " " + strings.TrimRight(string(step.OrderStatus.Destination), "\x00")
-		}
-		want := transfer.Filled
+		opened = opened || step.Status == 1 && (step.opens(c) || step.Step == "openFor")
 		switch {
-		case strings.Contains(c.Name, "reverts"):
-			want = transfer.Failed
-		case strings.Contains(status, "REFUNDED"):
-			want = transfer.Refunded
+		case !opened || step.After == nil:
+		case step.After.FillRecord[0] != "0" && c.Order.ours():
+			status = transfer.Filled
+		case step.After.OrderStatus == transfer.OrderRefunded:
+			status = transfer.Refunded
+		default:
+			status = transfer.Confirmed
 		}
-		evaluate(t, &intent, found, noon)
-		if intent.Status != want {
-			t.Errorf("%s: %s, want %s", c.Name, intent.Status, want)
+	}
+	return status
+}
+
+// The logs of every recorded case lead to the status that the contracts tell, in whatever order they become known.
+func TestIntent_Recorded(t *testing.T) {
+	t.Parallel()
+	r := recorded(t)
+	met := map[transfer.Status]int{}
+	for _, c := range r.Cases {
+		intent := c.Order.intent(r.settler(c))
+		intent.OrderID = c.OrderID
+		var transactions []transfer.Transaction
+		for n, step := range c.Steps {
+			transactions = append(transactions, c.transactions(t, intent, n, step)...)
 		}
-		// Another intent's settlers are not asked.
-		stranger := intent
-		stranger.Settlement.OriginSettler, stranger.Settlement.DestinationSettler = alice, bob
-		for _, step := range c.Steps {
-			for _, log := range step.Receipt.Logs {
-				if _, ok := stranger.MatchLog(sepolia, log); ok {
-					t.Errorf("%s: an event of another settler matches", c.Name)
-				}
+		want := c.last()
+		met[want]++
+		for seed := range uint64(20) {
+			rand.New(rand.NewPCG(seed, seed)).Shuffle(len(transactions), func(a, b int) {
+				transactions[a], transactions[b] = transactions[b], transactions[a]
+			})
+			follower := *intent
+			for n := range transactions {
+				evaluate(t, &follower, transactions[:n+1], intent.Deadline.Add(-1))
 			}
+			if follower.Status != want {
+				t.Fatalf("%s: %s, want %s, after %s", c.Name, follower.Status, want, roles(transactions))
+			}
+			if again := evaluate(t, &follower, transactions, intent.Deadline); again != "" {
+				t.Fatalf("%s: evaluated again: %s", c.Name, again)
+			}
+		}
+	}
+	for _, status := range []transfer.Status{transfer.Created, transfer.Failed, transfer.Confirmed, transfer.Filled, transfer.Refunded} {
+		if met[status] == 0 {
+			t.Errorf("no case is %s", status)
 		}
 	}
 }
 
-// Whatever a contract emits, nothing is found that the settler did not say, and nothing panics.
-func FuzzParseSettlerEvent(f *testing.F) {
-	for _, topic := range transfer.SettlerTopics {
-		f.Add(topic.Bytes(), make([]byte, 64), 1)
-		f.Add(topic.Bytes(), []byte{}, 2)
+func roles(transactions []transfer.Transaction) string {
+	var out []string
+	for _, t := range transactions {
+		out = append(out, fmt.Sprintf("%s %s", t.Role, t.State))
 	}
-	f.Fuzz(func(t *testing.T, topic, data []byte, topics int) {
-		l := evm.Log{Data: data}
-		for range topics % 5 {
-			l.Topics = append(l.Topics, common.BytesToHash(topic))
-		}
-		e, ok := transfer.ParseSettlerEvent(l)
+	return strings.Join(out, ", ")
+}
+
+// transactions are what a step shows of the intent: the settlers' events, and the sender's attempt that reverted.
+func (c recordedCase) transactions(t *testing.T, intent *transfer.Intent, n int, step recordedStep) (found []transfer.Transaction) {
+	t.Helper()
+	receipt := c.receipt(n)
+	for _, log := range receipt.Logs {
+		seen, ok := intent.MatchLog(caip.EIP155Chain(step.Chain), log)
 		if !ok {
-			return
+			continue
 		}
-		word := l.Topics[len(l.Topics)-1]
-		if e.Role != transfer.RoleOpen {
-			word = common.BytesToHash(data[:32])
+		if !intent.MatchesReceipt(seen, receipt) {
+			t.Errorf("%s: %s is not in its own receipt", c.Name, step.Step)
 		}
-		if e.OrderID != word {
-			t.Errorf("order %x of %+v", e.OrderID, l)
-		}
-	})
+		seen.Confirmed = true
+		found = append(found, seen)
+	}
+	if !step.opens(c) {
+		return found
+	}
+	state, index := intent.Classify(transfer.Inclusion{Receipt: receipt})
+	switch {
+	case state == transfer.Mined && len(found) == 1 && found[0].Role == transfer.RoleOpen && found[0].LogIndex == index:
+		return found
+	case state == transfer.Reverted && step.Status == 0:
+		block := &transfer.Block{Number: receipt.BlockNumber, Hash: receipt.BlockHash}
+		return []transfer.Transaction{{Role: transfer.RoleOpen, State: state, Confirmed: true, Hash: receipt.TxHash, Block: block}}
+	default:
+		t.Errorf("%s: the attempt %s is %s at log %d", c.Name, step.Step, state, index)
+		return found
+	}
 }

@@ -3,64 +3,30 @@ package transfer_test
 import (
 	"math/big"
 	"testing"
-	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
-	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/pkg/caip"
 )
 
-// refundedOrder is the call that refunded this order at the reference settler on a local chain.
-const refundedOrder = "0x0cbd66e3" +
-	"0000000000000000000000000000000000000000000000000000000000000020" +
-	"0000000000000000000000000000000000000000000000000000000000000001" +
-	"0000000000000000000000000000000000000000000000000000000000000020" +
-	"000000000000000000000000000000000000000000000000000000006b35fe3d" +
-	"08d75650babf4de09c9273d48ef647876057ed91d4323f8a2e3ebc2cd8a63b5e" +
-	"0000000000000000000000000000000000000000000000000000000000000060" +
-	"00000000000000000000000000000000000000000000000000000000000001c0" +
-	"0000000000000000000000000000000000000000000000000000000000000020" +
-	"000000000000000000000000f39fd6e51aad88f6f4ce6ab8827279cfffb92266" +
-	"00000000000000000000000070997970c51812dc3a010c7d01b50e0d17dc79c8" +
-	"0000000000000000000000001c7d4b196cb0c7b01d743fbc6116a902379c7238" +
-	"000000000000000000000000036cbd53842c5426634e7929541ec2318f3dcf7e" +
-	"00000000000000000000000000000000000000000000000000000000000003e8" +
-	"00000000000000000000000000000000000000000000000000000000000003de" +
-	"000000000000000000000000000000000199a1b2c3d47e5f8a6b0c1d2e3f4a69" +
-	"0000000000000000000000000000000000000000000000000000000000aa36a7" +
-	"0000000000000000000000000000000000000000000000000000000000014a34" +
-	"000000000000000000000000e7f1725e7734ce288f8367e1bb143e90bb3f0512" +
-	"000000000000000000000000000000000000000000000000000000006b35fe3d" +
-	"0000000000000000000000000000000000000000000000000000000000000180" +
-	"0000000000000000000000000000000000000000000000000000000000000000"
-
-func TestRefund(t *testing.T) {
+// The refund is sent on the source chain and costs nothing but gas, whatever the input is.
+func TestIntent_Refund(t *testing.T) {
 	t.Parallel()
-	const sender, settler = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
-	sepolia, base := caip.EIP155Chain(11155111), caip.EIP155Chain(84532)
-	intent := &transfer.Intent{
-		ID: uuid.MustParse("0199a1b2-c3d4-7e5f-8a6b-0c1d2e3f4a69"), Type: transfer.Bridge, Status: transfer.Confirmed,
-		Source:      leg(sepolia, sender, "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "1000"),
-		Destination: leg(base, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", "990"),
-		Settlement: transfer.Settlement{
-			Scheme: chain.OrderDataScheme, OriginDomain: 11155111, DestinationDomain: 84532,
-			OriginSettler: "0x5FbDB2315678afecb367f032d93F642f64180aa3", DestinationSettler: settler,
-		},
-		Deadline: time.Unix(0x6b35fe3d, 0).UTC(),
-	}
-	tx, err := intent.Refund(big.NewInt(42))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []any{tx.Chain, tx.From, tx.To, tx.Value.String(), hexed(tx.Data), len(tx.Allowances)}
-	if diff := cmp.Diff([]any{base, sender, settler, "42", refundedOrder, 0}, got); diff != "" {
-		t.Errorf("(-recorded +built):\n%s", diff)
-	}
-	const quote = "0xf2ed8c53" + "0000000000000000000000000000000000000000000000000000000000aa36a7"
-	if got := hexed(intent.QuoteRefundCall()); got != quote {
-		t.Errorf("the question for the fee is %s", got)
+	for _, input := range []string{usdc, token.NativeAddress} {
+		intent := newIntent(transfer.Bridge)
+		intent.Status, intent.Source.Token.Address = transfer.Confirmed, input
+		got, err := intent.Refund()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &transfer.Tx{
+			Call:  transfer.Call{To: inputSettler, Value: new(big.Int), Data: common.FromHex(wantEncodings(intent)["refund"])},
+			Chain: sepolia, From: alice,
+		}
+		if diff := cmp.Diff(want, got, bigInts); diff != "" {
+			t.Errorf("of %s (-want +got):\n%s", input, diff)
+		}
 	}
 }

@@ -15,7 +15,7 @@ const maxReason = 200
 // customErrors are the custom errors of settlers and tokens that a sender's transactions can meet, each with a text that follows "reverts,
 // because".
 var customErrors = map[[4]byte]string{
-	selector("InvalidOrderStatus()"):                                "the order was opened before, by whomever, or has ended",
+	selector("InvalidOrderStatus()"):                                "somebody has opened the order before, or it has ended",
 	selector("TimestampPassed()"):                                   "the order's deadline has passed",
 	selector("TimestampNotPassed()"):                                "the order has not expired yet",
 	selector("FillDeadlineAfterExpiry(uint32,uint32)"):              "the order expires before its deadline",

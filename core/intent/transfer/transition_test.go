@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 )
 
@@ -68,6 +67,7 @@ func TestApply(t *testing.T) {
 		{transfer.Confirmed, transfer.Refundable}: transfer.Confirmed,
 		{transfer.Filled, transfer.Reorg}:         transfer.Submitted,
 		{transfer.Refunded, transfer.Reorg}:       transfer.Submitted,
+		{transfer.Refunded, transfer.Fill}:        transfer.Filled,
 	}
 	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge} {
 		for _, from := range allStatuses {
@@ -165,21 +165,6 @@ func TestApply_MalformedCommand(t *testing.T) {
 	}
 }
 
-func TestTx_OnlyWhilePayable(t *testing.T) {
-	t.Parallel()
-	for _, status := range allStatuses {
-		for after, ahead := range map[time.Duration]bool{-time.Second: true, -time.Nanosecond: true, 0: false, time.Second: false} {
-			intent := transfer.Intent{Type: transfer.Transfer, Status: status, Deadline: noon}
-			intent.Source.Token.Address = token.NativeAddress
-			tx, err := intent.Tx(noon.Add(after))
-			payable := ahead && (status == transfer.Created || status == transfer.Submitted)
-			if err != nil || payable != (tx != nil) {
-				t.Errorf("%s, %s after its deadline: %+v, %v", status, after, tx, err)
-			}
-		}
-	}
-}
-
 func TestApply_ExpireBeforeDeadline(t *testing.T) {
 	t.Parallel()
 	intent := transfer.Intent{Type: transfer.Transfer, Status: transfer.Created, Deadline: noon}
@@ -188,7 +173,7 @@ func TestApply_ExpireBeforeDeadline(t *testing.T) {
 	}
 }
 
-// Only a reorganization changes an intent that is filled or refunded, and only a transaction one that is cancelled.
+// Only a reorganization changes an intent that is filled, or a fill one that is refunded, and only a transaction one that is cancelled.
 func TestApply_FinalStatus(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -197,8 +182,17 @@ func TestApply_FinalStatus(t *testing.T) {
 		for _, trigger := range rapid.SliceOfN(rapid.SampledFrom(allTriggers), 1, 20).Draw(t, "triggers") {
 			before := intent.Status
 			_, err := intent.Apply(command(trigger), noon)
-			ended := before == transfer.Filled || before == transfer.Refunded
-			if err == nil && (ended && trigger != transfer.Reorg || before == transfer.Cancelled && trigger != transfer.Submit) {
+			allowed := trigger == transfer.Reorg
+			switch before {
+			case transfer.Refunded:
+				allowed = allowed || trigger == transfer.Fill
+			case transfer.Cancelled:
+				allowed = trigger == transfer.Submit
+			case transfer.Filled:
+			default:
+				allowed = true
+			}
+			if err == nil && !allowed {
 				t.Fatalf("%s moved a %s intent to %s", trigger, before, intent.Status)
 			}
 		}
