@@ -15,24 +15,47 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
 
-// node serves a chain of 300 blocks with a settler, unless that is empty.
-func node(t *testing.T, id uint64, settler string, domain uint64) (*rpctest.Chain, *rpctest.Node) {
+var getFillRecord = rpctest.NewSelector("getFillRecord(bytes32,bytes32)")
+
+// node serves a chain of 300 blocks with the contracts of some settlements.
+func node(t *testing.T, id uint64, settlements ...chain.Settlement) (*rpctest.Chain, *rpctest.Node) {
 	t.Helper()
-	chain := rpctest.NewChain(id)
-	chain.SetTime(time.Now().Add(-300 * time.Second))
-	chain.SetPeriod(time.Second)
-	chain.MineEmpty(299)
-	if settler != "" {
-		address := common.HexToAddress(settler)
-		chain.SetCode(address, []byte{1})
-		chain.SetFunction(address, rpctest.LocalDomain, func(rpctest.Call) ([]byte, error) { return rpctest.Word(domain), nil })
-		chain.SetFunction(address, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Word(0), nil })
+	served := rpctest.NewChain(id)
+	served.SetTime(time.Now().Add(-300 * time.Second))
+	served.SetPeriod(time.Second)
+	served.MineEmpty(299)
+	for _, s := range settlements {
+		for _, address := range []string{s.InputSettler, s.OutputSettler, s.Oracle} {
+			served.SetCode(common.HexToAddress(address), []byte{1})
+		}
+		answer(served, s.InputSettler, rpctest.OrderStatus, rpctest.Word(0))
+		answer(served, s.OutputSettler, getFillRecord, rpctest.Word(0))
 	}
-	return chain, rpctest.Serve(t, chain)
+	return served, rpctest.Serve(t, served)
+}
+
+// answer sets what a function of a contract returns.
+func answer(served *rpctest.Chain, contract string, function rpctest.Selector, result []byte) {
+	served.SetFunction(common.HexToAddress(contract), function, func(rpctest.Call) ([]byte, error) { return result, nil })
+}
+
+// providersFile names one provider or more of some chains.
+func providersFile(t *testing.T, urls map[string][]string) string {
+	t.Helper()
+	text, err := json.Marshal(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "rpc.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // secretly is a node's URL with a key, which nothing may show.
@@ -59,20 +82,31 @@ func TestCheckChains(t *testing.T) {
 	pgtest.LoadRegistry(t, store)
 	pgtest.Exec(t, store, "UPDATE chains SET finality = 'safe' WHERE id = 'eip155:11155111'")
 	pgtest.Exec(t, store, "UPDATE chains SET finality = 'finalized' WHERE id = 'eip155:1'")
-	sepoliaSettler, baseSettler := "0x0000000000000000000000000000000011155111", "0x0000000000000000000000000000000000084532"
+	known := loaded(t, store)
+	ofSepolia, _ := known.Chain(caip.EIP155Chain(11155111))
+	ofBase, _ := known.Chain(caip.EIP155Chain(84532))
+	input, output, oracle := ofBase.Settlements[0].InputSettler, ofBase.Settlements[0].OutputSettler, ofBase.Settlements[0].Oracle
 
-	good, sepolia := node(t, 11155111, sepoliaSettler, 11155111)
+	good, sepolia := node(t, 11155111, ofSepolia.Settlements...)
 	good.SetTag("safe", 10)
 	good.SetTag("finalized", 20)
-	_, wrong := node(t, 5, "", 0)
-	_, bare := node(t, 84532, "", 0)
-	_, other := node(t, 84532, baseSettler, 7)
-	_, limited := node(t, 421614, "", 0)
+	_, wrong := node(t, 5)
+	_, bare := node(t, 84532)
+	used, other := node(t, 84532, ofBase.Settlements...)
+	answer(used, input, rpctest.OrderStatus, rpctest.Word(1))
+	answer(used, output, getFillRecord, nil)
+	reverting, reverts := node(t, 84532, ofBase.Settlements...)
+	reverting.SetFunction(common.HexToAddress(input), rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return nil, rpctest.Revert{} })
+	_, stateless := node(t, 84532, ofBase.Settlements...)
+	stateless.Set(func(f *rpctest.Faults) {
+		f.Errors = map[string]rpctest.Error{"eth_getCode": {Code: -32601, Message: "no such method"}, "eth_call": {Code: -32601, Message: "no such method"}}
+	})
+	_, limited := node(t, 421614)
 	limited.Set(func(f *rpctest.Faults) { f.RangeLimit = 120 })
-	_, untagged := node(t, 1, "", 0)
-	_, down := node(t, 1, "", 0)
+	_, untagged := node(t, 1)
+	_, down := node(t, 1)
 	down.Set(func(f *rpctest.Faults) { f.Down = true })
-	_, stranger := node(t, 4711, "", 0)
+	_, stranger := node(t, 4711)
 
 	file, hosts := map[string][]string{}, map[string]string{}
 	for name, given := range map[string]struct {
@@ -81,6 +115,7 @@ func TestCheckChains(t *testing.T) {
 	}{
 		"SEPOLIA": {"eip155:11155111", sepolia}, "LIMITED": {"eip155:421614", limited}, "STRANGER": {"eip155:4711", stranger},
 		"WRONG": {"eip155:84532", wrong}, "BARE": {"eip155:84532", bare}, "OTHER": {"eip155:84532", other},
+		"REVERTS": {"eip155:84532", reverts}, "STATELESS": {"eip155:84532", stateless},
 		"UNTAGGED": {"eip155:1", untagged}, "DOWN": {"eip155:1", down},
 	} {
 		at, err := url.Parse(given.node.URL())
@@ -90,16 +125,7 @@ func TestCheckChains(t *testing.T) {
 		hosts[at.Host] = name
 		file[given.chain] = append(file[given.chain], secretly(given.node))
 	}
-	text, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "rpc.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-
-	got := core(t, "", append(on(database), "CORE_RPC_FILE="+path), "chains", "check")
+	got := core(t, "", append(on(database), "CORE_RPC_FILE="+providersFile(t, file)), "chains", "check")
 	if strings.Contains(got.Out+got.ErrOut, "hunter2") {
 		t.Errorf("a key is told: %+v", got)
 	}
@@ -112,18 +138,22 @@ func TestCheckChains(t *testing.T) {
 		"eip155:11155111 Sepolia SEPOLIA ? 299 ? yes yes 300 -",
 		"eip155:421614 Arbitrum Sepolia LIMITED ? 299 ? no no 100 -",
 		"eip155:4711 - STRANGER ? 299 ? no no 300 the chain is not registered: core chains import",
-		"eip155:84532 Base Sepolia BARE ? 299 ? no no 300 no code at the settler " + baseSettler,
-		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 localDomain() of the settler is 7, and the chain's domain 84532",
+		"eip155:84532 Base Sepolia BARE ? 299 ? no no 300 test: no code at the input settler " + input +
+			"; test: no code at the output settler " + output + "; test: no code at the oracle " + oracle,
+		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + " answers 0x" + strings.Repeat("0", 63) + "1, not a zero word" +
+			"; test: getFillRecord(0, 0) of the output settler " + output + " answers 0x, not a zero word",
+		"eip155:84532 Base Sepolia REVERTS ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + ": eth_call: reverted",
+		"eip155:84532 Base Sepolia STATELESS ? 299 ? no no 300 the contracts of its settlements: eth_getCode: no such method",
 		"eip155:84532 Base Sepolia WRONG - - - - - - wrong chain: the node serves eip155:5, not eip155:84532",
-		"eip155:99000000001 Far Testnet, whose number fits no domain - - - - - - - no providers: not watched",
+		"eip155:99000000001 Far Testnet, whose number fits no 32 bits - - - - - - - no providers: not watched",
 	}
 	slices.Sort(want[1:])
 	if diff := cmp.Diff(want, table); diff != "" {
 		t.Error(diff)
 	}
 	progress := rows(got.ErrOut, hosts)
-	for _, line := range []string{"eip155:11155111 SEPOLIA: ok", "core: 6 of 9 lines have a problem"} {
-		if got.Code != 1 || len(progress) != 9 || !slices.Contains(progress, line) {
+	for _, line := range []string{"eip155:11155111 SEPOLIA: ok", "core: 8 of 11 lines have a problem"} {
+		if got.Code != 1 || len(progress) != 11 || !slices.Contains(progress, line) {
 			t.Errorf("exit %d, no line %q:\n%s", got.Code, line, got.ErrOut)
 		}
 	}
@@ -138,12 +168,8 @@ func TestCheckChains_Stopped(t *testing.T) {
 	if got := core(t, "", on(database), "chains", "check"); got.Code != 0 || strings.Count(got.Out, "no providers: not watched\n") != 5 {
 		t.Errorf("without a file: %+v", got)
 	}
-	_, served := node(t, 421614, "", 0)
-	path := filepath.Join(t.TempDir(), "rpc.json")
-	if err := os.WriteFile(path, []byte(`{"eip155:421614": ["`+served.URL()+`"]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	settings := append(on(database), "CORE_RPC_FILE="+path)
+	_, served := node(t, 421614)
+	settings := append(on(database), "CORE_RPC_FILE="+providersFile(t, map[string][]string{"eip155:421614": {served.URL()}}))
 	if got := core(t, "", settings, "chains", "check"); got.Code != 0 {
 		t.Errorf("with a good provider: %+v", got)
 	}

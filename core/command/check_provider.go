@@ -1,9 +1,7 @@
 package command
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
@@ -72,24 +69,33 @@ func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, defini
 	}
 	f.answered, f.head, f.age = true, head.Number, max(0, time.Since(head.Time))
 	f.checkTags(ctx, p, definition.Finality)
-	address := common.HexToAddress("0x000000000000000000000000000000000000dEaD")
-	if definition.Settler != nil {
-		address = common.HexToAddress(definition.Settler.Address)
-		f.checkSettler(ctx, p, address, definition.Domain)
-	}
-	f.checkLogs(ctx, p, address)
+	f.checkSettlements(ctx, p, definition.Settlements)
+	f.checkLogs(ctx, p, settlers(definition.Settlements))
 	return f
 }
 
-// ask sends one batch, again after a pause where the provider limits its rate. The error is of the batch or of the first call that has
-// one.
+// settlers are the contracts whose events the watcher reads, or an address without events for a chain that has none.
+func settlers(settlements []chain.Settlement) []common.Address {
+	if len(settlements) == 0 {
+		return []common.Address{common.HexToAddress("0x000000000000000000000000000000000000dEaD")}
+	}
+	var addresses []common.Address
+	for _, s := range settlements {
+		addresses = append(addresses, common.HexToAddress(s.InputSettler), common.HexToAddress(s.OutputSettler))
+	}
+	return addresses
+}
+
+// ask sends calls in one batch, and those that the provider rejects for its rate again after a pause. The error is of the last batch or
+// of its first call that has one.
 func ask(ctx context.Context, p *rpc.Provider, calls ...rpc.Request) error {
 	for pause, n := time.Second, 0; ; pause, n = 2*pause, n+1 {
 		err := p.Do(ctx, calls...)
 		if i := slices.IndexFunc(calls, func(c rpc.Request) bool { return c.Err() != nil }); err == nil && i >= 0 {
 			err = calls[i].Err()
 		}
-		if !errors.Is(err, rpc.ErrRate) || n == rateRetries {
+		calls = slices.DeleteFunc(slices.Clone(calls), func(c rpc.Request) bool { return !errors.Is(c.Err(), rpc.ErrRate) })
+		if len(calls) == 0 || n == rateRetries {
 			return err
 		}
 		select {
@@ -117,49 +123,12 @@ func (f *finding) checkTags(ctx context.Context, p *rpc.Provider, finality chain
 	f.finalized = has(rpc.Finalized, finality != chain.Depth)
 }
 
-// checkSettler asks in one batch, as the watcher does, whether the contract is the settler of the chain's domain.
-func (f *finding) checkSettler(ctx context.Context, p *rpc.Provider, settler common.Address, domain uint32) {
-	code := rpc.Code(settler, rpc.Latest)
-	local := rpc.CallContract(rpc.Message{To: settler, Data: crypto.Keccak256([]byte("localDomain()"))[:4]}, rpc.Latest)
-	status := rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall([32]byte{})}, rpc.Latest)
-	if err := p.Do(ctx, code, local, status); err != nil {
-		f.problem("a batch of three calls: %v", err)
-		return
-	}
-	text, err := code.Result()
-	switch {
-	case err != nil:
-		f.problem("code of the settler %s: %v", settler, err)
-		return
-	case len(text) == 0:
-		f.problem("no code at the settler %s", settler)
-		return
-	}
-	answer, err := local.Result()
-	want := binary.BigEndian.AppendUint32(make([]byte, 28), domain)
-	switch {
-	case err != nil:
-		f.problem("localDomain() of the settler: %v", err)
-	case len(answer) == 32 && bytes.Equal(answer[:28], want[:28]) && !bytes.Equal(answer, want):
-		f.problem("localDomain() of the settler is %d, and the chain's domain %d", binary.BigEndian.Uint32(answer[28:]), domain)
-	case !bytes.Equal(answer, want):
-		f.problem("localDomain() of the settler answers 0x%x, and the chain's domain is %d", answer[:min(len(answer), 32)], domain)
-	}
-	answer, err = status.Result()
-	switch {
-	case err != nil:
-		f.problem("orderStatus(0x0) of the settler: %v", err)
-	case !bytes.Equal(answer, make([]byte, 32)):
-		f.problem("orderStatus(0x0) of the settler answers 0x%x, not zeros", answer[:min(len(answer), 32)])
-	}
-}
-
 // checkLogs finds the largest range of blocks up to the head that eth_getLogs accepts.
-func (f *finding) checkLogs(ctx context.Context, p *rpc.Provider, address common.Address) {
+func (f *finding) checkLogs(ctx context.Context, p *rpc.Provider, addresses []common.Address) {
 	var call *rpc.Call[[]evm.Log]
 	for _, size := range logRanges {
 		size = min(size, f.head+1)
-		call = rpc.Logs(rpc.LogFilter{From: f.head + 1 - size, To: f.head, Addresses: []common.Address{address}, Topics: [][]common.Hash{transfer.SettlerTopics}})
+		call = rpc.Logs(rpc.LogFilter{From: f.head + 1 - size, To: f.head, Addresses: addresses, Topics: [][]common.Hash{transfer.SettlerTopics}})
 		if ask(ctx, p, call) == nil {
 			f.logRange = size
 			return

@@ -18,8 +18,8 @@ const brokenChains = `{"chains":[
 	{"chainId":"1","name":"Bad id","environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}},
 	"not an object",
 	{"chainId":"eip155:10","name":"Twice","environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}},
-	{"chainId":"eip155:5000000000","name":"No domain","environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}},
-	{"chainId":"eip155:12","name":"Bad settler","environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18},"settler":{"address":"0x12"}},
+	{"chainId":"eip155:5000000000","name":"Has a domain","domain":5,"environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}},
+	{"chainId":"eip155:12","name":"Has a settler","environment":"test","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18},"settler":{"address":"0x12"}},
 	{"chainId":"solana:abc","name":"Solana","environment":"test","nativeCurrency":{"name":"Sol","symbol":"SOL","decimals":9}}
 ]}`
 
@@ -64,8 +64,8 @@ func TestImport(t *testing.T) {
 			`refused chain in row 2 "Bad id": chainId must be a CAIP-2 chain id`,
 			`refused chain in row 3 "": not a chain: `,
 			`refused chain in row 4 "Twice": chain eip155:10 stands earlier in the same list`,
-			`refused chain in row 5 "No domain": has no domain and its chain number does not fit`,
-			`refused chain in row 6 "Bad settler": settler.address must be an EVM address`,
+			`refused chain in row 5 "Has a domain": not a chain: json: unknown field "domain"`,
+			`refused chain in row 6 "Has a settler": not a chain: json: unknown field "settler"`,
 			`refused chain in row 7 "Solana": namespace solana is not supported`,
 			`chains: 1 added, 0 updated, 0 unchanged, 7 refused`,
 		}, "7"},
