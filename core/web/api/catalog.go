@@ -96,8 +96,8 @@ type chainJSON struct {
 	Name           string       `json:"name"`
 	Environment    string       `json:"environment"`
 	NativeCurrency currencyJSON `json:"nativeCurrency"`
-	Domain         uint32       `json:"domain"`
-	Settler        *settlerJSON `json:"settler"`
+	// Settlements is never nil, so that it is written as [] and not as null.
+	Settlements []chain.Settlement `json:"settlements"`
 	// Confirmations is present even if Finality is a block tag.
 	Confirmations uint64         `json:"confirmations"`
 	Finality      chain.Finality `json:"finality"`
@@ -109,19 +109,11 @@ type currencyJSON struct {
 	Decimals uint8  `json:"decimals"`
 }
 
-type settlerJSON struct {
-	Address   string `json:"address"`
-	SameChain bool   `json:"sameChain"`
-}
-
 func newChainJSON(c chain.Chain, watched bool) chainJSON {
-	out := chainJSON{
-		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment), Domain: c.Domain,
+	return chainJSON{
+		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment),
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
+		Settlements:    append([]chain.Settlement{}, c.Settlements...),
 		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
 	}
-	if c.Settler != nil {
-		out.Settler = &settlerJSON{Address: c.Settler.Address, SameChain: c.Settler.SameChain}
-	}
-	return out
 }

@@ -39,6 +39,7 @@ func TestCreateTransfer_Unprocessable(t *testing.T) {
 		"a transfer that delivers another amount": body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "4", ""),
 		"a deadline that has passed":              body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"deadline":"2020-01-01T00:00:00Z"`),
 		"a deadline too soon":                     body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", at(50*time.Second)),
+		"a deadline too soon for the chain":       body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "4", at(190*time.Second)),
 		"a deadline too late":                     body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", at(7*24*time.Hour+time.Hour)),
 		"no settler at the destination":           body(aliceOnSepolia, sepoliaUSDC, "5", bobOnArbitrum, arbitrumUSDC, "4", ""),
 		"no settler at the source":                body("eip155:421614:"+alice, arbitrumUSDC, "5", bobOnSepolia, sepoliaUSDC, "4", ""),
@@ -59,8 +60,22 @@ func TestCreateTransfer_SwapWithoutSettler(t *testing.T) {
 	}
 	request := body("eip155:84532:"+alice, baseUSDC, "5", bobOnBase, "eip155:84532:0x4200000000000000000000000000000000000006", "4", "")
 	same(t, "answer", refused(t, 422, "SETTLER_NOT_CONFIGURED",
-		"The settler on eip155:84532 cannot fill an order on its own chain, so no swap can be executed there."),
+		"No deployment on eip155:84532 fills orders on its own chain, so no swap can be executed there."),
 		s.call(t, "POST", "/v2/transfers", request, keyed(uuid.New(), "test")...))
+}
+
+func TestCreateTransfer_NativeNotSupported(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	pgtest.Exec(t, s.store, `UPDATE chains SET settlements = jsonb_set(settlements, '{0,native}', 'false') WHERE id = 'eip155:11155111'`)
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	account := keyed(uuid.New(), "test")
+	s.example(t, "a native input that no deployment takes", "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""), account...)
+	if got := s.call(t, "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""), account...); got.Status != 201 {
+		t.Errorf("a transfer, which needs no deployment: %+v", got)
+	}
 }
 
 func TestCreateTransfer_Environments(t *testing.T) {

@@ -46,7 +46,7 @@ func TestEveryRoute_Transfers(t *testing.T) {
 
 func TestEveryRoute_Refund(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, baseSepolia, rpctest.NewNode(settledBase())) })
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
 	owner := uuid.New()
 	location := s.createOpen(t, owner)
 	s.example(t, "a bridge that nobody has filled", "GET", location, "", keyed(owner, "test")...)

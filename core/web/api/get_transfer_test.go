@@ -47,16 +47,18 @@ func TestGetTransfer(t *testing.T) {
 	same(t, "query", invalid(t, "full", "is not a known parameter"), s.call(t, "GET", "/v2/transfers/"+id+"?full=1", "", ann...))
 }
 
-// The scheme is the one that the order was made with.
-func TestGetTransfer_StoredScheme(t *testing.T) {
+// An intent that an earlier version recorded has an order of another scheme, which no transaction can open any more.
+func TestGetTransfer_EarlierScheme(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, bridgeBody, account...)
-	pgtest.Exec(t, s.store, `UPDATE transfers SET order_scheme = 'StandardOrder'`)
-	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
-	if order, _ := record["order"].(map[string]any); order["scheme"] != "StandardOrder" {
-		t.Errorf("order %+v", order)
+	_, bridge, _ := s.create(t, bridgeBody, account...)
+	_, plain, _ := s.create(t, transferBody, account...)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData', deployment = NULL, input_oracle = NULL, output_oracle = NULL, expires = NULL`)
+	s.example(t, "a bridge that an earlier version has recorded", "GET", bridge, "", account...)
+	record, _ := s.call(t, "GET", plain, "", account...).Body.(map[string]any)
+	if record["order"] != nil || record["tx"] == nil {
+		t.Errorf("a transfer: %v", record)
 	}
 }
 
@@ -84,10 +86,10 @@ func TestGetTransfer_EveryStatus(t *testing.T) {
 		if !payable {
 			continue
 		}
-		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline - interval '1 h'`) // not expired yet, but due
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() + interval '23 s'`) // less than two blocks
 		if due, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any); due["tx"] != nil || due["status"] != status {
-			t.Errorf("%s with its deadline passed: %v", status, due)
+			t.Errorf("%s right before its deadline: %v", status, due)
 		}
-		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = deadline + interval '1 h'`)
+		pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() + interval '1 h'`)
 	}
 }

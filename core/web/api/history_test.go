@@ -36,10 +36,10 @@ func TestGetTransfer_History(t *testing.T) {
 	record["metadata"], record["tx"], record["final"] = map[string]any{"chainId": "eip155:11155111", "hash": txHash("a")}, nil, false
 	check("confirmed", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"}]`)
 
-	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 s'`)
-	s.readBase(t, "now()")
+	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 min', expires = now() - interval '1 s'`)
+	s.readSepolia(t, "now()")
 	record["order"] = s.call(t, "GET", location, "", account...).Body.(map[string]any)["order"]
-	check("after the deadline", "confirmed", `{"have":3,"need":12,"finalized":false}`, true, `[`+lost+open+`"state":"mined"}]`)
+	check("after its expiry", "confirmed", `{"have":3,"need":12,"finalized":false}`, true, `[`+lost+open+`"state":"mined"}]`)
 
 	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","seenAt":"<time>","blockNumber":7,`
 	unconfirmed := transactionOn(baseSepolia, transfer.RoleFill, "c", 7)

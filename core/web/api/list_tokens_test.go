@@ -29,14 +29,17 @@ const (
 		` + tokenSepolia + `,
 		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null}]`
 	chainsAll = `[
-		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":1,"settler":null,"confirmations":12,"finality":"depth","watched":false},
-		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":84532,
-			"settler":{"address":"0x0000000000000000000000000000000000084532","sameChain":false},"confirmations":12,"finality":"depth","watched":false},
-		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":421614,"settler":null,"confirmations":12,"finality":"depth","watched":false},
-		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"domain":11155111,
-			"settler":{"address":"0x0000000000000000000000000000000011155111","sameChain":true},"confirmations":12,"finality":"depth","watched":false},
-		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no domain","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"domain":4242,
-			"settler":{"address":"0x0000000000000000000000000000000000004242","sameChain":true},"confirmations":12,"finality":"depth","watched":false}]`
+		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
+			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000084532","outputSettler":"0x0000000000000000000000000000020000084532",
+			"oracle":"0x0000000000000000000000000000030000084532","claimPeriod":14400,"native":true,"sameChain":false,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
+			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010011155111","outputSettler":"0x0000000000000000000000000000020011155111",
+			"oracle":"0x0000000000000000000000000000030011155111","claimPeriod":14400,"native":true,"sameChain":true,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no 32 bits","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"settlements":[
+			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000004242","outputSettler":"0x0000000000000000000000000000020000004242",
+			"oracle":"0x0000000000000000000000000000030000004242","claimPeriod":14400,"native":true,"sameChain":true,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false}]`
 )
 
 func TestListTokensAndChains(t *testing.T) {
@@ -114,7 +117,7 @@ func TestListTokens_ETagChanges(t *testing.T) {
 		return response.Header.Get("Etag")
 	}
 	chains, tokens := tagOf("/v2/chains"), tagOf("/v2/tokens")
-	entry := chain.Entry{KeepSettler: true}
+	entry := chain.Entry{KeepSettlements: true}
 	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
 	entry.Confirmations, entry.Finality = 64, chain.Safe
 	if _, err := s.store.Intents.ImportChains(t.Context(), []chain.Entry{entry}, time.Now(), func(int) {}); err != nil {

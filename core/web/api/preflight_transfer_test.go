@@ -17,9 +17,9 @@ import (
 )
 
 var (
-	sepoliaSettler = common.HexToAddress("0x11155111")
+	sepoliaSettler = common.HexToAddress("0x010011155111")
 	usdc           = common.HexToAddress("0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238")
-	openSelector   = rpctest.NewSelector("open((uint32,bytes32,bytes))")
+	openSelector   = rpctest.NewSelector("open((address,uint256,uint256,uint32,uint32,address,uint256[2][],(bytes32,bytes32,uint256,bytes32,uint256,bytes32,bytes,bytes)[]))")
 	sendSelector   = rpctest.NewSelector("transfer(address,uint256)")
 )
 
@@ -36,7 +36,7 @@ func payable() *rpctest.Chain {
 	chain := rpctest.NewChain(11155111)
 	chain.SetCode(sepoliaSettler, []byte{1})
 	chain.SetBalance(common.HexToAddress(alice), big.NewInt(9))
-	chain.SetFunction(sepoliaSettler, rpctest.LocalDomain, returning(11155111))
+	chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(0))
 	chain.SetFunction(usdc, rpctest.BalanceOf, returning(9))
 	chain.SetFunction(usdc, rpctest.Allowance, returning(5))
 	chain.SetFunction(usdc, sendSelector, returning(1))
@@ -49,7 +49,7 @@ const (
 	allowanceOK  = `{"name":"allowance","ok":true,"detail":"The settler may draw 5 units of the token, and the transaction needs 5."}`
 	noAllowance  = `{"name":"allowance","ok":true,"detail":"An allowance is not needed."}`
 	deadlineOK   = `{"name":"deadline","ok":true,"detail":"<ahead>"}`
-	settlerOK    = `{"name":"settler","ok":true,"detail":"The settler serves the order's domain 11155111."}`
+	settlerOK    = `{"name":"settler","ok":true,"detail":"The input settler has not opened the order yet."}`
 	noSettler    = `{"name":"settler","ok":true,"detail":"A settler is not needed."}`
 	simulationOK = `{"name":"simulation","ok":true,"detail":"The transaction succeeds at the newest block."}`
 )
@@ -107,23 +107,34 @@ func TestPreflightTransfer(t *testing.T) {
 			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,{"name":"allowance","ok":false,"detail":"The settler may draw 0 units of the token, and the transaction needs 5; send the approval in tx.allowances first."},` +
 				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":false,"detail":"The order cannot be opened before the allowance is in place; grant it, then check again."}]}`,
 		},
+		"too small an allowance": {
+			swapBody, func(chain *rpctest.Chain) {
+				chain.SetFunction(usdc, rpctest.Allowance, returning(4))
+				chain.SetFunction(sepoliaSettler, openSelector, reverting())
+			},
+			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,{"name":"allowance","ok":false,"detail":"The settler may draw 4 units of the token, and the transaction needs 5; ` +
+				`send the approval in tx.allowances first, and its reset before that, since some tokens refuse to change an allowance that is not 0."},` +
+				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":false,"detail":"The order cannot be opened before the allowance is in place; grant it, then check again."}]}`,
+		},
 		"opened before": {
 			swapBody, func(chain *rpctest.Chain) {
-				chain.SetFunction(sepoliaSettler, openSelector, reverting(crypto.Keccak256([]byte("InvalidNonce()"))[:4]...))
+				chain.SetFunction(sepoliaSettler, openSelector, reverting(crypto.Keccak256([]byte("InvalidOrderStatus()"))[:4]...))
+				chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(1))
 			},
-			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,` + settlerOK + `,
-				{"name":"simulation","ok":false,"detail":"The transaction reverts, because the settler has used the order's nonce: the order was opened before, or its nonce was invalidated."}]}`,
+			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,
+				{"name":"settler","ok":false,"detail":"The order is open already, by whomever: nothing need be sent."},
+				{"name":"simulation","ok":false,"detail":"The transaction reverts, because the order was opened before, by whomever, or has ended."}]}`,
 		},
 		"nothing is there": {
 			swapBody, func(chain *rpctest.Chain) {
 				chain.SetCode(sepoliaSettler, nil)
-				chain.SetFunction(sepoliaSettler, rpctest.LocalDomain, nil)
+				chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, nil)
 				chain.SetFunction(usdc, rpctest.BalanceOf, nil)
 				chain.SetFunction(usdc, rpctest.Allowance, reverting(1))
 			},
 			`{"ok":false,"gas":"123456","checks":[{"name":"balance","ok":false,"detail":"The token's contract does not tell the account's balance."},
 				{"name":"allowance","ok":false,"detail":"The token's contract does not tell the settler's allowance."},` + deadlineOK + `,
-				{"name":"settler","ok":false,"detail":"There is no contract at the settler's address 0x0000000000000000000000000000000011155111."},` + simulationOK + `]}`,
+				{"name":"settler","ok":false,"detail":"There is no contract at the input settler's address 0x0000000000000000000000000000010011155111."},` + simulationOK + `]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +208,7 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 
 func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 	t.Parallel()
-	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(settledBase()))} {
+	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(rpctest.NewChain(84532)))} {
 		s := start(t, func(c *settings) { c.intents.Chains = client })
 		account := keyed(uuid.New(), "test")
 		_, location, _ := s.create(t, swapBody, account...)

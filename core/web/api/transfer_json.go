@@ -1,7 +1,6 @@
 package api
 
 import (
-	"math/big"
 	"net/http"
 	"strconv"
 
@@ -35,7 +34,7 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = append(b, `,"deadline":`...)
 	b = representation.AppendTimestamp(b, i.Deadline)
 	b = append(b, `,"order":`...)
-	b = appendOrder(b, &r.Order, i.Settlement)
+	b = appendOrder(b, r.Order, &i.Settlement)
 	b = append(b, `,"confirmations":`...)
 	b = appendConfirmations(b, r.Confirmations)
 	b = append(b, `,"transactions":[`...)
@@ -68,41 +67,56 @@ func appendLeg(b []byte, l transfer.Leg) []byte {
 	return append(b, '}')
 }
 
-// appendOrder appends every field of OrderData under its ABI name, so that a client can encode it and compute the order id.
-func appendOrder(b []byte, o *transfer.Order, settlement transfer.Settlement) []byte {
-	text := func(name, value string) {
-		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = representation.AppendOptional(b, value)
-	}
-	bytes := func(name string, value []byte) {
-		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = representation.AppendHex(b, value)
-	}
-	amount := func(name string, value *big.Int) {
-		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = representation.AppendDecimal(b, value)
-	}
-	number := func(name string, value uint32) {
-		b = append(append(append(b, `,"`...), name...), `":`...)
-		b = strconv.AppendUint(b, uint64(value), 10)
+// appendOrder appends every field of the order under its ABI name, so that a client can encode it and compute the order id, or null for an
+// intent of a scheme that is no longer supported.
+func appendOrder(b []byte, o *transfer.Order, settlement *transfer.Settlement) []byte {
+	if o == nil {
+		return append(b, "null"...)
 	}
 	b = append(b, `{"scheme":`...)
 	b = representation.AppendText(b, settlement.Scheme)
-	text("originSettler", settlement.OriginSettler)
-	bytes("sender", o.Sender[:])
-	bytes("recipient", o.Recipient[:])
-	bytes("inputToken", o.InputToken[:])
-	bytes("outputToken", o.OutputToken[:])
-	amount("amountIn", o.AmountIn)
-	amount("amountOut", o.AmountOut)
-	amount("senderNonce", o.SenderNonce)
-	number("originDomain", o.OriginDomain)
-	number("destinationDomain", o.DestinationDomain)
-	bytes("destinationSettler", o.DestinationSettler[:])
-	number("fillDeadline", o.FillDeadline)
-	bytes("data", o.Data)
-	bytes("orderData", o.Encoded)
+	b = append(b, `,"deployment":`...)
+	b = representation.AppendOptional(b, settlement.Deployment)
+	b = append(b, `,"inputSettler":`...)
+	b = representation.AppendText(b, o.InputSettler)
+	b = append(b, `,"user":`...)
+	b = representation.AppendText(b, o.User)
+	b = append(b, `,"nonce":`...)
+	b = representation.AppendDecimal(b, o.Nonce)
+	b = append(b, `,"originChainId":`...)
+	b = strconv.AppendUint(b, o.OriginChainID, 10)
+	b = append(b, `,"expires":`...)
+	b = strconv.AppendUint(b, uint64(o.Expires), 10)
+	b = append(b, `,"fillDeadline":`...)
+	b = strconv.AppendUint(b, uint64(o.FillDeadline), 10)
+	b = append(b, `,"inputOracle":`...)
+	b = representation.AppendText(b, o.InputOracle)
+	b = append(b, `,"inputs":[{"token":`...)
+	b = representation.AppendText(b, o.Input.Token)
+	b = append(b, `,"amount":`...)
+	b = representation.AppendDecimal(b, o.Input.Amount)
+	b = append(b, `}],"outputs":[`...)
+	b = appendOutput(b, &o.Output)
+	b = append(b, `],"encoded":`...)
+	b = representation.AppendHex(b, o.Encoded)
 	return append(b, '}')
+}
+
+// appendOutput appends a MandateOutput under its ABI names. Its callbackData and context are always empty.
+func appendOutput(b []byte, o *transfer.MandateOutput) []byte {
+	b = append(b, `{"oracle":`...)
+	b = representation.AppendHex(b, o.Oracle[:])
+	b = append(b, `,"settler":`...)
+	b = representation.AppendHex(b, o.Settler[:])
+	b = append(b, `,"chainId":`...)
+	b = strconv.AppendUint(b, o.ChainID, 10)
+	b = append(b, `,"token":`...)
+	b = representation.AppendHex(b, o.Token[:])
+	b = append(b, `,"amount":`...)
+	b = representation.AppendDecimal(b, o.Amount)
+	b = append(b, `,"recipient":`...)
+	b = representation.AppendHex(b, o.Recipient[:])
+	return append(b, `,"callbackData":"0x","context":"0x"}`...)
 }
 
 func appendConfirmations(b []byte, c *transfer.Confirmations) []byte {

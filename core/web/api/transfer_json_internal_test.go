@@ -22,7 +22,7 @@ type intentJSON struct {
 	Source        legJSON                `json:"source"`
 	Destination   legJSON                `json:"destination"`
 	Deadline      string                 `json:"deadline"`
-	Order         orderJSON              `json:"order"`
+	Order         *orderJSON             `json:"order"`
 	Confirmations *confirmationsJSON     `json:"confirmations"`
 	Transactions  []transactionJSON      `json:"transactions"`
 	Refundable    bool                   `json:"refundable"`
@@ -51,40 +51,64 @@ type legJSON struct {
 	Amount  string `json:"amount"`
 }
 
-// orderJSON has every field of OrderData under its ABI name.
+// orderJSON has every field of the order under its ABI name.
 type orderJSON struct {
-	Scheme             string                      `json:"scheme"`
-	OriginSettler      *string                     `json:"originSettler"`
-	Sender             representationtest.HexBytes `json:"sender"`
-	Recipient          representationtest.HexBytes `json:"recipient"`
-	InputToken         representationtest.HexBytes `json:"inputToken"`
-	OutputToken        representationtest.HexBytes `json:"outputToken"`
-	AmountIn           string                      `json:"amountIn"`
-	AmountOut          string                      `json:"amountOut"`
-	SenderNonce        string                      `json:"senderNonce"`
-	OriginDomain       uint32                      `json:"originDomain"`
-	DestinationDomain  uint32                      `json:"destinationDomain"`
-	DestinationSettler representationtest.HexBytes `json:"destinationSettler"`
-	FillDeadline       uint32                      `json:"fillDeadline"`
-	Data               representationtest.HexBytes `json:"data"`
-	OrderData          representationtest.HexBytes `json:"orderData"`
+	Scheme        string                      `json:"scheme"`
+	Deployment    *string                     `json:"deployment"`
+	InputSettler  string                      `json:"inputSettler"`
+	User          string                      `json:"user"`
+	Nonce         string                      `json:"nonce"`
+	OriginChainID uint64                      `json:"originChainId"`
+	Expires       uint32                      `json:"expires"`
+	FillDeadline  uint32                      `json:"fillDeadline"`
+	InputOracle   string                      `json:"inputOracle"`
+	Inputs        []inputJSON                 `json:"inputs"`
+	Outputs       []outputJSON                `json:"outputs"`
+	Encoded       representationtest.HexBytes `json:"encoded"`
+}
+
+type inputJSON struct {
+	Token  string `json:"token"`
+	Amount string `json:"amount"`
+}
+
+type outputJSON struct {
+	Oracle       representationtest.HexBytes `json:"oracle"`
+	Settler      representationtest.HexBytes `json:"settler"`
+	ChainID      uint64                      `json:"chainId"`
+	Token        representationtest.HexBytes `json:"token"`
+	Amount       string                      `json:"amount"`
+	Recipient    representationtest.HexBytes `json:"recipient"`
+	CallbackData representationtest.HexBytes `json:"callbackData"`
+	Context      representationtest.HexBytes `json:"context"`
+}
+
+// newOrderJSON is nil for no order.
+func newOrderJSON(o *transfer.Order, s transfer.Settlement) *orderJSON {
+	if o == nil {
+		return nil
+	}
+	return &orderJSON{
+		Scheme: s.Scheme, Deployment: representationtest.Optional(s.Deployment), InputSettler: o.InputSettler, User: o.User,
+		Nonce: o.Nonce.String(), OriginChainID: o.OriginChainID, Expires: o.Expires, FillDeadline: o.FillDeadline, InputOracle: o.InputOracle,
+		Inputs: []inputJSON{{o.Input.Token, o.Input.Amount.String()}},
+		Outputs: []outputJSON{{
+			Oracle: o.Output.Oracle[:], Settler: o.Output.Settler[:], ChainID: o.Output.ChainID, Token: o.Output.Token[:],
+			Amount: o.Output.Amount.String(), Recipient: o.Output.Recipient[:],
+		}},
+		Encoded: o.Encoded,
+	}
 }
 
 func newIntentJSON(r *intent.Record) intentJSON {
-	i, o := r.Intent, r.Order
+	i := r.Intent
 	leg := func(l transfer.Leg) legJSON { return legJSON{l.Account.String(), l.Token.String(), l.Amount.String()} }
 	out := intentJSON{
 		Summary: representationtest.NewSummary(i.Summary()),
 		Final:   transfer.Final(i.Type, i.Status), Failure: representationtest.Optional(i.Failure),
 		Source: leg(i.Source), Destination: leg(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
-		Order: orderJSON{
-			Scheme: i.Settlement.Scheme, OriginSettler: representationtest.Optional(i.Settlement.OriginSettler),
-			Sender: o.Sender[:], Recipient: o.Recipient[:], InputToken: o.InputToken[:], OutputToken: o.OutputToken[:],
-			AmountIn: o.AmountIn.String(), AmountOut: o.AmountOut.String(), SenderNonce: o.SenderNonce.String(),
-			OriginDomain: o.OriginDomain, DestinationDomain: o.DestinationDomain,
-			DestinationSettler: o.DestinationSettler[:], FillDeadline: o.FillDeadline, Data: o.Data, OrderData: o.Encoded,
-		},
-		Tx: representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
+		Order: newOrderJSON(r.Order, i.Settlement),
+		Tx:    representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
 	}
 	if c := r.Confirmations; c != nil {
 		out.Confirmations = &confirmationsJSON{c.Have, c.Need, c.Finalized}
@@ -106,7 +130,7 @@ func newIntentJSON(r *intent.Record) intentJSON {
 // anyRecord draws a record of an intent.
 func anyRecord(t *rapid.T) *intent.Record {
 	i := representationtest.Intent().Draw(t, "intent")
-	r, err := intent.NewRecord(i, i.Deadline.Add(-time.Hour))
+	r, err := intent.NewRecord(i, i.Deadline.Add(-time.Hour), time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,8 +124,8 @@ var errorMap = []struct {
 	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
 	{transfer.ErrNotRefundable, Error{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
-		Message: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded. See refundable in the intent's record.",
-		Page:    Page{Title: "Nothing to refund", Text: "There is no order to refund: it must be open, past its deadline and neither filled nor refunded."},
+		Message: "There is no order to refund: it must be open, expired and neither filled nor refunded. See refundable in the intent's record.",
+		Page:    Page{Title: "Nothing to refund", Text: "There is no order to refund: it must be open, expired and neither filled nor refunded."},
 	}},
 	{rpc.ErrNoProvider, Error{
 		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",

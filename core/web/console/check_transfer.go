@@ -24,7 +24,7 @@ func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user cur
 	}})
 }
 
-// showRefund answers GET /console/transfers/{id}/refund with the transaction that refunds the intent's order on the destination chain.
+// showRefund answers GET /console/transfers/{id}/refund with the transaction that refunds the intent's order on its source chain.
 func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	intent, err := c.transferOf(r, user)
 	if err != nil {
@@ -41,6 +41,6 @@ func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user curren
 	sending.Refund = true
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "refund", view{Title: "Refund", Section: "transfers", Body: map[string]any{
-		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Destination": c.legView(intent.Destination), "Send": sending,
+		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Send": sending,
 	}})
 }

@@ -130,7 +130,7 @@ func TestNewTransfer_Refused(t *testing.T) {
 		{[]string{"sourceAmount", "0.0"}, 422, "sourceAmount", "The source amount must be between 1 and 2^256-1 of the token's smallest unit."},
 		{[]string{"destinationAmount", "1.4"}, 422, "destinationAmount", "A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount."},
 		{[]string{"destinationAmount", "1.4x"}, 400, "destinationAmount", "The least amount out must be a number of USDC such as 1.5, in digits with at most one point."},
-		{[]string{"destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", "destinationAmount", "1"}, 422, "", "No settler is configured on eip155:421614, so no bridge can be executed there."},
+		{[]string{"destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", "destinationAmount", "1"}, 422, "", "No settlement is configured on eip155:421614, so no bridge can be executed there."},
 		{[]string{"deadline", "59"}, 400, "deadline", "Choose one of the deadlines."},
 		{[]string{"reference", long}, 400, "reference", "Reference: must have 1 to 128 characters."},
 		{[]string{"reference", "a\x00"}, 400, "reference", "Reference holds characters that cannot be stored."},
@@ -207,7 +207,7 @@ func TestRecordTransfer_Refused(t *testing.T) {
 	_, after, _ := strings.Cut(request, `"deadline":"`)
 	deadline, _, _ := strings.Cut(after, `"`)
 	ann.post(newTransferPath+"/record", with("request", strings.Replace(request, deadline, late, 1))...).is(http.StatusUnprocessableEntity).
-		tied("deadline", "The deadline must be 60 seconds to 7 days from now.")
+		tied("deadline", "The deadline of a transfer from eip155:11155111 must be 60 seconds to 7 days from now.")
 	live := strings.ReplaceAll(strings.ReplaceAll(request, sepoliaUSDC, "eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"), sepolia, "eip155:1")
 	ann.post(newTransferPath+"/record", with("request", live)...).is(http.StatusForbidden).alerts("Chain eip155:1 is a live chain and this is a test key; use a live key.")
 	ann.post(newTransferPath+"/record", with("request", "{}")...).is(http.StatusBadRequest).alerts("is required")

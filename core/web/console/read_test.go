@@ -155,7 +155,7 @@ func TestListTransfers(t *testing.T) {
 		t.Fatal(err)
 	}
 	detail := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "Transfer of 1.5 USDC", "<i>inv-1</i>", "mover",
-		fmt.Sprintf("0x%x", first.OrderID), fmt.Sprintf("0x%x", order.Encoded), order.SenderNonce.String(), alice, bob, "0x"+strings.Repeat("ab", 32))
+		fmt.Sprintf("0x%x", first.OrderID), fmt.Sprintf("0x%x", order.Encoded), order.Nonce.String(), "expires", alice, bob, "0x"+strings.Repeat("ab", 32))
 	if _, timeline, _ := strings.Cut(detail.text(), "Timeline"); !regexp.MustCompile(`^ created .* submitted `).MatchString(timeline) {
 		t.Errorf("the timeline is not in order: %s", timeline)
 	}
@@ -169,7 +169,7 @@ func TestListTransfers(t *testing.T) {
 		t.Errorf("a transaction after the deadline: %s", due.text())
 	}
 	bridge := page.link("/console/transfers/0") // an id, not "new"
-	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia")
+	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia", "If nobody fills it refunded on Sepolia after")
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
 }
 
@@ -216,12 +216,11 @@ func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	}
 }
 
-// readPastDeadline has all intents be past their deadlines, and Base Sepolia be read since.
-func readPastDeadline(t *testing.T, store *store.Rooms) {
+// expire has the orders of all intents be expired, and Sepolia, which was read before, be read since.
+func expire(t *testing.T, store *store.Rooms) {
 	t.Helper()
-	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '1 min'")
-	pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
-		VALUES ('eip155:84532', 'core', 1, '-infinity', 1, 1, 1, now(), now())`)
+	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'")
+	pgtest.Exec(t, store, "UPDATE watched_chains SET complete_until = now() WHERE chain_id = 'eip155:11155111'")
 }
 
 // What the chains have shown of an intent, and what to do where its order can be refunded.
@@ -258,13 +257,13 @@ func TestShowTransfer_History(t *testing.T) {
 	page := ann.get(path).is(http.StatusOK, "Confirmations 3 of 12", "confirmed", "Sepolia, block 100 "+hash.Hex(),
 		lost.Hex()+" open replaced Sepolia none", hash.Hex()+" open mined Sepolia 100")
 	if strings.Contains(page.text(), "/refund") {
-		t.Errorf("a refund before the deadline: %s", page.text())
+		t.Errorf("a refund before the order has expired: %s", page.text())
 	}
 	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
 	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
 
-	readPastDeadline(t, s.store)
-	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Base Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
+	expire(t, s.store)
+	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
 
 	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
 	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"intents.internal/core/intent/representation"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
@@ -28,17 +30,53 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		return nil, nil
 	}
 	v := &sendView{Tx: tx, Chain: c.chainName(tx.Chain), Watched: c.Intents.CanPreflight(tx.Chain)}
+	allowances, err := allowanceParameters(tx)
+	if err != nil {
+		return nil, fmt.Errorf("write the allowances of transfer %s: %w", intent.ID, err)
+	}
 	params, err := json.Marshal(struct {
 		ID       string             `json:"id"`
 		Chain    string             `json:"chain"`
 		AddChain *addChainParameter `json:"addChain"`
 		Calls    json.RawMessage    `json:"calls"`
-	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), representation.AppendSendCalls(nil, tx)})
+		// Allowances are those that the calls before the last one grant, in their order.
+		Allowances []allowanceParameter `json:"allowances"`
+	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), representation.AppendSendCalls(nil, tx), allowances})
 	if err != nil {
 		return nil, fmt.Errorf("write the transaction of transfer %s: %w", intent.ID, err)
 	}
 	v.Params = string(params)
 	return v, nil
+}
+
+// allowanceParameter is how a script finds out whether an allowance must be granted, and first be reset.
+type allowanceParameter struct {
+	// Query is the parameter of eth_call that returns the allowance.
+	Query  callParameter `json:"query"`
+	Amount *hexutil.Big  `json:"amount"`
+	Reset  callParameter `json:"reset"`
+}
+
+// callParameter is a call in the form of JSON-RPC.
+type callParameter struct {
+	To    string        `json:"to"`
+	Value *hexutil.Big  `json:"value,omitempty"`
+	Data  hexutil.Bytes `json:"data"`
+}
+
+func allowanceParameters(tx *transfer.Tx) ([]allowanceParameter, error) {
+	allowances := make([]allowanceParameter, len(tx.Allowances))
+	for n, a := range tx.Allowances {
+		query, err := transfer.AllowanceCall(a.Owner, a.Spender)
+		if err != nil {
+			return nil, err
+		}
+		allowances[n] = allowanceParameter{
+			Query: callParameter{To: a.Token.Address, Data: query}, Amount: (*hexutil.Big)(a.Amount),
+			Reset: callParameter{To: a.Reset.To, Value: (*hexutil.Big)(a.Reset.Value), Data: a.Reset.Data},
+		}
+	}
+	return allowances, nil
 }
 
 // addChainParameter is the parameter of wallet_addEthereumChain (EIP-3085).

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,26 @@ func TestSendView_AddChain(t *testing.T) {
 		if diff := cmp.Diff(step.want, ann.get(path).is(http.StatusOK).addChain()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.set, diff)
 		}
+	}
+}
+
+// The script can ask for the allowance, and reset it with the call of the API's transaction.
+func TestSendView_Allowances(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, baseSepoliaID.String(), "inv-1").ID.String()
+	page := ann.get(path).is(http.StatusOK, "other than 0, the call that resets it comes first")
+	const settler = "0000000000000000000000000000010011155111"
+	owner, spender := strings.Repeat("0", 24)+strings.ToLower(alice[2:]), strings.Repeat("0", 24)+settler
+	var want sending
+	want.Allowances = append(want.Allowances, allowance{})
+	want.Allowances[0].Query.To, want.Allowances[0].Query.Data = usdc.Hex(), "0xdd62ed3e"+owner+spender
+	want.Allowances[0].Amount = "0x16e360"
+	want.Allowances[0].Reset.To, want.Allowances[0].Reset.Value, want.Allowances[0].Reset.Data = usdc.Hex(), "0x0", "0x095ea7b3"+spender+strings.Repeat("0", 64)
+	if diff := cmp.Diff(want.Allowances, page.sending().Allowances); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

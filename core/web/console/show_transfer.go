@@ -76,8 +76,8 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 // refreshSeconds returns the interval at which an intent's open page reloads, 0 for never. Created, submitted and confirmed
 // change within seconds. Failed and expired rarely change, and only because of the chain (transfer.Evaluate): when a settler of a
 // swap or bridge shows that the order was opened after all, or when a known reverted or dropped transaction gets into another
-// block. Only a reorganization changes a final intent, and only a reported transaction changes an expired transfer without a
-// known transaction.
+// block. Only a reorganization changes a final intent, or a late fill of a refunded order, and only a reported transaction changes an
+// expired transfer without a known transaction.
 func refreshSeconds(record *intent.Record) int {
 	const soon, seldom, never = 2, 30, 0
 	switch i := record.Intent; {

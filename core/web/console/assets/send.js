@@ -1,6 +1,6 @@
 // The page of an intent, and of its refund, where a wallet sends the transaction and its hash is reported.
 import { offerWallets } from "./wallets.js";
-import { Failure, batchHash, codeOf, connect, declined, sendBatch, sendCall, succeeded, useChain } from "./transaction.js";
+import { Failure, batchHash, codeOf, connect, declined, preparations, sendBatch, sendCall, succeeded, useChain } from "./transaction.js";
 import { allowed, showChecks } from "./checks.js";
 import { memory } from "./memory.js";
 
@@ -8,7 +8,6 @@ const section = document.querySelector("[data-send]");
 const form = document.querySelector("[data-report]");
 const says = document.getElementById("send-says");
 const intent = form?.dataset.report;
-const onlyApproved = "Only the approval was sent; nothing was paid.";
 let busy = false;
 let warnedOf; // when a wallet was asked, of which this page has warned
 
@@ -55,23 +54,30 @@ async function ask(request) {
   }
 }
 
-// sendAll has the wallet send the calls, all at once where it can, and returns the hash of the last transaction.
-async function sendAll(provider, calls) {
-  const approvals = calls.calls.slice(0, -1);
-  if (approvals.length > 0) {
+// onlySent says that no more than these preparations were sent.
+const onlySent = (sent) => `Only the ${sent.map(({ name }) => name).join(" and the ")} ${sent.length > 1 ? "were" : "was"} sent; nothing was paid.`;
+
+// sendAll has the wallet send the preparations and the last call, all at once where it can, and returns the hash of the last transaction.
+async function sendAll(provider, calls, prepared) {
+  const last = calls.calls.at(-1);
+  if (prepared.length > 0) {
     const before = memory.read(intent);
-    const batch = await ask(() => sendBatch(provider, calls));
+    const batch = await ask(() => sendBatch(provider, { ...calls, calls: [...prepared.map(({ call }) => call), last] }));
     memory.write(intent, batch === null ? before : { batch });
     if (batch !== null) return waitForBatch(provider, batch);
   }
-  for (const approval of approvals) await approve(provider, calls, approval);
-  if (approvals.length > 0) await current(onlyApproved); // a block may take minutes
-  say("Confirm the transaction in your wallet…");
+  const sent = [];
   try {
-    return await ask(() => sendCall(provider, calls, calls.calls.at(-1)));
+    for (const preparation of prepared) {
+      await prepare(provider, calls, preparation);
+      sent.push(preparation);
+    }
+    if (sent.length > 0) await current(onlySent(sent)); // a block may take minutes
+    say("Confirm the transaction in your wallet…");
+    return await ask(() => sendCall(provider, calls, last));
   } catch (error) {
-    if (approvals.length === 0 || codeOf(error) !== declined) throw error;
-    throw new Failure(`You declined in the wallet. ${onlyApproved}`);
+    if (sent.length === 0 || codeOf(error) !== declined) throw error;
+    throw new Failure(`You declined in the wallet. ${onlySent(sent)}`);
   }
 }
 
@@ -86,11 +92,11 @@ async function waitForBatch(provider, batch) {
   }
 }
 
-async function approve(provider, calls, approval) {
-  say("Confirm the approval in your wallet; the transaction itself comes after it…");
-  const hash = await sendCall(provider, calls, approval);
-  say("The approval is sent. Waiting until it is in a block…");
-  if (!(await succeeded(provider, hash))) throw new Failure(`The approval ${hash} reverted. Nothing was paid.`);
+async function prepare(provider, calls, { name, call }) {
+  say(`Confirm the ${name} in your wallet; the transaction itself comes after it…`);
+  const hash = await sendCall(provider, calls, call);
+  say(`The ${name} is sent. Waiting until it is in a block…`);
+  if (!(await succeeded(provider, hash))) throw new Failure(`The ${name} ${hash} reverted. Nothing was paid.`);
 }
 
 async function send({ provider }) {
@@ -98,21 +104,21 @@ async function send({ provider }) {
   if (kept?.hash) return report(kept.hash);
   if (kept?.batch) return report(await waitForBatch(provider, kept.batch));
   if (kept?.asked && kept.asked !== warnedOf) throw new Failure(warn(kept.asked));
-  const { calls, chain, addChain } = await current();
+  const { calls, allowances, chain, addChain } = await current();
   say("Connect in your wallet…");
   await connect(provider, calls.from);
   await useChain(provider, calls.chainId, chain, addChain);
-  const allowance = await allowed();
+  const prepared = await preparations(provider, calls, allowances, await allowed());
   await current(); // the wallet may have taken long until here
   say("Confirm in your wallet…");
-  const hash = await sendAll(provider, allowance ? { ...calls, calls: calls.calls.slice(-1) } : calls);
+  const hash = await sendAll(provider, calls, prepared);
   return intent ? report(hash) : refunded(provider, hash);
 }
 
 async function refunded(provider, hash) {
   say(`The refund is sent: ${hash}. Waiting until it is in a block…`);
   say(await succeeded(provider, hash)
-    ? `The refund ${hash} is in a block. The intent's page shows it once its message has reached the other chain.`
+    ? `The refund ${hash} is in a block. The intent's page shows it once that block is deep enough.`
     : `The refund ${hash} reverted. Load the page again to see whether the order can still be refunded.`);
 }
 

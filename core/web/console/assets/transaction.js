@@ -64,6 +64,29 @@ async function offerChain(provider, addChain, chain) {
   }
 }
 
+// preparations are the calls that must precede the last one, with their names: for each allowance, in the order of calls, its approval where
+// it is not in place, and before that its reset where it is not 0 either, since some tokens refuse to change one. inPlace is whether they
+// are in place as far as the service knows, which decides where the wallet does not tell.
+export async function preparations(provider, { calls }, allowances, inPlace) {
+  const needed = [];
+  for (const [n, { query, amount, reset }] of allowances.entries()) {
+    const granted = await allowanceOf(provider, query) ?? (inPlace ? BigInt(amount) : 0n);
+    if (granted >= BigInt(amount)) continue;
+    if (granted > 0n) needed.push({ name: "reset of the allowance", call: reset });
+    needed.push({ name: "approval", call: calls[n] });
+  }
+  return needed;
+}
+
+// allowanceOf is null where the wallet does not tell the allowance.
+async function allowanceOf(provider, query) {
+  try {
+    return BigInt(await provider.request({ method: "eth_call", params: [query, "latest"] }));
+  } catch {
+    return null;
+  }
+}
+
 // sendBatch sends all calls with one request and returns the batch's id, or null where the wallet cannot do that.
 export async function sendBatch(provider, calls) {
   try {
