@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,37 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	}
 	if diff := cmp.Diff(up, schemaOf(t, store)); diff != "" {
 		t.Errorf("the second time up makes another schema (-first +second):\n%s", diff)
+	}
+}
+
+// The down file of each migration reverts its up file and nothing else.
+func TestMigrations_Down(t *testing.T) {
+	t.Parallel()
+	store := pgtest.Open(t, pgtest.Unmigrated(t))
+	ups, err := filepath.Glob("migrations/*.up.sql")
+	if err != nil || len(ups) == 0 {
+		t.Fatalf("migrations: %q, %v", ups, err)
+	}
+	run := func(file string) []string {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pgtest.Exec(t, store, string(text))
+		return schemaOf(t, store)
+	}
+	before := schemaOf(t, store)
+	for _, up := range ups {
+		down := strings.TrimSuffix(up, ".up.sql") + ".down.sql"
+		after := run(up)
+		if diff := cmp.Diff(before, run(down)); diff != "" {
+			t.Errorf("%s leaves another schema than there was (-before +after):\n%s", down, diff)
+		}
+		if diff := cmp.Diff(after, run(up)); diff != "" {
+			t.Errorf("%s makes another schema the second time (-first +second):\n%s", up, diff)
+		}
+		before = after
 	}
 }
 

@@ -29,6 +29,10 @@ func fillTables(t *testing.T) *store.Rooms {
 	return store
 }
 
+// replacedTransaction is a transaction, up to its role.
+const replacedTransaction = `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, seen_at)
+	VALUES (gen_random_uuid(), gen_random_uuid(), 'eip155:1', sha256('hash'), `
+
 func TestSchema_Refuses(t *testing.T) {
 	t.Parallel()
 	store := fillTables(t)
@@ -141,6 +145,9 @@ func TestSchema_Refuses(t *testing.T) {
 		{pgtest.NotNull, `UPDATE chains SET block_time_ms = NULL`},
 		{pgtest.Check + "chains_settler_scheme_check", `UPDATE chains SET settler_scheme = 'StandardOrder'`},
 		{pgtest.NotNull, `UPDATE chains SET settler_scheme = NULL`},
+		{pgtest.NotNull, `UPDATE chains SET settlements = NULL`},
+		{"22023 ", `UPDATE chains SET settlements = '{}'`}, // by the trigger, for which it must be an array
+		{pgtest.NotNull, `UPDATE chains SET settlements = '[{"inputSettler": "0x1"}]'`},
 		{pgtest.Check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = '{}'`},
 		{pgtest.Check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = ARRAY['https://a', NULL]`},
 		{pgtest.Check + "chains_rpc_urls_check", `UPDATE chains SET rpc_urls = array_fill('https://a'::text, '{9}')`},
@@ -185,6 +192,7 @@ func TestSchema_Refuses(t *testing.T) {
 		{pgtest.Check + "transfers_idempotency_key_check", `UPDATE transfers SET idempotency_key = repeat('i', 256)`},
 		{pgtest.Check + "transfers_environment_check", `UPDATE transfers SET environment = 'main'`},
 		{pgtest.NotNull, `UPDATE transfers SET key_id = NULL`},
+		{pgtest.Check + "transactions_role_check", replacedTransaction + `'claim', 'replaced', true, now())`},
 	} {
 		_, err := store.Pool().ExecContext(t.Context(), c.statement)
 		if got := pgtest.RefusedBy(err); got != c.want {
@@ -215,6 +223,8 @@ func TestSchema_AcceptsBounds(t *testing.T) {
 		`UPDATE transfers SET type = 'bridge', destination_chain = 'eip155:1', status = 'refunded'`,
 		`INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256('other'),
 			'account_id', gen_random_uuid()))).* FROM transfers i`,
+		replacedTransaction + `'settle', 'replaced', true, now())`, // of the previous version
+		replacedTransaction + `'finalise', 'replaced', true, now())`,
 	} {
 		pgtest.Exec(t, store, statement)
 	}
