@@ -1,12 +1,17 @@
 package intents_test
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
@@ -20,8 +25,8 @@ import (
 func entry(number uint64, change func(*chain.Entry)) chain.Entry {
 	e := chain.Entry{Chain: chain.Chain{
 		ID: caip.EIP155Chain(number), Name: fmt.Sprintf("Chain %d", number), Environment: network.Test,
-		NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}, Domain: uint32(number),
-		Confirmations: chain.DefaultConfirmations, Finality: chain.Depth, BlockTime: chain.DefaultBlockTime,
+		NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
+		Confirmations:  chain.DefaultConfirmations, Finality: chain.Depth, BlockTime: chain.DefaultBlockTime,
 	}}
 	if change != nil {
 		change(&e)
@@ -38,32 +43,46 @@ func importChains(t *testing.T, store *store.Rooms, entries ...chain.Entry) inte
 	return imported
 }
 
+// settlement is a deployment, whose contracts have addresses of their own.
+func settlement(deployment string) chain.Settlement {
+	contract := func(name string) string {
+		return common.BytesToAddress(crypto.Keccak256([]byte(deployment + name))).Hex()
+	}
+	return chain.Settlement{
+		Scheme: chain.StandardOrder, Deployment: deployment, InputSettler: contract("input settler"), OutputSettler: contract("output settler"),
+		Oracle: contract("oracle"), ClaimPeriod: chain.DefaultClaimPeriod, SameChain: true, OutputOracle: chain.Destination,
+	}
+}
+
 func TestImportChains(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	settlerOfAlice := &chain.Settler{Address: pgtest.Alice, SameChain: true, Scheme: chain.OrderDataScheme}
-	settlerOfBob := &chain.Settler{Address: pgtest.Bob, Scheme: chain.OrderDataScheme}
-	settled := func(e *chain.Entry) { e.Settler = settlerOfAlice }
+	one, both := []chain.Settlement{settlement("one")}, []chain.Settlement{settlement("one"), settlement("two")}
+	turned, changed := []chain.Settlement{settlement("two"), settlement("one")}, []chain.Settlement{settlement("one"), settlement("two")}
+	changed[1].ClaimPeriod, changed[1].Native, changed[1].OutputOracle = 1, true, chain.Origin
+	settled := func(s []chain.Settlement) func(*chain.Entry) { return func(e *chain.Entry) { e.Settlements = s } }
 	steps := []struct {
-		name    string
-		entries []chain.Entry
-		want    intents.Imported
-		settler *chain.Settler // of chain 1 afterwards
+		name        string
+		entries     []chain.Entry
+		want        intents.Imported
+		settlements []chain.Settlement // of chain 1 afterwards
 	}{
-		{"two new", []chain.Entry{entry(1, settled), entry(2, nil)}, intents.Imported{Added: 2}, settlerOfAlice},
-		{"the same again", []chain.Entry{entry(1, settled), entry(2, nil)}, intents.Imported{}, settlerOfAlice},
+		{"two new", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, intents.Imported{Added: 2}, one},
+		{"the same again", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, intents.Imported{}, one},
 		{"one new, one changed, one the same", []chain.Entry{
-			entry(3, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }), entry(1, settled),
-		}, intents.Imported{Added: 1, Updated: 1}, settlerOfAlice},
-		{"a list that says nothing of settlers", []chain.Entry{
-			entry(1, func(e *chain.Entry) { e.KeepSettler, e.Name = true, "Renamed" }),
-		}, intents.Imported{Updated: 1}, settlerOfAlice},
-		{"another settler", []chain.Entry{entry(1, func(e *chain.Entry) {
-			e.Name, e.Settler = "Renamed", settlerOfBob
-		})}, intents.Imported{Updated: 1}, settlerOfBob},
-		{"the settler taken away", []chain.Entry{entry(1, func(e *chain.Entry) { e.Name = "Renamed" })}, intents.Imported{Updated: 1}, nil},
+			entry(3, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }), entry(1, settled(one)),
+		}, intents.Imported{Added: 1, Updated: 1}, one},
+		{"a list that says nothing of settlements", []chain.Entry{
+			entry(1, func(e *chain.Entry) { e.KeepSettlements, e.Name = true, "Renamed" }),
+		}, intents.Imported{Updated: 1}, one},
+		{"one more", []chain.Entry{entry(1, settled(both))}, intents.Imported{Updated: 1}, both},
+		{"both again", []chain.Entry{entry(1, settled(both))}, intents.Imported{}, both},
+		{"another order", []chain.Entry{entry(1, settled(turned))}, intents.Imported{Updated: 1}, turned},
+		{"every member but the contracts", []chain.Entry{entry(1, settled(changed))}, intents.Imported{Updated: 1}, changed},
+		{"none", []chain.Entry{entry(1, settled(nil))}, intents.Imported{Updated: 1}, nil},
+		{"none again", []chain.Entry{entry(1, settled(nil))}, intents.Imported{}, nil},
 		{"every other column", []chain.Entry{entry(1, func(e *chain.Entry) {
-			e.Name, e.Environment, e.Domain = "Renamed", network.Live, 4294967295
+			e.Name, e.Environment = "Renamed", network.Live
 			e.NativeCurrency = chain.Currency{Name: "", Symbol: "WEI", Decimals: 0}
 		})}, intents.Imported{Updated: 1}, nil},
 	}
@@ -77,16 +96,68 @@ func TestImportChains(t *testing.T) {
 		}
 		for _, e := range step.entries {
 			got, _ := snapshot.Chain(e.ID)
-			if e.KeepSettler {
-				e.Settler = step.settler
+			if e.KeepSettlements {
+				e.Settlements = step.settlements
 			}
 			if diff := cmp.Diff(e.Chain, got); diff != "" {
 				t.Errorf("%s: chain %s differs (-want +got):\n%s", step.name, e.ID, diff)
 			}
 		}
 		first, _ := snapshot.Chain(caip.EIP155Chain(1))
-		if diff := cmp.Diff(step.settler, first.Settler); diff != "" {
-			t.Errorf("%s: settler differs (-want +got):\n%s", step.name, diff)
+		if diff := cmp.Diff(step.settlements, first.Settlements); diff != "" {
+			t.Errorf("%s: settlements differ (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// Every settler of every deployment that a chain ever had is followed, and those of the other chains are not.
+func TestImportChains_SettlersStay(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	a, b, c := settlement("a"), settlement("b"), settlement("c")
+	c.InputSettler = a.InputSettler
+	for _, settlements := range [][]chain.Settlement{{a, b}, {c}, nil} {
+		importChains(t, store, entry(1, func(e *chain.Entry) { e.Settlements = settlements }), entry(2, nil))
+	}
+	want := []common.Address{}
+	for _, text := range []string{a.InputSettler, a.OutputSettler, b.InputSettler, b.OutputSettler, c.OutputSettler} {
+		want = append(want, common.HexToAddress(text))
+	}
+	got, err := store.Chains.ChainSettlers(t.Context(), caip.EIP155Chain(1))
+	if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b common.Address) bool { return a.Cmp(b) < 0 })); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if others, err := store.Chains.ChainSettlers(t.Context(), caip.EIP155Chain(2)); len(others) > 0 || err != nil {
+		t.Errorf("of another chain: %v, %v", others, err)
+	}
+}
+
+// Whatever becomes of a deployment, an intent keeps the contracts of its order.
+func TestImportChains_IntentsStay(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, ann := pgtest.LoadRegistry(t, store), uuid.New()
+	for _, body := range []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody} {
+		intent := pgtest.InsertTransfer(t, store, known, ann, body)
+		order, err := intent.Order()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, settlements := range [][]chain.Settlement{{settlement("test")}, {settlement("other")}, nil} {
+			for _, c := range known.Chains {
+				c.Settlements = settlements
+				importChains(t, store, chain.Entry{Chain: c})
+			}
+			stored, err := store.Intents.Transfer(t.Context(), ann, intent.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(intent, stored, pgtest.Amounts); diff != "" {
+				t.Errorf("%s (-created +stored):\n%s", intent.Type, diff)
+			}
+			if again, err := stored.Order(); err != nil || !bytes.Equal(again.Encoded, order.Encoded) || again.ID() != stored.OrderID {
+				t.Errorf("%s: the order is %x, %v; was %x", intent.Type, again.Encoded, err, order.Encoded)
+			}
 		}
 	}
 }
@@ -96,7 +167,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	keepAll := func(e *chain.Entry) {
-		e.KeepSettler, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = true, true, true, true, true
+		e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = true, true, true, true, true
 	}
 	type data struct {
 		Confirmations uint64

@@ -134,10 +134,14 @@ func (r chainRow) chain() (chain.Chain, error) {
 	if err != nil {
 		return chain.Chain{}, fmt.Errorf("chain %s: %w", r.ID, err)
 	}
-	return chain.Chain{
-		ID: id, Name: r.Name, Environment: r.Environment, Settlements: r.Settlements,
+	c := chain.Chain{
+		ID: id, Name: r.Name, Environment: r.Environment,
 		NativeCurrency: chain.Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
 		Confirmations:  r.Confirmations, Finality: r.Finality, BlockTime: time.Duration(r.BlockTimeMS) * time.Millisecond,
 		RPCURLs: r.RPCURLs,
-	}, nil
+	}
+	if len(r.Settlements) > 0 { // nil for none, as in chain.ReadList
+		c.Settlements = r.Settlements
+	}
+	return c, nil
 }

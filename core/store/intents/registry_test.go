@@ -41,10 +41,14 @@ func TestRegistry(t *testing.T) {
 	got := pgtest.LoadRegistry(t, store)
 	far := caip.EIP155Chain(99000000001)
 	wantFar := chain.Chain{
-		ID: far, Name: "Far Testnet, whose number fits no domain", Environment: network.Test, Domain: 4242,
+		ID: far, Name: "Far Testnet, whose number fits no 32 bits", Environment: network.Test,
 		NativeCurrency: chain.Currency{Symbol: "FAR", Decimals: 9, Name: "Far"},
-		Settler:        &chain.Settler{Address: "0x0000000000000000000000000000000000004242", SameChain: true, Scheme: chain.OrderDataScheme},
-		Confirmations:  12, Finality: chain.Depth, BlockTime: 12 * time.Second,
+		Settlements: []chain.Settlement{{
+			Scheme: chain.StandardOrder, Deployment: "test", InputSettler: "0x0000000000000000000000000000010000004242",
+			OutputSettler: "0x0000000000000000000000000000020000004242", Oracle: "0x0000000000000000000000000000030000004242",
+			ClaimPeriod: 4 * 60 * 60, Native: true, SameChain: true, OutputOracle: chain.Destination,
+		}},
+		Confirmations: 12, Finality: chain.Depth, BlockTime: 12 * time.Second,
 	}
 	gotFar, _ := got.Chain(far)
 	if diff := cmp.Diff(wantFar, gotFar); diff != "" {

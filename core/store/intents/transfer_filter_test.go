@@ -166,8 +166,8 @@ func TestTransfers_UseIndexes(t *testing.T) {
 func fill(t *testing.T, store *store.Rooms, owner uuid.UUID, n int) {
 	t.Helper()
 	pgtest.Exec(t, store, `INSERT INTO transfers (account_id, id, key_id, environment, type, status, order_id, source_chain, source_account, source_token,
-			source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_domain,
-			destination_domain, origin_settler, destination_settler, order_scheme, deadline, created_at, updated_at)
+			source_amount, destination_chain, destination_account, destination_token, destination_amount,
+			origin_settler, destination_settler, order_scheme, deadline, created_at, updated_at)
 		SELECT $1::uuid, gen_random_uuid(), $1::uuid, 'test', 'transfer', 'created', sha256(($1::uuid::text || n)::bytea), 'eip155:1', '0x1', '0x2', 1,
-			'eip155:1', '0x3', '0x2', 1, 1, 1, '', '', '', now(), now(), now() - n * interval '1 s' FROM generate_series(1, $2) n`, owner, n)
+			'eip155:1', '0x3', '0x2', 1, '', '', '', now(), now(), now() - n * interval '1 s' FROM generate_series(1, $2) n`, owner, n)
 }

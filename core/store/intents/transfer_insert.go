@@ -154,7 +154,7 @@ var allBinary = []int16{binaryFormat}
 
 // encodeInsert is the parameters of insertTransfers for rows.
 func encodeInsert(rows []*TransferRow) [][]byte {
-	const rowSize = 640 // of a row with a reference
+	const rowSize = 704 // of a row with a reference
 	buffer := make([]byte, 0, len(insertColumns)*20+len(rows)*rowSize)
 	ends := make([]int, len(insertColumns))
 	for n, column := range insertColumns {

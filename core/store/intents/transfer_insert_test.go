@@ -50,9 +50,16 @@ func randomIntent(tb testing.TB, random *rand.Rand, known *registry.Snapshot) (*
 	}
 	intent.Destination.Amount.Set(intent.Source.Amount)
 	intent.Reference = oneOf("", "inv-42", `'; "\ ?0 😀`+"\t", "NULL", strings.Repeat("ü", 128), " ")
-	intent.Deadline = time.Unix(random.Int64N(1<<35)-1<<34, random.Int64N(1e9)).In(time.FixedZone("", random.IntN(20*3600)-10*3600))
-	intent.Settlement.OriginDomain, intent.Settlement.DestinationDomain = random.Uint32(), uint32(random.IntN(2))*4294967295
-	intent.Settlement.Scheme = oneOf("", "StandardOrder", intent.Settlement.Scheme)
+	anyTime := func() time.Time {
+		return time.Unix(random.Int64N(1<<35)-1<<34, random.Int64N(1e9)).In(time.FixedZone("", random.IntN(20*3600)-10*3600))
+	}
+	intent.Deadline = anyTime()
+	s := &intent.Settlement
+	s.Scheme, s.Deployment = oneOf("", "StandardOrder", s.Scheme), oneOf("", s.Deployment, strings.Repeat("d", 64))
+	s.InputOracle, s.OutputOracle = oneOf("", s.InputOracle), oneOf("", s.OutputOracle)
+	if s.Expires = anyTime(); random.IntN(4) == 0 {
+		s.Expires = time.Time{}
+	}
 	var once intents.Idempotency
 	if key := oneOf("", "once", `\x00'`, strings.Repeat("k", 255)); key != "" {
 		once = pgtest.Idempotent(tb, key, body)
@@ -89,7 +96,10 @@ func TestInsertTransfer_SameRowAsBun(t *testing.T) {
 			pgtest.LookUp[string](t, store, `SELECT coalesce(min(r::text), '') FROM (TABLE transfers EXCEPT TABLE by_bun) AS r`),
 			pgtest.LookUp[string](t, store, `SELECT coalesce(min(r::text), '') FROM (TABLE by_bun EXCEPT TABLE transfers) AS r`))
 	}
-	for column, want := range map[string]bool{"reference": true, "idempotency_key": true, "hash": false, "failure": false} {
+	for column, want := range map[string]bool{
+		"reference": true, "idempotency_key": true, "deployment": true, "input_oracle": true, "output_oracle": true, "expires": true,
+		"hash": false, "failure": false,
+	} {
 		query := fmt.Sprintf(`SELECT count(*) FILTER (WHERE %[1]s IS NULL) > 0 AND (count(*) FILTER (WHERE %[1]s IS NOT NULL) > 0) = $1 FROM transfers`, column)
 		if !pgtest.LookUp[bool](t, store, query, want) {
 			t.Errorf("seed %d: %s is not NULL in some rows and set in others", seed, column)

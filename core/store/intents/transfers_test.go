@@ -2,9 +2,11 @@ package intents_test
 
 import (
 	"errors"
+	"math"
 	"math/big"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -34,7 +36,7 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 		"2^255+1":         {pgtest.SwapBody, func(i *transfer.Intent) { i.Source.Amount = new(big.Int).SetBit(big.NewInt(1), 255, 1) }},
 		"odd reference":   {pgtest.TransferBody, func(i *transfer.Intent) { i.Reference = `'; "\ ?0 😀` + "\t" }},
 		"another scheme":  {pgtest.BridgeBody, func(i *transfer.Intent) { i.Settlement.Scheme = "StandardOrder" }},
-		"largest domains": {pgtest.BridgeBody, func(i *transfer.Intent) { i.Settlement.OriginDomain, i.Settlement.DestinationDomain = 4294967295, 0 }},
+		"latest expiry":   {pgtest.BridgeBody, func(i *transfer.Intent) { i.Settlement.Expires = time.Unix(math.MaxUint32, 0).UTC() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
