@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
@@ -63,23 +62,23 @@ func caller(env network.Environment) transfer.Caller {
 // request is a transfer of an amount of USDC on Sepolia.
 func request(t *testing.T, amount string) wire.TransferRequest {
 	t.Helper()
-	r, issues := wire.DecodeTransferRequest([]byte(`{
-		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-			"token": "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "amount": "` + amount + `"},
-		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`))
-	if len(issues) > 0 {
-		t.Fatalf("%+v", issues)
-	}
+	r := pgtest.ParseRequest(t, pgtest.TransferBody)
+	r.Source.Amount = amount
 	return r
 }
 
 func (s *service) create(t *testing.T, by transfer.Caller) *transfer.Intent {
 	t.Helper()
-	record, _, err := s.Create(t.Context(), by, request(t, "5"), "")
+	return s.createOf(t, by, pgtest.TransferBody).Intent
+}
+
+func (s *service) createOf(t *testing.T, by transfer.Caller, body string) *intent.Record {
+	t.Helper()
+	record, _, err := s.Create(t.Context(), by, pgtest.ParseRequest(t, body), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return record.Intent
+	return record
 }
 
 // A refused request makes no intent, and the watcher of chains hears of every intent that was made or found.
@@ -251,28 +250,5 @@ func TestReport(t *testing.T) {
 	pgtest.Exec(t, s.store, fmt.Sprintf("UPDATE transfers SET status = 'confirmed', hash = '%s'", common.Hash{1}.Hex()))
 	if _, err := s.Report(t.Context(), made, common.Hash{2}); !errors.Is(err, intent.ErrExecuted) {
 		t.Errorf("after another transaction has executed the intent: %v", err)
-	}
-}
-
-// Without nodes nothing can be simulated, and neither an intent that is not paid for nor an order that is not due is asked about.
-func TestPreflightAndRefund(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	made := s.create(t, caller(network.Test))
-	if _, err := s.Preflight(t.Context(), made); !errors.Is(err, rpc.ErrNoProvider) || s.CanPreflight(made.Source.Account.Chain) {
-		t.Errorf("without nodes: %v", err)
-	}
-	if _, err := s.Refund(t.Context(), made); !errors.Is(err, transfer.ErrNotRefundable) {
-		t.Errorf("a transfer: %v", err)
-	}
-	cancelled, err := s.Cancel(t.Context(), made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Preflight(t.Context(), cancelled); !errors.Is(err, intent.ErrNotSendable) {
-		t.Errorf("a cancelled intent: %v", err)
-	}
-	if record, err := s.Record(t.Context(), cancelled); err != nil || record.Tx != nil || record.Confirmations != nil || len(record.Transactions) != 0 {
-		t.Errorf("its record: %+v, %v", record, err)
 	}
 }
