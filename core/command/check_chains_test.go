@@ -142,8 +142,8 @@ func TestCheckChains(t *testing.T) {
 			"; test: no code at the output settler " + output + "; test: no code at the oracle " + oracle,
 		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + " answers 0x" + strings.Repeat("0", 63) + "1, not a zero word" +
 			"; test: getFillRecord(0, 0) of the output settler " + output + " answers 0x, not a zero word",
-		"eip155:84532 Base Sepolia REVERTS ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + ": eth_call: reverted",
-		"eip155:84532 Base Sepolia STATELESS ? 299 ? no no 300 the contracts of its settlements: eth_getCode: no such method",
+		"eip155:84532 Base Sepolia REVERTS ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + ": eth_call: error 3: execution reverted",
+		"eip155:84532 Base Sepolia STATELESS ? 299 ? no no 300 the contracts of its settlements: eth_getCode: error -32601: no such method",
 		"eip155:84532 Base Sepolia WRONG - - - - - - wrong chain: the node serves eip155:5, not eip155:84532",
 		"eip155:99000000001 Far Testnet, whose number fits no 32 bits - - - - - - - no providers: not watched",
 	}

@@ -81,11 +81,13 @@ func TestImport_Settlements(t *testing.T) {
 	}{
 		"settlements-lifi-mainnets.json": {
 			network.Live, "chains: 9 added, 15 updated, 0 unchanged, 0 refused", "0x008C3800F3Ad9b3B662d002E90Cc00000000eE17",
-			[]uint64{8453, 1, 10, 56, 130, 137, 143, 480, 1868, 4663, 42161, 42220, 43114, 57073}, "0x4200000000000000000000000000000000000006",
+			[]uint64{8453, 1, 10, 56, 130, 137, 143, 480, 1868, 4663, 42161, 42220, 43114, 57073},
+			"0x4200000000000000000000000000000000000006",
 		},
 		"settlements-lifi-testnets.json": {
 			network.Test, "chains: 0 added, 4 updated, 0 unchanged, 0 refused", "0xa70fE63Dd97e8e0Cb37241ed231FCBca87E99B72",
-			[]uint64{84532, 421614, 11155111, 11155420}, "0x4200000000000000000000000000000000000006",
+			[]uint64{84532, 421614, 11155111, 11155420},
+			"0x4200000000000000000000000000000000000006",
 		},
 	} {
 		t.Run(file, func(t *testing.T) {
