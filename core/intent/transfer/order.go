@@ -25,8 +25,8 @@ type Order struct {
 	Output                MandateOutput
 	// Encoded is the packed encoding whose Keccak-256 is the order id.
 	Encoded []byte
-	// abi is abi.encode of the order, including its outer offset word.
-	abi []byte
+	// open is the calldata that opens the order, and abi its arguments: abi.encode of the order, including its outer offset word.
+	open, abi []byte
 }
 
 // Input is what the sender gives. The token of a native input is the zero address.
@@ -107,10 +107,14 @@ const (
 	packedSize = word + 20 + 20 + word + 4 + 4 + 20 + word + word + listWords*word
 )
 
-// encode sets Encoded and abi. It does not use go-ethereum's encoder, which uses reflection and takes ten times as long.
+// encode sets Encoded, open and abi, in one allocation. It does not use go-ethereum's encoder, which uses reflection and takes ten times as
+// long.
 func (o *Order) encode() error {
-	b := make([]byte, (1+orderWords)*word, (1+orderWords)*word+packedSize)
-	at := func(n int) []byte { return b[n*word : (n+1)*word] }
+	const size = len(settlerOpen) + (1+orderWords)*word
+	b := make([]byte, size, size+packedSize)
+	copy(b, settlerOpen[:])
+	o.open, o.abi = b[:size:size], b[len(settlerOpen):size:size]
+	at := func(n int) []byte { return o.abi[n*word : (n+1)*word] }
 	putUint(at(0), word) // the order's offset
 	err := errors.Join(
 		putAddress(at(1), o.User),
@@ -138,8 +142,7 @@ func (o *Order) encode() error {
 	copy(at(19), o.Output.Recipient[:])
 	putUint(at(20), 8*word) // the offset of callbackData
 	putUint(at(21), 9*word) // the offset of context; the lengths of both, which follow, are zero
-	o.abi = b
-	o.Encoded, err = o.pack(b[len(b):])
+	o.Encoded, err = o.pack(b[size:])
 	return err
 }
 

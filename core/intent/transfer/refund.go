@@ -3,6 +3,7 @@ package transfer
 import (
 	"errors"
 	"math/big"
+	"slices"
 )
 
 // ErrNotRefundable is returned if an intent has no order that can be refunded: see Intent.Refundable.
@@ -15,7 +16,7 @@ func (i *Intent) Refund() (*Tx, error) {
 		return nil, err
 	}
 	return &Tx{
-		Call:  Call{To: i.Settlement.InputSettler, Value: new(big.Int), Data: orderCall(settlerRefund, order)},
+		Call:  Call{To: i.Settlement.InputSettler, Value: new(big.Int), Data: slices.Concat(settlerRefund[:], order.abi)},
 		Chain: i.Source.Account.Chain, From: i.Source.Account.Address,
 	}, nil
 }

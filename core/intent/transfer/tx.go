@@ -105,7 +105,7 @@ func (i *Intent) call(order *Order) (Call, []Allowance, error) {
 // needs the allowance.
 func (i *Intent) openCall(order *Order, native bool) (Call, []Allowance, error) {
 	spender := i.Settlement.InputSettler
-	open := Call{To: spender, Value: new(big.Int), Data: orderCall(settlerOpen, order)}
+	open := Call{To: spender, Value: new(big.Int), Data: order.open}
 	if native {
 		open.Value = i.Source.Amount
 		return open, nil, nil
@@ -148,9 +148,6 @@ func tokenCall(function [4]byte, contract caip.AccountID, account string, amount
 	data, err = appendBig(data, amount)
 	return Call{To: contract.Address, Value: new(big.Int), Data: data}, err
 }
-
-// orderCall returns the calldata of a function whose argument is an order.
-func orderCall(function [4]byte, order *Order) []byte { return slices.Concat(function[:], order.abi) }
 
 // OrderStatus is what an input settler records of an order.
 type OrderStatus uint8
