@@ -31,6 +31,16 @@ func reverting(data ...byte) rpctest.Function {
 	return func(rpctest.Call) ([]byte, error) { return nil, rpctest.Revert(data) }
 }
 
+// after is a function that reverts unless so many calls were simulated before it.
+func after(calls int) rpctest.Function {
+	return func(c rpctest.Call) ([]byte, error) {
+		if len(c.Before) != calls {
+			return nil, rpctest.Revert(nil)
+		}
+		return nil, nil
+	}
+}
+
 // payable is Sepolia, where Alice has 9 units of USDC and of ether, and the settler may draw 5.
 func payable() *rpctest.Chain {
 	chain := rpctest.NewChain(11155111)
@@ -40,6 +50,7 @@ func payable() *rpctest.Chain {
 	chain.SetFunction(usdc, rpctest.BalanceOf, returning(9))
 	chain.SetFunction(usdc, rpctest.Allowance, returning(5))
 	chain.SetFunction(usdc, sendSelector, returning(1))
+	chain.SetFunction(usdc, rpctest.NewSelector("approve(address,uint256)"), returning(1))
 	chain.SetGas(func(rpctest.Call) (uint64, error) { return 123_456, nil })
 	return chain
 }
@@ -102,19 +113,19 @@ func TestPreflightTransfer(t *testing.T) {
 		"no allowance": {
 			swapBody, func(chain *rpctest.Chain) {
 				chain.SetFunction(usdc, rpctest.Allowance, returning(0))
-				chain.SetFunction(sepoliaSettler, openSelector, reverting())
+				chain.SetFunction(sepoliaSettler, openSelector, after(1))
 			},
 			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,{"name":"allowance","ok":false,"detail":"The settler may draw 0 units of the token, and the transaction needs 5; send the approval in tx.allowances first."},` +
-				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":false,"detail":"The order cannot be opened before the allowance is in place; grant it, then check again."}]}`,
+				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":true,"detail":"The approval and then the transaction succeed at the newest block."}]}`,
 		},
-		"too small an allowance": {
+		"an allowance that must be reset": {
 			swapBody, func(chain *rpctest.Chain) {
 				chain.SetFunction(usdc, rpctest.Allowance, returning(4))
-				chain.SetFunction(sepoliaSettler, openSelector, reverting())
+				chain.SetFunction(sepoliaSettler, openSelector, after(2))
 			},
 			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,{"name":"allowance","ok":false,"detail":"The settler may draw 4 units of the token, and the transaction needs 5; ` +
 				`send the approval in tx.allowances first, and its reset before that, since some tokens refuse to change an allowance that is not 0."},` +
-				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":false,"detail":"The order cannot be opened before the allowance is in place; grant it, then check again."}]}`,
+				deadlineOK + `,` + settlerOK + `,{"name":"simulation","ok":true,"detail":"The approval and then the transaction succeed at the newest block."}]}`,
 		},
 		"opened before": {
 			swapBody, func(chain *rpctest.Chain) {
@@ -122,8 +133,8 @@ func TestPreflightTransfer(t *testing.T) {
 				chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(1))
 			},
 			`{"ok":false,"gas":null,"checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,
-				{"name":"settler","ok":false,"detail":"The order is open already, by whomever: nothing need be sent."},
-				{"name":"simulation","ok":false,"detail":"The transaction reverts, because the order was opened before, by whomever, or has ended."}]}`,
+				{"name":"settler","ok":false,"detail":"The order is open already, which anybody can do for the sender; nothing needs to be sent."},
+				{"name":"simulation","ok":false,"detail":"The transaction reverts, because somebody has opened the order before, or it has ended."}]}`,
 		},
 		"nothing is there": {
 			swapBody, func(chain *rpctest.Chain) {
@@ -148,10 +159,34 @@ func TestPreflightTransfer(t *testing.T) {
 			account := keyed(uuid.New(), "test")
 			_, location, _ := s.create(t, c.request, account...)
 			same(t, name, want(t, 200, c.want), s.preflight(t, location, account...))
-			if n := node.Requests(); n != 2 { // the chain's number is asked for once
-				t.Errorf("%d requests instead of one batch", n)
+			batches := 2 // the chain's number is asked for once
+			if node.Calls()["eth_simulateV1"] > 0 {
+				batches++
+			}
+			if n := node.Requests(); n != batches {
+				t.Errorf("%d requests, want %d", n, batches)
 			}
 		})
+	}
+}
+
+// A node without eth_simulateV1 cannot tell what happens after the approval.
+func TestPreflightTransfer_ApprovalNotSimulated(t *testing.T) {
+	t.Parallel()
+	chain := payable()
+	chain.SetFunction(usdc, rpctest.Allowance, returning(0))
+	chain.SetFunction(sepoliaSettler, openSelector, reverting())
+	node := rpctest.NewNode(chain)
+	node.Set(func(f *rpctest.Faults) {
+		f.Errors = map[string]rpctest.Error{"eth_simulateV1": {Code: -32601, Message: "no such method"}}
+	})
+	s := start(t, func(settings *settings) { settings.intents.Chains = nodes(t, sepolia, node) })
+	account := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, swapBody, account...)
+	got := s.preflight(t, location, account...).Body.(map[string]any)["checks"].([]any)[4]
+	want := map[string]any{"name": "simulation", "ok": false, "detail": "The order cannot be opened before the allowance is in place; grant it, then check again."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -63,10 +63,17 @@ func inline(text string) template.HTML {
 	return template.HTML(escaped)
 }
 
-// prose is inline with paragraphs.
+// fence is a paragraph that is code, with an optional language.
+var fence = regexp.MustCompile("^```[a-z]*\n((?s:.*))\n```$")
+
+// prose is inline with paragraphs, and code between fences, which has no empty line.
 func prose(text string) template.HTML {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		if lines := fence.FindStringSubmatch(paragraph); lines != nil {
+			out.WriteString(`<pre tabindex="0"><code>` + template.HTMLEscapeString(lines[1]) + "</code></pre>\n")
+			continue
+		}
 		out.WriteString("<p>" + string(inline(paragraph)) + "</p>\n")
 	}
 	return template.HTML(out.String())

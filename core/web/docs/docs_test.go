@@ -109,6 +109,15 @@ func TestRender_ReferenceDescription(t *testing.T) {
 	}
 }
 
+func TestRender_Code(t *testing.T) {
+	t.Parallel()
+	page, err := docs.Render([]byte("{\"info\":{\"description\":\"Before.\\n\\n```js\\nconst a = `<b>`\\n  + **c**\\n```\\n\\nAfter `d`.\"}}"))
+	want := "<p>Before.</p>\n<pre tabindex=\"0\"><code>const a = `&lt;b&gt;`\n  + **c**</code></pre>\n<p>After <code>d</code>.</p>\n"
+	if err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("%v: no %q in %.2000s", err, want, page)
+	}
+}
+
 // A document that refers to what it does not have is a mistake to be found before it is served.
 func TestRender_InvalidDocument(t *testing.T) {
 	t.Parallel()
