@@ -45,9 +45,9 @@ func runSend(args []string) error {
 	var data string
 	flags := flag.NewFlagSet("local send", flag.ContinueOnError)
 	dataFlag(flags, &data)
-	refund := flags.Bool("refund", false, "send the transaction that refunds the order, on its destination chain")
+	refund := flags.Bool("refund", false, "send the transaction that refunds the order, once it has expired")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain and reports the hash.\n\n")
+		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain, after the approval that it needs, and reports the hash.\n\n")
 		flags.PrintDefaults()
 	}
 	ids, err := parseMixed(flags, args)

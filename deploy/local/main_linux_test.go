@@ -104,7 +104,7 @@ func TestLocal_Lists(t *testing.T) {
 		t.Fatal(err)
 	}
 	for flag, text := range map[string]string{
-		"--chains": `{"chains": [{"chainId": "eip155:4711", "name": "Mine", "environment": "test", "domain": 4711,
+		"--chains": `{"chains": [{"chainId": "eip155:4711", "name": "Mine", "environment": "test",
 			"nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18}}]}`,
 		"--tokens": `{"name": "Mine", "tokens": [{"chainId": 4711, "address": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "symbol": "TST", "name": "Test", "decimals": 6}]}`,
 		"--rpc":    `{"eip155:4711": ["http://` + provider + `/"]}`,

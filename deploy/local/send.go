@@ -17,12 +17,22 @@ type walletTx struct {
 		From  string `json:"from"`
 		Calls []call `json:"calls"`
 	} `json:"calls"`
-	ChainID uint64 `json:"chainId"`
+	ChainID    uint64      `json:"chainId"`
+	Allowances []allowance `json:"allowances"`
+}
+
+// allowance is an ERC-20 allowance that a transaction needs. The first calls of walletTx grant them, in the same order.
+type allowance struct {
+	Token   string `json:"token"` // a CAIP-10 account id
+	Owner   string `json:"owner"`
+	Spender string `json:"spender"`
+	Amount  string `json:"amount"`
+	Reset   call   `json:"reset"`
 }
 
 type call struct {
 	To    string `json:"to"`
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 	Data  string `json:"data"`
 }
 
@@ -33,8 +43,13 @@ type intent struct {
 	Status string `json:"status"`
 	// Reference is refund-me for orders that the demonstration solver does not fill.
 	Reference string    `json:"reference"`
-	Deadline  time.Time `json:"deadline"`
+	Order     order     `json:"order"`
 	Tx        *walletTx `json:"tx"`
+}
+
+type order struct {
+	// Expires is the Unix time after which the order can be refunded.
+	Expires int64 `json:"expires"`
 }
 
 // sender sends the transactions of intents to the local chains of a running stack, in place of a wallet.
@@ -80,7 +95,7 @@ func (s *sender) send(ctx context.Context, id string) error {
 	switch {
 	case intent.Type == "transfer":
 	case intent.Reference == "refund-me":
-		next = "confirmed; from " + intent.Deadline.Local().Format(time.TimeOnly) + " on the same command with --refund asks for the money back"
+		next = "confirmed; from " + time.Unix(intent.Order.Expires, 0).Format(time.TimeOnly) + " on the same command with --refund gets the money back"
 	default:
 		next = "confirmed and then filled"
 	}
@@ -101,7 +116,7 @@ func (s *sender) refund(ctx context.Context, id string) error {
 	err = s.api.call(ctx, http.MethodGet, "/v2/transfers/"+intent.ID+"/refund", nil, &answer)
 	var failure *apiError
 	if errors.As(err, &failure) && failure.Code == "NOT_REFUNDABLE" {
-		return fmt.Errorf("the %s %s is %s and not refundable now: an order is once it is confirmed, its deadline has passed and nobody has filled it",
+		return fmt.Errorf("the %s %s is %s and not refundable now: an order is once it is confirmed, has expired and nobody has filled it",
 			intent.Type, intent.ID, intent.Status)
 	}
 	if err != nil {
@@ -114,7 +129,7 @@ func (s *sender) refund(ctx context.Context, id string) error {
 	if _, err := s.sendCalls(ctx, node, &answer.Tx); err != nil {
 		return err
 	}
-	s.printf("the destination has let go of the order: the source chain returns the money within seconds, and the %s is then refunded:\n", intent.Type)
+	s.printf("the settler has returned the money: the %s is refunded within seconds:\n", intent.Type)
 	s.printf("\n  curl -s %s/v2/transfers/%s -H 'x-api-key: %s'\n", s.api.base, intent.ID, s.api.key)
 	return nil
 }
@@ -175,17 +190,16 @@ func (s *sender) checkBalance(ctx context.Context, intent intent, node node) err
 
 // sendCalls sends the calls one after the other and returns the hash of the last.
 func (s *sender) sendCalls(ctx context.Context, node node, tx *walletTx) (hash string, err error) {
-	calls := tx.Calls.Calls
-	for n, call := range calls {
-		what := "sent"
-		if n < len(calls)-1 {
-			what = "approved"
-		}
-		hash, err = node.send(ctx, transaction{tx.Calls.From, call.To, call.Value, call.Data})
+	steps, err := node.steps(ctx, tx)
+	if err != nil {
+		return "", err
+	}
+	for n, step := range steps {
+		hash, err = node.send(ctx, transaction{tx.Calls.From, step.To, step.Value, step.Data})
 		if err != nil {
-			return "", explain(err, node, tx.Calls.From, fmt.Sprintf("call %d of %d to %s", n+1, len(calls), call.To))
+			return "", explain(err, node, tx.Calls.From, fmt.Sprintf("transaction %d of %d to %s", n+1, len(steps), step.To))
 		}
-		s.printf("%-9s %s (call %d of %d on eip155:%d)\n", what, hash, n+1, len(calls), tx.ChainID)
+		s.printf("%-9s %s (transaction %d of %d on eip155:%d)\n", step.done, hash, n+1, len(steps), tx.ChainID)
 	}
 	return hash, nil
 }

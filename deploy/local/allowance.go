@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// step is a call to send, and the word for it once it is.
+type step struct {
+	call
+	done string
+}
+
+// steps returns the calls of a transaction as the chain needs them: an allowance that is enough is not granted again, and one that is neither
+// enough nor zero is set to zero first, since some tokens, such as USDT on Ethereum, refuse to change it.
+func (n node) steps(ctx context.Context, tx *walletTx) (steps []step, err error) {
+	granting := tx.Calls.Calls[:min(len(tx.Allowances), len(tx.Calls.Calls))]
+	for i, approve := range granting {
+		needed := tx.Allowances[i]
+		amount, ok := new(big.Int).SetString(needed.Amount, 10)
+		if !ok {
+			return nil, fmt.Errorf("the amount of an allowance is no number: %q", needed.Amount)
+		}
+		granted, err := n.allowance(ctx, needed)
+		if err != nil {
+			return nil, fmt.Errorf("ask the token %s for the allowance: %w", needed.Token, err)
+		}
+		if granted.Cmp(amount) >= 0 {
+			continue
+		}
+		if granted.Sign() > 0 {
+			steps = append(steps, step{call{To: needed.Reset.To, Value: "0x0", Data: needed.Reset.Data}, "reset"})
+		}
+		steps = append(steps, step{approve, "approved"})
+	}
+	for _, call := range tx.Calls.Calls[len(granting):] {
+		steps = append(steps, step{call, "sent"})
+	}
+	return steps, nil
+}
+
+// allowance asks the token how much the spender may draw from the owner.
+func (n node) allowance(ctx context.Context, needed allowance) (*big.Int, error) {
+	const selector = "0xdd62ed3e" // allowance(address,address)
+	word := func(address string) string { return strings.Repeat("0", 24) + strings.TrimPrefix(address, "0x") }
+	token := needed.Token[strings.LastIndexByte(needed.Token, ':')+1:]
+	var returned string
+	if err := n.call(ctx, &returned, "eth_call", call{To: token, Data: selector + word(needed.Owner) + word(needed.Spender)}, "latest"); err != nil {
+		return nil, err
+	}
+	granted, ok := new(big.Int).SetString(strings.TrimPrefix(returned, "0x"), 16)
+	if !ok {
+		return nil, fmt.Errorf("it answers %q", returned)
+	}
+	return granted, nil
+}
