@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/intents"
+	"intents.internal/loadtest/settler"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -100,34 +101,8 @@ func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 	if _, err := b.store.Intents.InsertTransfer(ctx, intent, intents.Idempotency{}); err != nil {
 		return nil, err
 	}
-	source.send(settlerTx(n, chainInputSettler, rpctest.Log{Topics: []common.Hash{openTopic, intent.OrderID}, Data: []byte("order")}))
+	source.send(settler.Open(intent))
 	return &liveBridge{intent, source, destination, map[transfer.Status]bool{}}, nil
-}
-
-// The topics of the events that open and fill an order.
-var openTopic, filledTopic = transfer.SettlerTopics[0], transfer.SettlerTopics[3]
-
-// fillTx is a transaction in which the output settler pays the intent's output.
-func fillTx(i *transfer.Intent) (tx rpctest.Tx, err error) {
-	record, err := i.FillRecordCall()
-	if err != nil {
-		return tx, err
-	}
-	var data []byte // solver, timestamp, offset of the output, amount, output
-	for _, value := range []uint64{1, 1, 4 * 32, i.Destination.Amount.Uint64()} {
-		data = append(data, rpctest.Word(value)...)
-	}
-	const arguments = 4 + 2*32 // the output follows the selector, the order id and its own offset
-	return settlerTx(int(i.Source.Amount.Int64()), chainOutputSettler, rpctest.Log{
-		Topics: []common.Hash{filledTopic, i.OrderID}, Data: append(data, record[arguments:]...),
-	}), nil
-}
-
-// settlerTx is a transaction in which a settler emits an event.
-func settlerTx(n int, settler string, log rpctest.Log) rpctest.Tx {
-	to := common.HexToAddress(settler)
-	log.Address = to
-	return rpctest.Tx{From: common.BigToAddress(big.NewInt(int64(n) + 1)), To: &to, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
 }
 
 // overlap is how many events are read again: sequence numbers are assigned before the commit, so higher ones may be visible
@@ -159,7 +134,7 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 		chain, depth := bridge.source, uint64(1)
 		if to == transfer.Confirmed {
 			depth = chainConfirmations
-			tx, err := fillTx(bridge.Intent)
+			tx, err := settler.Fill(bridge.Intent)
 			if err != nil {
 				return last, err
 			}

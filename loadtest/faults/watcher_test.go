@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,6 +26,7 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
+	"intents.internal/loadtest/settler"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -106,7 +105,9 @@ func (s *server) follows(t *testing.T, b *bridges) bool {
 }
 
 const (
-	bridgeSettler       = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	bridgeInputSettler  = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	bridgeOutputSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+	bridgeOracle        = "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"
 	bridgeConfirmations = 2
 )
 
@@ -158,8 +159,11 @@ func newBridges(t *testing.T, db *database) *bridges {
 		b.chains[n].SetPeriod(0)
 		entries = append(entries, chain.Entry{Chain: chain.Chain{
 			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Domain: uint32(number), Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond,
-			Settler: &chain.Settler{Address: bridgeSettler, Scheme: chain.OrderDataScheme},
+			Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond,
+			Settlements: []chain.Settlement{{
+				Scheme: chain.StandardOrder, Deployment: "faults", InputSettler: bridgeInputSettler, OutputSettler: bridgeOutputSettler,
+				Oracle: bridgeOracle, ClaimPeriod: chain.DefaultClaimPeriod, Native: true, OutputOracle: chain.Destination,
+			}},
 		}})
 		tokens = append(tokens, definitions.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: definitions.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		for range 2 {
@@ -218,23 +222,19 @@ func (b *bridges) add(t *testing.T, n int) error {
 	if err != nil {
 		return err
 	}
-	emit := func(topic common.Hash, indexed bool) rpctest.Tx {
-		settler := common.HexToAddress(bridgeSettler)
-		log := rpctest.Log{Address: settler, Topics: []common.Hash{topic}, Data: append(intent.OrderID[:], make([]byte, 64)...)}
-		if indexed {
-			log.Topics = append(log.Topics, intent.OrderID)
-		}
-		return rpctest.Tx{From: common.BigToAddress(intent.Source.Amount), To: &settler, Input: topic[:], Logs: []rpctest.Log{log}}
+	fill, err := settler.Fill(intent)
+	if err != nil {
+		return err
 	}
 	made := &bridge{intent: intent, refunded: n%10 == 0}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.made = append(b.made, made)
-	b.next[0] = append(b.next[0], emit(transfer.SettlerTopics[0], true))
+	b.next[0] = append(b.next[0], settler.Open(intent))
 	if made.refunded {
-		b.next[0] = append(b.next[0], emit(crypto.Keccak256Hash([]byte("Refunded(bytes32,address)")), false))
+		b.next[0] = append(b.next[0], settler.Refund(intent))
 	} else {
-		b.next[1] = append(b.next[1], emit(crypto.Keccak256Hash([]byte("Filled(bytes32,bytes,bytes)")), false))
+		b.next[1] = append(b.next[1], fill)
 	}
 	return nil
 }
