@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/intents"
@@ -36,10 +34,8 @@ type liveBridge struct {
 
 // measure opens and fills bridges while core follows them.
 func (b *chainBench) measure(ctx context.Context) error {
-	for _, c := range b.chains { // the input settlers report open orders as open
-		c.SetFunction(common.HexToAddress(chainInputSettler), rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) {
-			return rpctest.Word(uint64(transfer.OrderDeposited)), nil
-		})
+	for _, c := range b.chains { // the settlers report open orders as open and not filled
+		settler.Answer(c.Chain, chainInputSettler, chainOutputSettler)
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.duration+3*time.Minute)
 	defer cancel()

@@ -1,4 +1,5 @@
-// Package settler has the transactions in which the settlers of scripted chains emit their events about an intent's order.
+// Package settler has the settlers of scripted chains: the transactions in which they emit their events about an intent's order, and their
+// answers about it.
 //
 // The source amounts of the intents of a chain must differ: they make the transactions unique.
 package settler
@@ -12,6 +13,16 @@ import (
 
 // The first topics of the events.
 var openTopic, refundedTopic, filledTopic = transfer.SettlerTopics[0], transfer.SettlerTopics[2], transfer.SettlerTopics[3]
+
+// Answer has the settlers say of every order that it is open and not filled.
+func Answer(c *rpctest.Chain, inputSettler, outputSettler string) {
+	const fillRecord = "getFillRecord(bytes32,(bytes32,bytes32,uint256,bytes32,uint256,bytes32,bytes,bytes))"
+	constant := func(word uint64) rpctest.Function {
+		return func(rpctest.Call) ([]byte, error) { return rpctest.Word(word), nil }
+	}
+	c.SetFunction(common.HexToAddress(inputSettler), rpctest.OrderStatus, constant(uint64(transfer.OrderDeposited)))
+	c.SetFunction(common.HexToAddress(outputSettler), rpctest.NewSelector(fillRecord), constant(0))
+}
 
 // Open opens the order on the source chain.
 func Open(i *transfer.Intent) rpctest.Tx {
