@@ -11,7 +11,7 @@ import (
 )
 
 // A developer signs up, makes keys and records intents with them: with an Idempotency-Key, of each kind once an operator has imported
-// settlers, in pages, polled and cancelled, and not in another environment than the key's.
+// settlements, in pages, polled and cancelled, and not in another environment than the key's.
 func TestAPIClient(t *testing.T) {
 	t.Parallel()
 	developer := newPerson(t, running.Env().GatewayURL)
@@ -41,14 +41,14 @@ func TestAPIClient(t *testing.T) {
 		t.Errorf("the same request: %v %+v", again.Header, got)
 	}
 
-	t.Log("a swap and a bridge, without settlers and with them")
+	t.Log("a swap and a bridge, without settlements and with them")
 	swap := body(on(sepolia, alice), on(sepolia, usdc), "1000000", on(sepolia, alice), on(sepolia, "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"), "5")
 	refused(t, tester.do(http.MethodPost, "/v2/transfers", swap), 422, "SETTLER_NOT_CONFIGURED")
 	imported := mustCore(t, running, `{"chains":[
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"`+settler+`","sameChain":true}},
+		 "settlements":[`+settlement+`]},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"`+otherSettler+`"}}]}`, "chains", "import", "-")
+		 "settlements":[`+settlement+`]}]}`, "chains", "import", "-")
 	if imported != "chains: 0 added, 2 updated, 0 unchanged, 0 refused\n" {
 		t.Errorf("import: %s", imported)
 	}
@@ -56,7 +56,7 @@ func TestAPIClient(t *testing.T) {
 	bridged := create(t, tester, body(on(sepolia, alice), on(sepolia, usdc), "1000000",
 		on(84532, bob), on(84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e"), "995000"))
 	for _, r := range []record{swapped, bridged} {
-		if r.Tx.To != settler || len(r.Tx.Allowances) != 1 || r.Tx.Allowances[0].Spender != settler {
+		if r.Tx.To != inputSettler || len(r.Tx.Allowances) != 1 || r.Tx.Allowances[0].Spender != inputSettler {
 			t.Errorf("%s %+v", r.Type, r)
 		}
 	}

@@ -70,6 +70,29 @@ func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
 	}
 }
 
+// A fill that a reorganization takes away was none.
+func losesFill(t *testing.T, s *chainStack, from, c *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	r := client.create(t, body(from.at(from.account(t)), from.native(), sent, c.at(common.HexToAddress(recipient)), c.native(), received))
+	from.opened(t, r, from.sendCalls(t, r))
+	from.Mine(t, 2*depth)
+	client.await(t, r.ID, "confirmed, open finalized")
+	c.Mine(t, 3*depth)
+	solver := c.account(t)
+	c.fill(t, solver, r.OrderID, r.output(t))
+	c.Mine(t, depth)
+	client.await(t, r.ID, "confirmed, open finalized, fill mined")
+	c.Reorganize(t, depth+2)
+	client.await(t, r.ID, "confirmed, open finalized")
+	c.fill(t, solver, r.OrderID, r.output(t))
+	c.Mine(t, 2*depth)
+	client.await(t, r.ID, "filled, open finalized, fill finalized")
+	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
+		t.Errorf("went %q", way)
+	}
+}
+
 // Where a final block changes, nothing is concluded any more until the operator resumes the chain; then it counts as it is.
 func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -21,8 +20,8 @@ import (
 const (
 	// depth is the confirmations of all chains.
 	depth = 3
-	// messageFee is what settlers take for settle and refund, in wei.
-	messageFee = 5
+	// claimPeriod is how many seconds after their deadline orders can be refunded.
+	claimPeriod = 15
 	// tokens is what each account gets of each token.
 	tokens = 1_000_000
 )
@@ -30,20 +29,24 @@ const (
 // evmChain is a chain with the contracts of these tests.
 type evmChain struct {
 	*anvil.Node
-	settler, token anvil.Deployed
-	finality       string
+	input, output, oracle anvil.Deployed
+	// token is an ordinary one, and tether refuses to change an allowance that is not zero.
+	token, tether anvil.Deployed
+	finality      string
 	// used is how many accounts tests have taken.
 	used atomic.Int32
 }
 
-// newChain starts a node. Its last account deploys the contracts and owns the settler.
+// newChain starts a node. Its last account deploys the contracts and owns the oracle.
 func newChain(t *testing.T, id uint64, finality string) *evmChain {
 	t.Helper()
 	n := anvil.Start(t, anvil.Config{ChainID: id, SlotsInAnEpoch: 2, Accounts: 40})
 	c := &evmChain{Node: n, finality: finality}
-	token := anvil.Compiled(t, "TestToken")
-	c.token = n.Deploy(t, c.owner(), token, "Test Dollar", "TUSD", uint8(6), false)
-	c.settler = n.Deploy(t, c.owner(), anvil.Compiled(t, "Settler"), uint32(id), true, big.NewInt(messageFee))
+	c.token = n.Deploy(t, c.owner(), anvil.Compiled(t, "TestToken"), "Test Dollar", "TUSD", uint8(6), false)
+	c.tether = n.Deploy(t, c.owner(), anvil.Compiled(t, "TestTether"), "Test Tether", "TUSDT", uint8(6))
+	c.input = n.Deploy(t, c.owner(), anvil.Compiled(t, "InputSettlerEscrow"))
+	c.output = n.Deploy(t, c.owner(), anvil.Compiled(t, "OutputSettlerSimple"))
+	c.oracle = n.Deploy(t, c.owner(), anvil.Compiled(t, "OwnedOracle"), c.owner())
 	return c
 }
 
@@ -53,7 +56,9 @@ func (c *evmChain) owner() common.Address { return c.Accounts[len(c.Accounts)-1]
 func (c *evmChain) account(t *testing.T) common.Address {
 	t.Helper()
 	account := c.Accounts[c.used.Add(1)-1]
-	c.Execute(t, c.token.Transaction(t, c.owner(), "mint", account, big.NewInt(tokens)))
+	for _, token := range []anvil.Deployed{c.token, c.tether} {
+		c.Execute(t, token.Transaction(t, c.owner(), "mint", account, big.NewInt(tokens)))
+	}
 	return account
 }
 
@@ -64,11 +69,21 @@ func (c *evmChain) native() string { return c.name() + ":" + nativeToken }
 
 func (c *evmChain) name() string { return fmt.Sprintf("eip155:%d", c.ChainID) }
 
-// status is the status of an order at the chain's settler.
-func (c *evmChain) status(t *testing.T, orderID string) string {
-	t.Helper()
-	status := anvil.Read[[32]byte](t, c.Node, c.settler, "orderStatus", common.HexToHash(orderID))
-	return strings.TrimRight(string(status[:]), "\x00")
+// definition is the chain as operators import it, with these deployments.
+func (c *evmChain) definition(settlements ...map[string]any) map[string]any {
+	return map[string]any{
+		"chainId": c.name(), "name": c.name(), "environment": "test",
+		"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
+		"confirmations":  depth, "finality": c.finality, "blockTimeMs": 200, "settlements": settlements,
+	}
+}
+
+// settlement is the deployment of the chain's contracts.
+func (c *evmChain) settlement() map[string]any {
+	return map[string]any{
+		"scheme": "oif-v1/StandardOrder", "deployment": "tests", "inputSettler": c.input.Address, "outputSettler": c.output.Address,
+		"oracle": c.oracle.Address, "claimPeriod": claimPeriod, "native": true,
+	}
 }
 
 // chainStack is a service that watches chains.
@@ -83,15 +98,11 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 	providers, list, tokenList := map[string]any{}, []any{}, []any{}
 	for _, c := range chains {
 		providers[c.name()] = []any{map[string]any{"url": c.URL, "requestsPerSecond": 1000}}
-		list = append(list, map[string]any{
-			"chainId": c.name(), "name": c.name(), "environment": "test",
-			"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
-			"confirmations":  depth, "finality": c.finality, "blockTimeMs": 200,
-			"settler": map[string]any{"address": c.settler.Address.Hex(), "sameChain": true},
-		})
+		list = append(list, c.definition(c.settlement()))
 		tokenList = append(tokenList,
 			map[string]any{"chainId": c.ChainID, "address": nativeToken, "name": "Ether", "symbol": "ETH", "decimals": 18},
-			map[string]any{"chainId": c.ChainID, "address": c.token.Address.Hex(), "name": "Test Dollar", "symbol": "TUSD", "decimals": 6})
+			map[string]any{"chainId": c.ChainID, "address": c.token.Address.Hex(), "name": "Test Dollar", "symbol": "TUSD", "decimals": 6},
+			map[string]any{"chainId": c.ChainID, "address": c.tether.Address.Hex(), "name": "Test Tether", "symbol": "TUSDT", "decimals": 6})
 	}
 	rpcFile := filepath.Join(t.TempDir(), "rpc.json")
 	if err := os.WriteFile(rpcFile, encode(t, providers), 0o600); err != nil {
@@ -145,6 +156,13 @@ type walletTx struct {
 	ChainID uint64
 	From    common.Address
 	Calls   struct{ Calls []anvil.Transaction }
+	// Allowances have the calls that the transaction may need besides Calls.
+	Allowances []struct {
+		Reset struct {
+			To   common.Address
+			Data hexutil.Bytes
+		}
+	}
 }
 
 // chainRecord is what these tests read of an intent's record.
@@ -153,7 +171,7 @@ type chainRecord struct {
 	Final, Refundable         bool
 	Failure, Verification     *string
 	Metadata                  struct{ Hash string }
-	Order                     struct{ OrderData hexutil.Bytes }
+	Order                     chainOrder
 	Tx                        *walletTx
 	Confirmations             *struct {
 		Have, Need uint64

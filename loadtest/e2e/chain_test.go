@@ -20,19 +20,27 @@ const (
 )
 
 // Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. What is shown
-// needs a node that reorganizes its chain, names safe and final blocks, or mines on demand; everything else is followed on the local chains.
+// needs a node that reorganizes its chain, names safe and final blocks, sets its clock, or mines on demand; everything else is followed on the local chains.
 func TestChains(t *testing.T) {
 	t.Parallel()
-	a, b, moody := newChain(t, 31337, "depth"), newChain(t, 31338, "depth"), newChain(t, 31340, "depth")
+	a, b, hasty, moody := newChain(t, 31337, "depth"), newChain(t, 31338, "depth"), newChain(t, 31339, "depth"), newChain(t, 31340, "depth")
 	safe, finalized := newChain(t, 31342, "safe"), newChain(t, 31343, "finalized")
-	s := newChainStack(t, a, b, moody, safe, finalized)
+	s := newChainStack(t, a, b, hasty, moody, safe, finalized)
 	if out, err := s.core(t, "chains", "check"); err != nil {
 		t.Errorf("core chains check: %v\n%s", err, out)
 	}
 	t.Run("console sends with a wallet", func(t *testing.T) { t.Parallel(); walkSend(t, s, a, b) })
 	t.Run("bridge", func(t *testing.T) { t.Parallel(); bridge(t, s, a, b) })
+	t.Run("allowance", func(t *testing.T) { t.Parallel(); resetsAllowance(t, s, a, b) })
+	t.Run("swap", func(t *testing.T) { t.Parallel(); swap(t, s, a) })
+	t.Run("refunds", func(t *testing.T) { t.Parallel(); refunds(t, s, hasty, b); keepsSettlement(t, s, hasty) })
 	t.Run("sign-in of a smart account", func(t *testing.T) { t.Parallel(); smartAccountSignsIn(t, s, a) })
-	t.Run("reorganizations", func(t *testing.T) { t.Parallel(); reorganizes(t, s, moody, b); stopsAndResumes(t, s, moody) })
+	t.Run("reorganizations", func(t *testing.T) {
+		t.Parallel()
+		losesFill(t, s, b, moody)
+		reorganizes(t, s, moody, b)
+		stopsAndResumes(t, s, moody)
+	})
 	t.Run("tag safe", func(t *testing.T) { t.Parallel(); followsTag(t, s, safe, 2) })
 	t.Run("tag finalized", func(t *testing.T) { t.Parallel(); followsTag(t, s, finalized, 4) })
 }
@@ -51,34 +59,35 @@ func (c *evmChain) sendCalls(t *testing.T, r chainRecord) anvil.Receipt {
 // opened wants that the order that a transaction opened has the intent's order id.
 func (c *evmChain) opened(t *testing.T, r chainRecord, receipt anvil.Receipt) {
 	t.Helper()
-	event := c.settler.ABI.Events["Open"].ID
+	event := c.input.ABI.Events["Open"].ID
 	for _, l := range receipt.Logs {
-		if l.Address == c.settler.Address && l.Topics[0] == event && l.Topics[1].Hex() == r.OrderID {
+		if l.Address == c.input.Address && l.Topics[0] == event && l.Topics[1].Hex() == r.OrderID {
 			return
 		}
 	}
-	t.Fatalf("the settler has not opened %s: %+v", r.OrderID, receipt)
+	t.Fatalf("the input settler has not opened %s: %+v", r.OrderID, receipt)
 }
 
-// A bridge, from its birth to its end. The simulation of its transaction agrees with what becomes of it.
+// A bridge, from its birth to its end. The simulation of its transaction agrees with what becomes of it, and fills of other outputs, which
+// anybody can have the output settler report for any order, change nothing.
 func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
 	poor := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), strconv.Itoa(tokens+1), from.at(common.HexToAddress(recipient)), "", ""))
-	if ok, gas := client.preflight(t, poor.ID, "balance"); ok || gas != "" {
-		t.Errorf("more than the account has: %v, gas %s", ok, gas)
+	if checked := client.preflight(t, poor.ID, "balance"); checked.ok || checked.gas != "" {
+		t.Errorf("more than the account has: %+v", checked)
 	}
 	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
-	if ok, gas := client.preflight(t, r.ID, "allowance"); ok || gas != "" {
-		t.Errorf("without the allowance: %v, gas %s", ok, gas)
+	if checked := client.preflight(t, r.ID, "allowance"); checked.ok || checked.gas != "" {
+		t.Errorf("without the allowance: %+v", checked)
 	}
 	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
 	approve.From, open.From = r.Tx.From, r.Tx.From
 	from.Execute(t, approve)
-	ok, gas := client.preflight(t, r.ID, "simulation")
-	limit, err := strconv.ParseUint(gas, 10, 64)
-	if !ok || err != nil {
-		t.Fatalf("with the allowance: %v, gas %q", ok, gas)
+	checked := client.preflight(t, r.ID, "simulation")
+	limit, err := strconv.ParseUint(checked.gas, 10, 64)
+	if !checked.ok || err != nil {
+		t.Fatalf("with the allowance: %+v", checked)
 	}
 	// The other orders that come and go at the settler change what a transaction costs, so wallets add a margin.
 	open.Gas = hexutil.Uint64(limit + limit/4)
@@ -89,20 +98,25 @@ func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	client.awaitConfirmed(t, r.ID)
 	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
 
-	filler := to.account(t)
-	fill := to.settler.Transaction(t, filler, "fill", [32]byte(common.HexToHash(r.OrderID)), []byte(r.Order.OrderData), common.BytesToHash(filler[:]).Bytes())
-	fill.Value = (*hexutil.Big)(big.NewInt(990))
-	to.Execute(t, fill)
+	attacker := to.account(t)
+	stolen, less, padded := r.output(t), r.output(t), r.output(t)
+	stolen.Recipient, less.Amount, padded.Context = solverID(attacker), big.NewInt(1), []byte{0}
+	for _, other := range []anvil.MandateOutput{stolen, less, padded} {
+		to.fill(t, attacker, r.OrderID, other)
+	}
+	to.Mine(t, 2*depth)
+	solver := to.account(t)
+	fill := to.fill(t, solver, r.OrderID, r.output(t))
 	to.Mine(t, 2*depth)
 	from.Mine(t, depth)
 	filled := client.await(t, r.ID, "filled, open finalized, fill finalized")
-	settle := to.settler.Transaction(t, to.owner(), "settle", [][32]byte{common.HexToHash(r.OrderID)})
-	settle.Value = (*hexutil.Big)(big.NewInt(messageFee))
-	from.Execute(t, from.settler.Delivery(t, from.owner(), to.settler, uint32(to.ChainID), to.Execute(t, settle)))
-	from.Mine(t, 2*depth)
-	if got := from.status(t, r.OrderID) + " " + to.status(t, r.OrderID); got != "SETTLED FILLED" {
-		t.Errorf("the settlers say %q", got)
+	if got := filled.Transactions[1].Hash; got != fill.Hash {
+		t.Errorf("filled by %s, want %s", got, fill.Hash)
 	}
+	from.Execute(t, from.oracle.Attestation(t, from.owner(), fill))
+	from.claim(t, r, solver, to.output.Event(t, fill, "OutputFilled"))
+	from.Mine(t, 2*depth)
+	from.expectStatus(t, r, orderClaimed)
 	client.await(t, r.ID, filled.String())
 	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
 		t.Errorf("went %q", way)
@@ -112,8 +126,13 @@ func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	}
 }
 
-// preflight reads whether a check of an intent's transaction holds, and the gas, empty where the transaction would fail.
-func (c *chainClient) preflight(t *testing.T, id, check string) (ok bool, gas string) {
+// preflightResult is a check of an intent's transaction that decides whether it can be sent. gas is empty where it would fail.
+type preflightResult struct {
+	ok          bool
+	detail, gas string
+}
+
+func (c *chainClient) preflight(t *testing.T, id, check string) preflightResult {
 	t.Helper()
 	answer := expect[struct {
 		OK     bool
@@ -124,15 +143,16 @@ func (c *chainClient) preflight(t *testing.T, id, check string) (ok bool, gas st
 		Gas *string
 	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
 	for _, each := range answer.Checks {
-		if each.Name == check && each.OK == answer.OK { // the one that decides
+		if each.Name == check && each.OK == answer.OK {
+			result := preflightResult{ok: each.OK, detail: each.Detail}
 			if answer.Gas != nil {
-				gas = *answer.Gas
+				result.gas = *answer.Gas
 			}
-			return answer.OK, gas
+			return result
 		}
 	}
 	t.Fatalf("preflight %+v, want that %s decides", answer, check)
-	return false, ""
+	return preflightResult{}
 }
 
 // A smart account signs in as viem has it sign, before it is deployed (ERC-6492) and after (ERC-1271), and is of its chain alone.

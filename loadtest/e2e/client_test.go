@@ -191,8 +191,9 @@ const (
 	wethOnOptimism              = "0x4200000000000000000000000000000000000006"
 	usdcOnArbitrum              = "0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d"
 
-	settler      = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
-	otherSettler = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512"
+	inputSettler = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+	settlement   = `{"scheme":"oif-v1/StandardOrder","deployment":"e2e","inputSettler":"` + inputSettler + `",
+		"outputSettler":"0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512","oracle":"0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0"}`
 )
 
 func on(chain int, address string) string { return fmt.Sprintf("eip155:%d:%s", chain, address) }

@@ -9,14 +9,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// importSettlers configures a settler that fills swaps on OP Sepolia, and one for bridges on Arbitrum Sepolia.
-func importSettlers(t *testing.T) {
+// importSettlements configures a deployment on OP Sepolia and Arbitrum Sepolia, and so bridges between them.
+func importSettlements(t *testing.T) {
 	t.Helper()
 	mustCore(t, running, fmt.Sprintf(`{"chains":[
 		{"chainId":"eip155:%d","name":"OP Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"%s","sameChain":true}},
+		 "settlements":[%s]},
 		{"chainId":"eip155:%d","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"name":"Arbitrum Sepolia Ether","symbol":"ETH","decimals":18},
-		 "settler":{"address":"%s"}}]}`, optimism, settler, arbitrum, otherSettler), "chains", "import", "-")
+		 "settlements":[%s]}]}`, optimism, settlement, arbitrum, settlement), "chains", "import", "-")
 }
 
 const (
@@ -55,7 +55,7 @@ func (b *tab) recordConfirmed() {
 // walkNewTransfers records a transfer and a bridge.
 func walkNewTransfers(b *tab) {
 	t := b.t
-	importSettlers(t)
+	importSettlements(t)
 	b.signUp(uniqueEmail("new-transfer"))
 	b.open("/console/transfers", "There are no transfers yet.")
 	b.click(`main a[href="/console/transfers/new"]`, "You have no enabled test key.")

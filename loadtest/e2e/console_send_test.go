@@ -3,11 +3,11 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/ethereum/go-ethereum/common"
@@ -34,7 +34,7 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
 	}}
 	execute(t, stack.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
-	unfilled, deadline := w.openUnfilled()
+	unfilled := w.openUnfilled()
 
 	r := w.bridge()
 	b.open(w.pageOf(r), "Send with your wallet", "No wallet was found in this browser.")
@@ -44,9 +44,10 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	w.oneAfterTheOther(r)
 	w.twoTabs()
 	w.inOneBatch()
+	w.afterAReset()
 	w.unfunded()
 	w.reportedLater()
-	w.refund(unfilled, deadline)
+	w.refund(unfilled)
 }
 
 // signInByWallet links the wallet to the account and signs in with it, each once its user has declined.
@@ -200,6 +201,26 @@ func (w *sendWalk) inOneBatch() {
 	}
 }
 
+// afterAReset sends intents whose token refuses to change an allowance, where one that is too small stands.
+func (w *sendWalk) afterAReset() {
+	t := w.t
+	for _, batches := range []bool{false, true} {
+		t.Log("reset, approve and open; in one request:", batches)
+		account := w.from.account(t)
+		r := w.client.create(t, body(w.from.at(account), w.from.at(w.from.tether.Address), sent,
+			w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received))
+		w.from.Execute(t, w.from.tether.Transaction(t, account, "approve", w.from.input.Address, big.NewInt(1)))
+		w.open(w.pageOf(r))
+		w.shows("some tokens refuse to change an allowance that is not 0")
+		w.wallet.set(func() { w.wallet.account, w.wallet.batches = account, batches })
+		w.reported(r)
+		want := map[bool][2]int{false: {0, 3}, true: {1, 0}}[batches]
+		if got := [2]int{w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction")}; got != want {
+			t.Errorf("%d batches and %d transactions, want %d and %d", got[0], got[1], want[0], want[1])
+		}
+	}
+}
+
 // plain records a transfer of so many units.
 func (w *sendWalk) plain(units string) chainRecord {
 	w.t.Helper()
@@ -266,36 +287,30 @@ func (w *sendWalk) reportedLater() {
 	w.click("[data-report] button", "The transaction is reported.", "submitted", hash.Hex())
 }
 
-// openUnfilled opens an order that nobody fills, whose deadline is as near as it may be.
-func (w *sendWalk) openUnfilled() (r chainRecord, deadline time.Time) {
+// openUnfilled opens an order that nobody fills.
+func (w *sendWalk) openUnfilled() chainRecord {
 	t := w.t
 	account := w.from.account(t)
-	request := body(w.from.at(account), w.from.at(w.from.token.Address), sent, w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received)
-	deadline = time.Now().Add(62 * time.Second).Truncate(time.Second)
-	request["deadline"] = deadline.UTC().Format(time.RFC3339)
-	r = w.client.create(t, request)
+	r := w.client.create(t, shortly(body(w.from.at(account), w.from.at(w.from.token.Address), sent,
+		w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received)))
 	w.from.sendCalls(t, r)
 	w.from.Mine(t, depth)
 	w.client.awaitConfirmed(t, r.ID)
-	return r, deadline
+	return r
 }
 
-func (w *sendWalk) refund(r chainRecord, deadline time.Time) {
+func (w *sendWalk) refund(r chainRecord) {
 	t := w.t
-	t.Log("an order that nobody fills is refunded by the wallet, on the other chain")
+	t.Log("an order that nobody fills is refunded by the wallet, on its own chain, once it has expired")
 	w.open(w.pageOf(r))
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	<-timer.C
-	w.to.PassTime(t, deadline.Add(time.Second)) // the chain's clock decides too
-	w.shows("send the refund's transaction on " + w.to.name())
+	w.from.expire(t, r)
+	w.shows("send the refund's transaction on " + w.from.name())
 	w.wallet.set(func() { w.wallet.account = r.Tx.From })
 	w.click(`a[href$="/refund"]`)
 	w.inspect("refund")
 	w.send("is in a block. The intent's page shows it")
-	sent := w.to.Mined(t, w.wallet.last())
+	w.from.Mined(t, w.wallet.last())
 	w.click(".crumb a")
-	w.from.Execute(t, w.from.settler.Delivery(t, w.from.owner(), w.to.settler, uint32(w.to.ChainID), sent))
 	w.from.Mine(t, 2*depth)
 	w.shows("Nobody need do anything more.")
 	w.client.await(t, r.ID, "refunded, open finalized, refund finalized")

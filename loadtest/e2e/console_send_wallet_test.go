@@ -166,6 +166,10 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 	case method == "eth_sendTransaction":
 		err := chain.Try(ctx, &w.sent, method, params[0])
 		return w.sent, err
+	case method == "eth_call":
+		var result json.RawMessage
+		err := chain.Try(ctx, &result, method, params[0], params[1])
+		return result, err
 	case method == "eth_getTransactionReceipt":
 		var result json.RawMessage
 		err := chain.Try(ctx, &result, method, params[0])

@@ -88,7 +88,7 @@ func (p *nodeProject) run(t *testing.T, program string, args ...string) string {
 
 func (p *nodeProject) command(t *testing.T, input []byte, program string, args ...string) (said string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	path := filepath.Join(p.dir, "node_modules", ".bin", program)
 	if program == "node" {

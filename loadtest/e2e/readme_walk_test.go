@@ -23,10 +23,13 @@ import (
 // localStart bounds the start of the command with its local chains, whose first build takes minutes on a busy machine.
 const localStart = 8 * time.Minute
 
+// tether is a token of the local chains that refuses to change an allowance that is not zero.
+const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
+
 // walkIntent is what the walk reads of an intent.
 type walkIntent struct {
 	ID, Type, Status string
-	Deadline         time.Time
+	Order            struct{ Expires int64 }
 	Tx               struct {
 		From  string
 		Calls struct{ Calls []struct{ To, Data string } }
@@ -34,7 +37,7 @@ type walkIntent struct {
 }
 
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
-// the comment says. It waits for a deadline, so it starts among the first: Go starts parallel tests in the reverse order of their files'
+// the comment says. It waits for an order that expires, so it starts among the first: Go starts parallel tests in the reverse order of their files'
 // names.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
@@ -61,6 +64,7 @@ func TestReadme_Walk(t *testing.T) {
 	}
 	w.await(map[string]string{transfer.ID: "confirmed", swap.ID: "filled", bridge.ID: "filled", unfilled.ID: "confirmed"})
 
+	w.resets(send, sendCall)
 	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
 	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", "0xE1620de3a36756143582895e7E426Ade69e4f2D7", usdc).Replace(w.commands[2])
 	for command, want := range map[string]string{
@@ -75,7 +79,7 @@ func TestReadme_Walk(t *testing.T) {
 		}
 	}
 
-	timer := time.NewTimer(time.Until(unfilled.Deadline.Add(2 * time.Second))) // the chain's clock is that of its last block
+	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
 	defer timer.Stop()
 	<-timer.C
 	eventually(t, func() error {
@@ -84,6 +88,26 @@ func TestReadme_Walk(t *testing.T) {
 	})
 	w.await(map[string]string{unfilled.ID: "refunded"})
 	t.Run("every kind with viem", viem)
+}
+
+// resets sends a bridge of a token that refuses to change an allowance, where one that is too small stands.
+func (w *readmeWalk) resets(send, sendCall string) {
+	w.t.Helper()
+	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[4], "0xE1620de3a36756143582895e7E426Ade69e4f2D7", tether, 1)))
+	approve := bridge.Tx.Calls.Calls[0]
+	one := approve.Data[:len(approve.Data)-64] + fmt.Sprintf("%064x", 1)
+	sent := decoded[struct{ Result string }](w.t, w.run(filled(sendCall, "FROM", bridge.Tx.From, "TO", approve.To, "DATA", one)))
+	receipt := strings.NewReplacer("eth_sendTransaction", "eth_getTransactionReceipt", `{"from": "FROM", "to": "TO", "data": "DATA"}`, `"HASH"`).Replace(sendCall)
+	eventually(w.t, func() error {
+		if out := w.run(filled(receipt, "HASH", sent.Result)); !strings.Contains(out, `"status":"0x1"`) {
+			return fmt.Errorf("the receipt of an approval is %s", out)
+		}
+		return nil
+	})
+	if out := w.run(filled(send, "ID", bridge.ID)); !strings.HasPrefix(out, "reset ") {
+		w.t.Errorf("it says %s", out)
+	}
+	w.await(map[string]string{bridge.ID: "confirmed"})
 }
 
 // readmeWalk runs the commands of README.md's section "The walk" in a shell, beside a stack that deploy/local runs.
@@ -241,7 +265,7 @@ func (w *readmeWalk) await(want map[string]string) {
 // lifecycles is what js/lifecycle.mjs prints: the statuses of each intent, then the transactions that were sent for it.
 const lifecycles = `transfer: created submitted confirmed, send carries
 swap: created submitted confirmed filled, open carries
-bridge: created submitted confirmed filled, open carries
+bridge after a reset: created submitted confirmed filled, open carries
 sped-up transfer: created submitted confirmed, send replaced, send carries
 sped-up bridge: created submitted confirmed filled, open replaced, open carries
 replaced transfer: created submitted failed TX_REPLACED, send replaced
@@ -252,7 +276,7 @@ unsent bridge: created expired
 `
 
 // startLifecycles starts js/lifecycle.mjs beside the walk, which takes intents of every kind to their ends with viem and an account of its
-// own. It mostly waits for a deadline, which is a minute ahead at the least; the function returned waits for its end.
+// own. It mostly waits for an order to expire, which takes more than a minute; the function returned waits for its end.
 func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 	w.t.Helper()
 	if _, err := findNode(); err != nil {
@@ -265,7 +289,7 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 		env[name] = value
 	}
 	chain := func(id uint64) map[string]any {
-		return map[string]any{"id": id, "url": env[fmt.Sprintf("CHAIN_%d_RPC_URL", id)], "token": "0xE1620de3a36756143582895e7E426Ade69e4f2D7"}
+		return map[string]any{"id": id, "url": env[fmt.Sprintf("CHAIN_%d_RPC_URL", id)], "token": "0xE1620de3a36756143582895e7E426Ade69e4f2D7", "tether": tether}
 	}
 	input := encode(w.t, map[string]any{"gateway": env["GATEWAY_URL"], "chains": []any{chain(31337), chain(31338)}})
 	var said string

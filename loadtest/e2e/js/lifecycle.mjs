@@ -1,12 +1,14 @@
-// An account of its own creates intents of all kinds, signs and sends their transactions with viem, and follows their events to the
-// end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the deadline.
+// An account of its own creates intents of all kinds, computes the ids of their orders, signs and sends their transactions with viem, and
+// follows their events to the end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the deadline.
 //
-// Standard input is {gateway, chains: [{id, url, token}, {…}]}: the URLs of the service and of two chains' nodes, and a test token on each.
-// A solver fills the orders, and a relay delivers the settlers' messages.
+// Standard input is {gateway, chains: [{id, url, token, tether}, {…}]}: the URLs of the service and of two chains' nodes, and two test tokens
+// on each, of which tether refuses to change an allowance that is not zero. A solver fills the orders, and a relay attests its fills.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { createPublicClient, createWalletClient, defineChain, http, parseGwei } from 'viem'
+import {
+  concat, createPublicClient, createWalletClient, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbiParameters, parseGwei,
+} from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 
@@ -23,7 +25,7 @@ const nodes = Object.fromEntries(chains.map(({ id, url }) => {
   return [id, { chain, client: createPublicClient({ chain, transport: http(), pollingInterval: 200 }) }]
 }))
 const node = nodes[here.id].client
-const walletOf = (account, id = here.id) => createWalletClient({ account, chain: nodes[id].chain, transport: http() })
+const walletOf = (account) => createWalletClient({ account, chain: nodes[here.id].chain, transport: http() })
 
 // call is a request to the service. One over the key's limit is repeated when the answer says so.
 async function call(method, path, body, headers) {
@@ -52,36 +54,68 @@ async function newKey() {
 
 const key = { 'x-api-key': await newKey() }
 const report = (intent, hash) => call('POST', `/v2/transfers/${intent.id}/transaction`, { hash }, key)
-const callsOf = (intent) => intent.tx.calls.calls.map(({ to, data, value }) => ({ to, data, value: BigInt(value) }))
+
+const outputsType = parseAbiParameters(
+  '(bytes32 oracle, bytes32 settler, uint256 chainId, bytes32 token, uint256 amount, bytes32 recipient, bytes callbackData, bytes context)[]')
+
+// orderId computes the id of an order from its named fields.
+function orderId({ inputSettler, user, nonce, originChainId, expires, fillDeadline, inputOracle, inputs, outputs }) {
+  const packed = concat(inputs.map(({ token, amount }) => encodePacked(['uint256', 'uint256'], [BigInt(token), BigInt(amount)])))
+  const encoded = encodeAbiParameters(outputsType, [outputs.map((output) => ({ ...output, chainId: BigInt(output.chainId), amount: BigInt(output.amount) }))])
+  return keccak256(encodePacked(
+    ['uint256', 'address', 'address', 'uint256', 'uint32', 'uint32', 'address', 'bytes32', 'bytes'],
+    [BigInt(originChainId), inputSettler, user, BigInt(nonce), expires, fillDeadline, inputOracle, keccak256(packed), encoded]))
+}
+
+// callsOf are the calls of a transaction. An allowance that is too small and not zero is reset first.
+async function callsOf({ tx }) {
+  const calls = tx.calls.calls.map(({ to, data, value }) => ({ to, data, value: BigInt(value) }))
+  const resets = []
+  for (const { token, owner, spender, amount, reset } of tx.allowances) {
+    const query = { address: token.split(':').at(-1), abi: erc20Abi, functionName: 'allowance', args: [owner, spender] }
+    const granted = await nodes[tx.chainId].client.readContract(query)
+    if (granted > 0n && granted < BigInt(amount)) resets.push({ to: reset.to, data: reset.data, value: BigInt(reset.value) })
+  }
+  return [...resets, ...calls]
+}
 
 async function waitMined(client, hash) {
   assert.equal((await client.waitForTransactionReceipt({ hash })).status, 'success')
 }
 
-async function waitBlocks(count, client = node) {
-  const last = await client.getBlockNumber({ cacheTime: 0 }) + count
+async function waitBlocks(count) {
+  const last = await node.getBlockNumber({ cacheTime: 0 }) + count
   await new Promise((resolve, reject) => {
-    const stop = client.watchBlockNumber({ emitOnBegin: true, onError: reject, onBlockNumber: (n) => n >= last && resolve(stop()) })
+    const stop = node.watchBlockNumber({ emitOnBegin: true, onError: reject, onBlockNumber: (n) => n >= last && resolve(stop()) })
   })
 }
 
-async function sendCalls(account, intent, id) {
+async function sendCalls(account, intent) {
   let hash
-  for (const each of callsOf(intent)) {
-    hash = await walletOf(account, id).sendTransaction(each)
-    await waitMined(nodes[id].client, hash)
+  for (const each of await callsOf(intent)) {
+    hash = await walletOf(account).sendTransaction(each)
+    await waitMined(node, hash)
   }
   return hash
 }
 
-const send = async ({ account, intent }) => report(intent, await sendCalls(account, intent, here.id))
+const send = async ({ account, intent }) => report(intent, await sendCalls(account, intent))
+
+// sendAfterReset sends an intent where an allowance stands that is too small.
+async function sendAfterReset(scenario) {
+  const [{ spender }] = scenario.intent.tx.allowances
+  const approve = { address: here.tether, abi: erc20Abi, functionName: 'approve', args: [spender, 1n] }
+  await waitMined(node, await walletOf(scenario.account).writeContract(approve))
+  assert.equal((await callsOf(scenario.intent)).length, 3)
+  await send(scenario)
+}
 
 // sendAndReplace sends the last call of an intent, and then another transaction with the same nonce and twice the fee, which the node
 // mines in its place. Both wait in the pool for the transaction of the nonce before theirs.
 async function sendAndReplace({ account, intent }, other) {
   const wallet = walletOf(account)
   const selfPayment = { to: account.address }
-  const calls = callsOf(intent)
+  const calls = await callsOf(intent)
   const last = calls.pop()
   const before = calls.length ? calls : [selfPayment]
   const nonce = await node.getTransactionCount({ address: account.address }) + before.length
@@ -97,11 +131,9 @@ async function sendAndReplace({ account, intent }, other) {
 const speedUp = (scenario) => sendAndReplace(scenario, (last) => last)
 const replace = (scenario) => sendAndReplace(scenario, (_, selfPayment) => selfPayment)
 
-// refund asks an order back that nobody has filled, once the destination's clock, which is that of its last block, is past the deadline.
-async function refund({ account, intent: { id, order } }) {
-  const { client } = nodes[there.id]
-  while ((await client.getBlock()).timestamp <= order.fillDeadline) await waitBlocks(1n, client)
-  await sendCalls(account, (await call('GET', `/v2/transfers/${id}/refund`, undefined, key)).body, there.id)
+// refund asks an order back that nobody has filled. It is refundable: the clock of its chain is past its expiry.
+async function refund({ account, intent: { id } }) {
+  await sendCalls(account, (await call('GET', `/v2/transfers/${id}/refund`, undefined, key)).body)
 }
 
 const cancel = ({ intent }) => call('POST', `/v2/transfers/${intent.id}/cancel`, undefined, key)
@@ -109,14 +141,14 @@ const cancel = ({ intent }) => call('POST', `/v2/transfers/${intent.id}/cancel`,
 const scenarios = [
   { name: 'transfer', kind: 'transfer', run: send, ends: 'confirmed' },
   { name: 'swap', kind: 'swap', run: send, ends: 'filled' },
-  { name: 'bridge', kind: 'bridge', run: send, ends: 'filled' },
+  { name: 'bridge after a reset', kind: 'tether bridge', run: sendAfterReset, ends: 'filled' },
   { name: 'sped-up transfer', kind: 'transfer', run: speedUp, ends: 'confirmed' }, // its second hash is found by the nonce
   { name: 'sped-up bridge', kind: 'bridge', run: async (scenario) => report(scenario.intent, await speedUp(scenario)), ends: 'filled' },
   { name: 'replaced transfer', kind: 'transfer', run: replace, ends: 'failed' },
   { name: 'replaced swap', kind: 'swap', run: replace, ends: 'failed' },
-  { name: 'refunded bridge', kind: 'unpayable bridge', run: send, ends: 'refunded', seconds: 61 },
+  { name: 'refunded bridge', kind: 'unpayable bridge', run: send, ends: 'refunded', seconds: 64 },
   { name: 'cancelled swap', kind: 'swap', run: cancel, ends: 'cancelled' },
-  { name: 'unsent bridge', kind: 'bridge', run: () => {}, ends: 'expired', seconds: 61 },
+  { name: 'unsent bridge', kind: 'bridge', run: () => {}, ends: 'expired', seconds: 64 },
 ]
 
 async function create(scenario, index) {
@@ -126,10 +158,12 @@ async function create(scenario, index) {
     transfer: { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` },
     swap: at(here, native, '990'),
     bridge: at(there, there.token, '990'),
+    'tether bridge': at(there, there.token, '990'),
     'unpayable bridge': at(there, native, `1${'0'.repeat(30)}`), // no solver has as much
   }[scenario.kind]
   const deadline = scenario.seconds && new Date(Math.ceil(Date.now() / 1000 + scenario.seconds) * 1000).toISOString()
-  scenario.intent = (await call('POST', '/v2/transfers', { source: at(here, here.token, '1000'), destination, deadline }, key)).body
+  scenario.intent = (await call('POST', '/v2/transfers', { source: at(here, scenario.kind === 'tether bridge' ? here.tether : here.token, '1000'), destination, deadline }, key)).body
+  assert.equal(orderId(scenario.intent.order), scenario.intent.orderId)
   assert.equal(scenario.intent.type, scenario.kind.split(' ').at(-1))
   scenario.steps = []
 }
