@@ -190,3 +190,31 @@ func try[T any](text string) error {
 	}
 	return nil
 }
+
+func FuzzUnmarshalJSON(f *testing.F) {
+	for _, seed := range []string{blockText, logText, receiptText, transactionText, "null", "{}", "[]", `{"transactions":[null]}`, `{"logs":[null]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var block evm.Block
+		if json.Unmarshal(text, &block) == nil && block.Time.Year() > 9999 {
+			t.Errorf("a time that cannot be written: %v", block.Time)
+		}
+		var log evm.Log
+		if json.Unmarshal(text, &log) == nil && len(log.Topics) > 4 {
+			t.Errorf("%d topics", len(log.Topics))
+		}
+		var receipt evm.Receipt
+		if json.Unmarshal(text, &receipt) == nil {
+			for _, log := range receipt.Logs {
+				if log.BlockHash != receipt.BlockHash || log.TxHash != receipt.TxHash {
+					t.Error("a log of another transaction")
+				}
+			}
+		}
+		var transaction evm.Transaction
+		if json.Unmarshal(text, &transaction) == nil && transaction.Value != nil && (transaction.Value.BitLen() > 256 || transaction.Value.Sign() < 0) {
+			t.Errorf("value %v", transaction.Value)
+		}
+	})
+}

@@ -3,12 +3,14 @@ package watch_test
 import (
 	"errors"
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/pgtest"
 )
 
 // A bridge is confirmed at depth, filled once the fill is final on its chain, and only then.
@@ -63,22 +65,87 @@ func TestFollow_FillBeforeOpen(t *testing.T) {
 	w.want(intent, "created submitted confirmed filled")
 }
 
-// An event counts only from the settler and the chain that the intent's own settlement names.
+// An event counts only from the settler and the chain that the intent's own settlement names, and a fill only with the order's own output:
+// anybody can have the real settler emit OutputFilled for any order id.
 func TestFollow_ForeignEvents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.confirmedBridge()
-	filledOnSource := w.answer(intent.Settlement.OriginSettler, "Filled(bytes32,bytes,bytes)", intent)
-	filledByStranger := w.fill(intent)
+	filledOnSource, filledByStranger, refundedOnDestination, otherOutput := w.fill(intent), w.fill(intent), w.refund(intent), w.fill(intent)
+	filledOnSource.Logs[0].Address = common.HexToAddress(intent.Settlement.InputSettler)
 	filledByStranger.Logs[0].Address = common.HexToAddress("0xbad")
-	refundedOnDestination := w.answer(intent.Settlement.DestinationSettler, "Refunded(bytes32,address)", intent)
+	refundedOnDestination.Logs[0].Address = common.HexToAddress(intent.Settlement.OutputSettler)
+	otherOutput.Logs[0].Data[len(otherOutput.Logs[0].Data)-1] = 1 // its context has another length
 	w.mine(sepolia, filledOnSource)
-	w.mine(baseSepolia, filledByStranger, refundedOnDestination)
+	w.mine(baseSepolia, filledByStranger, refundedOnDestination, otherOutput)
 	w.deepen(sepolia, 2*confirmations)
 	w.deepen(baseSepolia, 2*confirmations)
 	w.want(intent, "created submitted confirmed")
-	if w.count("intents_core_chain_unmatched_events_total") == 0 {
-		t.Error("unmatched events are not counted")
+	if n := w.count("intents_core_chain_unmatched_events_total"); n != 3 { // the stranger is no settler, so its events are not read
+		t.Errorf("%v unmatched events are counted", n)
+	}
+}
+
+// I7: an order that is filled and refunded is filled, whichever of the two is seen first: its solver never claimed, and the recipient has the
+// money.
+func TestFollow_FilledAndRefunded(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		steps string
+		way   string
+	}{
+		"the refund first":          {"open refund fill", "created submitted confirmed refunded filled"},
+		"the fill first":            {"open fill refund", "created submitted confirmed filled"},
+		"the fill before its order": {"fill open refund", "created submitted confirmed filled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			intent := w.bridge()
+			for step := range strings.FieldsSeq(c.steps) {
+				switch step {
+				case "open":
+					w.mine(sepolia, w.open(intent))
+					w.deepen(sepolia, confirmations)
+				case "fill":
+					w.mine(baseSepolia, w.fill(intent))
+					w.deepen(baseSepolia, 2*confirmations)
+				case "refund":
+					w.mine(sepolia, w.refund(intent))
+					w.deepen(sepolia, 2*confirmations)
+				}
+			}
+			w.want(intent, c.way)
+			if n := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE confirmed_at IS NOT NULL"); n != 3 {
+				t.Errorf("%d of 3 transactions are recorded and confirmed", n)
+			}
+		})
+	}
+}
+
+// An order is followed at the contracts of its own settlement after its chains were imported with others, or with none.
+func TestFollow_Reimported(t *testing.T) {
+	t.Parallel()
+	for name, settlements := range map[string]string{
+		"others": `[{"scheme":"oif-v1/StandardOrder","deployment":"next","inputSettler":"0x00000000000000000000000000000000000000A1",
+			"outputSettler":"0x00000000000000000000000000000000000000A2","oracle":"0x00000000000000000000000000000000000000A3","claimPeriod":60,"sameChain":true}]`,
+		"none": `[]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			filled, refunded := w.confirmedBridge(), w.confirmedBridge()
+			pgtest.Exec(t, w.store, "UPDATE chains SET settlements = $1::jsonb", settlements)
+			if err := w.live.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.mine(baseSepolia, w.fill(filled))
+			w.mine(sepolia, w.refund(refunded))
+			w.deepen(baseSepolia, 2*confirmations)
+			w.deepen(sepolia, 2*confirmations)
+			w.want(filled, "created submitted confirmed filled")
+			w.want(refunded, "created submitted confirmed refunded")
+		})
 	}
 }
 
@@ -177,12 +244,13 @@ func TestFollow_OnePaymentOneIntent(t *testing.T) {
 	}
 }
 
-// The settler opened another order: a stranger's call with our data has another sender.
+// The settler opened another order than the intent's.
 func TestFollow_OtherOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	intent := w.bridge()
-	tx := w.tx(intent.Settlement.OriginSettler, opened(intent.Settlement.OriginSettler, [32]byte{1}))
+	tx := w.open(intent)
+	tx.Logs[0].Topics[1] = common.Hash{1}
 	w.report(intent, w.hash(tx))
 	w.mine(sepolia, tx)
 	w.deepen(sepolia, confirmations)

@@ -140,28 +140,19 @@ func payment(intent *transfer.Intent) rpctest.Log {
 }
 
 // open is the transaction that opens the order of an intent.
-func (w *world) open(intent *transfer.Intent) rpctest.Tx {
-	return w.tx(intent.Settlement.OriginSettler, opened(intent.Settlement.OriginSettler, intent.OrderID))
+func (w *world) open(i *transfer.Intent) rpctest.Tx {
+	return w.tx(i.Settlement.InputSettler, rpctest.Opened(i))
 }
 
-func opened(settler string, order [32]byte) rpctest.Log {
-	return rpctest.Log{Address: common.HexToAddress(settler), Topics: []common.Hash{transfer.SettlerTopics[0], order}, Data: []byte("resolved")}
-}
+// fill pays the recipient, finalise the solver and refund the sender.
+func (w *world) fill(i *transfer.Intent) rpctest.Tx     { return w.answer(rpctest.Filled(i)) }
+func (w *world) finalise(i *transfer.Intent) rpctest.Tx { return w.answer(rpctest.Finalised(i)) }
+func (w *world) refund(i *transfer.Intent) rpctest.Tx   { return w.answer(rpctest.Refunded(i)) }
 
-// fill pays the recipient, and refund is delivered to the source chain.
-func (w *world) fill(i *transfer.Intent) rpctest.Tx {
-	return w.answer(i.Settlement.DestinationSettler, "Filled(bytes32,bytes,bytes)", i)
-}
-
-func (w *world) refund(i *transfer.Intent) rpctest.Tx {
-	return w.answer(i.Settlement.OriginSettler, "Refunded(bytes32,address)", i)
-}
-
-func (w *world) answer(settler, signature string, i *transfer.Intent) rpctest.Tx {
-	tx := w.tx(settler, rpctest.Log{
-		Address: common.HexToAddress(settler), Topics: []common.Hash{crypto.Keccak256Hash([]byte(signature))}, Data: append(i.OrderID[:], make([]byte, 64)...),
-	})
-	tx.From = common.HexToAddress("0xf111")
+// answer is a solver's transaction in which a settler emits an event.
+func (w *world) answer(log rpctest.Log) rpctest.Tx {
+	tx := w.tx(log.Address.Hex(), log)
+	tx.From = rpctest.Solver
 	return tx
 }
 
@@ -178,7 +169,7 @@ func (w *world) want(intent *transfer.Intent, way string) {
 		if n > 0 && e.From != events[n-1].To {
 			w.Errorf("event %d leads from %s after %s", n, e.From, events[n-1].To)
 		}
-		if observed := e.To == transfer.Confirmed || e.To == transfer.Filled || e.To == transfer.Refunded || e.To == transfer.Failed; observed && e.Observed == nil {
+		if observed := e.To == transfer.Confirmed || e.To == transfer.Filled || e.To == transfer.Refunded || e.To == transfer.Failed; observed && e.From != e.To && e.Observed == nil {
 			w.Errorf("event %d to %s names no transaction", n, e.To) // I2
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -69,6 +70,11 @@ func newWorld(t *testing.T, providers int) *world {
 		c.SetTime(time.Now().Add(-20 * time.Second))
 		c.SetPeriod(time.Second)
 		c.MineEmpty(19)
+		definition, _ := w.live.Current().Chain(id)
+		for _, s := range definition.Settlements {
+			c.SetSettler(common.HexToAddress(s.InputSettler))
+			c.SetSettler(common.HexToAddress(s.OutputSettler))
+		}
 		w.chains[id] = c
 		for range providers {
 			w.nodes[id] = append(w.nodes[id], rpctest.NewNode(c))

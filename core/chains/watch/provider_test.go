@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/store/chains"
@@ -102,48 +100,20 @@ func TestProvider_LateLog(t *testing.T) {
 	w.want(intent, "created submitted confirmed")
 }
 
-// What a provider leaves out for good is found by the comparison with the settlers, and counted.
-func TestProvider_MissingLog(t *testing.T) {
+// A fill that one provider invents, on a block that the other one does not have, fills nothing.
+func TestProvider_InventedFill(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		chain func(*world) *rpctest.Chain
-		want  string
-	}{
-		"the fill":   {func(w *world) *rpctest.Chain { return w.chains[baseSepolia] }, "filled"},
-		"the refund": {func(w *world) *rpctest.Chain { return w.chains[sepolia] }, "refunded"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 1)
-			intent := w.confirmedBridge()
-			status, settler, tx := "REFUNDED", intent.Settlement.OriginSettler, w.refund(intent)
-			id := sepolia
-			if c.want == "filled" {
-				status, settler, tx, id = "FILLED", intent.Settlement.DestinationSettler, w.fill(intent), baseSepolia
-			}
-			w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
-			w.mine(id, tx)
-			w.deepen(id, 3*confirmations)
-			w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
-			w.want(intent, "created submitted confirmed")
-			for _, side := range w.chains {
-				for _, address := range []string{intent.Settlement.OriginSettler, intent.Settlement.DestinationSettler} {
-					text := "OPENED"
-					if side == w.chains[id] && address == settler {
-						text = status
-					}
-					side.SetFunction(common.HexToAddress(address), rpctest.NewSelector("orderStatus(bytes32)"), func(rpctest.Call) ([]byte, error) { return rpctest.Text(text), nil })
-				}
-			}
-			w.due()
-			w.tick(sepolia)
-			w.tick(id)
-			w.want(intent, "created submitted confirmed "+c.want)
-			if w.count("intents_core_chain_repaired_events_total") != 1 {
-				t.Error("the repair is not counted")
-			}
-		})
+	w := newWorld(t, 2)
+	intent := w.confirmedBridge()
+	fork := w.chains[baseSepolia].Fork(w.chains[baseSepolia].Head().Number)
+	fork.Mine(w.fill(intent))
+	w.nodes[baseSepolia][0].Follow(fork)
+	for range 4 * confirmations {
+		fork.MineEmpty(1)
+		w.chains[baseSepolia].MineEmpty(1)
+		_, _ = w.loops[baseSepolia].Tick(t.Context())
 	}
+	w.want(intent, "created submitted confirmed")
 }
 
 // I3: a process that was paused past its lease writes nothing.

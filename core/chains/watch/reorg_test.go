@@ -53,6 +53,65 @@ func TestReorg_Fill(t *testing.T) {
 	w.want(intent, "created submitted confirmed filled submitted confirmed filled")
 }
 
+// A fill that falls leaves the order refunded, and where its order falls too, nothing is left of both.
+func TestReorg_FilledAndRefunded(t *testing.T) {
+	t.Parallel()
+	t.Run("a fill that is not final", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		intent := w.confirmedBridge()
+		w.mine(sepolia, w.refund(intent))
+		w.deepen(sepolia, 2*confirmations)
+		fill := w.fill(intent)
+		w.mine(baseSepolia, fill)
+		w.chains[baseSepolia].Reorg(1, nil, nil)
+		w.deepen(baseSepolia, 2*confirmations)
+		w.want(intent, "created submitted confirmed refunded")
+		w.wantTransactions(intent, "open mined*", "refund mined*")
+		w.mine(baseSepolia, fill)
+		w.deepen(baseSepolia, 2*confirmations)
+		w.want(intent, "created submitted confirmed refunded filled")
+	})
+	t.Run("a final fill, once the chain is resumed", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		intent := w.confirmedBridge()
+		w.mine(sepolia, w.refund(intent))
+		w.mine(baseSepolia, w.fill(intent))
+		w.deepen(baseSepolia, 2*confirmations)
+		w.deepen(sepolia, 2*confirmations)
+		w.want(intent, "created submitted confirmed filled")
+		w.chains[baseSepolia].Reorg(2*confirmations+1, make([][]rpctest.Tx, 2*confirmations+2)...)
+		w.tick(baseSepolia)
+		w.want(intent, "created submitted confirmed filled")
+		if err := w.store.Chains.ResumeChain(t.Context(), baseSepolia, 15); err != nil {
+			t.Fatal(err)
+		}
+		w.follow(baseSepolia)
+		w.tick(baseSepolia)
+		w.want(intent, "created submitted confirmed filled confirmed refunded")
+	})
+	t.Run("the order and its refund", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t, 1)
+		intent := w.bridge()
+		open, refund := w.open(intent), w.refund(intent)
+		w.mine(baseSepolia, w.fill(intent))
+		w.deepen(baseSepolia, 2*confirmations)
+		w.mine(sepolia, open)
+		w.mine(sepolia, refund)
+		w.deepen(sepolia, confirmations)
+		w.want(intent, "created submitted confirmed filled")
+		w.chains[sepolia].Reorg(confirmations+2, make([][]rpctest.Tx, confirmations+3)...)
+		w.tick(sepolia)
+		w.want(intent, "created submitted confirmed filled created")
+		w.wantTransactions(intent, "fill mined*")
+		w.mine(sepolia, open, refund)
+		w.deepen(sepolia, 2*confirmations)
+		w.want(intent, "created submitted confirmed filled created submitted confirmed filled")
+	})
+}
+
 // A reorganization of any depth up to the final block takes the order in it away, and the order counts again once it is mined again.
 func TestReorg_EveryDepth(t *testing.T) {
 	t.Parallel()
@@ -115,16 +174,17 @@ func TestReorg_FinalBlock(t *testing.T) {
 func TestFollow_Replayed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
-	bridge, refunded, sent := w.bridge(), w.bridge(), w.intent(transferOf(usdc))
+	bridge, refunded, both, sent := w.bridge(), w.bridge(), w.bridge(), w.intent(transferOf(usdc))
 	pay := w.pay(sent)
 	w.report(sent, w.hash(pay))
-	w.mine(sepolia, w.open(bridge), w.open(refunded), pay)
-	w.mine(baseSepolia, w.fill(bridge))
-	w.mine(sepolia, w.refund(refunded))
+	w.mine(sepolia, w.open(bridge), w.open(refunded), w.open(both), pay)
+	w.mine(baseSepolia, w.fill(bridge), w.fill(both))
+	w.mine(sepolia, w.finalise(bridge), w.refund(refunded), w.refund(both))
 	w.deepen(sepolia, 2*confirmations)
 	w.deepen(baseSepolia, 2*confirmations)
 	for range 3 {
 		w.want(bridge, "created submitted confirmed filled")
+		w.want(both, "created submitted confirmed refunded filled")
 		w.want(refunded, "created submitted confirmed refunded")
 		w.want(sent, "created submitted confirmed")
 		for id := range w.chains {

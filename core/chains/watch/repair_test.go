@@ -1,7 +1,7 @@
 package watch_test
 
 import (
-	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +10,142 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/caip"
 )
+
+// hide mines a transaction on a chain whose first provider leaves its events out, until the block is final.
+func (w *world) hide(id caip.ChainID, txs ...rpctest.Tx) {
+	w.Helper()
+	w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.mine(id, txs...)
+	w.deepen(id, 3*confirmations)
+	w.nodes[id][0].Set(func(f *rpctest.Faults) { f.EmptyLogs = false })
+}
+
+// What a provider leaves out for good is found by the comparison with the settlers, and counted.
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hidden, status string
+		transactions   string
+		missed         float64
+	}{
+		"the fill":                {"fill", "filled", "open, fill", 1},
+		"the refund":              {"refund", "refunded", "open, refund", 1},
+		"the fill and the claim":  {"fill finalise", "filled", "open, finalise, fill", 2},
+		"the fill and the refund": {"fill refund", "filled", "open, refund, fill", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			intent := w.confirmedBridge()
+			w.chains[sepolia].SetOrderStatus(intent, transfer.OrderDeposited)
+			for event := range strings.FieldsSeq(c.hidden) {
+				switch event {
+				case "fill":
+					w.hide(baseSepolia, w.fill(intent))
+					w.chains[baseSepolia].SetFilled(intent, true)
+				case "finalise":
+					w.hide(sepolia, w.finalise(intent))
+					w.chains[sepolia].SetOrderStatus(intent, transfer.OrderClaimed)
+				case "refund":
+					w.hide(sepolia, w.refund(intent))
+					w.chains[sepolia].SetOrderStatus(intent, transfer.OrderRefunded)
+				}
+			}
+			w.want(intent, "created submitted confirmed")
+			w.due()
+			for range 2 { // the first poll finds the events, the second confirms those of the other chain's loop
+				w.tick(sepolia)
+				w.tick(baseSepolia)
+			}
+			if status := w.stored(intent).Status; status != transfer.Status(c.status) {
+				t.Errorf("%s, want %s", status, c.status)
+			}
+			if missed := w.count("intents_core_chain_repaired_events_total"); missed != c.missed {
+				t.Errorf("%v events are counted, want %v", missed, c.missed)
+			}
+			got := pgtest.LookUp[string](t, w.store, "SELECT string_agg(role, ', ' ORDER BY seen_at, role <> 'finalise' AND role <> 'refund') FROM transactions WHERE confirmed_at IS NOT NULL")
+			if got != c.transactions {
+				t.Errorf("confirmed are %s, want %s", got, c.transactions)
+			}
+		})
+	}
+}
+
+// The events of one order are asked for by its id: a block may have more of others than a provider shows at once.
+func TestRepair_ManyEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	missed, other := w.confirmedBridge(), w.bridge()
+	w.hide(baseSepolia, w.fill(other), w.fill(missed))
+	w.chains[baseSepolia].SetFilled(missed, true)
+	w.nodes[baseSepolia][0].Set(func(f *rpctest.Faults) { f.ResultLimit = 1 })
+	w.due()
+	w.tick(sepolia)
+	w.tick(baseSepolia)
+	w.want(missed, "created submitted confirmed filled")
+}
+
+// The claim of an order whose fill was not seen has the order compared at once; a claim after its fill is what is expected.
+func TestRepair_ClaimSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	seen, intent := w.confirmedBridge(), w.confirmedBridge()
+	w.hide(baseSepolia, w.fill(intent))
+	w.mine(baseSepolia, w.fill(seen))
+	w.mine(sepolia, w.finalise(seen))
+	if n := w.nodes[baseSepolia][0].Calls()["eth_call"]; n != 0 {
+		t.Errorf("an order whose fill was seen is compared: %d calls", n)
+	}
+	w.chains[baseSepolia].SetFilled(intent, true)
+	w.mine(sepolia, w.finalise(intent))
+	w.tick(baseSepolia)
+	w.want(intent, "created submitted confirmed filled")
+}
+
+// An order that was claimed and that the destination has no fill of stays open, is counted, and is compared as often as others.
+func TestRepair_ClaimedWithoutFill(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.confirmedBridge()
+	count := func() float64 { return w.count("intents_core_chain_claimed_unfilled_total") }
+	w.chains[sepolia].SetOrderStatus(intent, transfer.OrderClaimed)
+	w.mine(sepolia, w.finalise(intent))
+	w.deepen(sepolia, 2*confirmations)
+	counted := count()
+	if counted == 0 {
+		t.Error("it is not counted")
+	}
+	calls := w.nodes[baseSepolia][0].Calls()["eth_call"]
+	w.deepen(sepolia, 2*confirmations)
+	if more := w.nodes[baseSepolia][0].Calls()["eth_call"] - calls; more != 0 {
+		t.Errorf("the destination is asked %d times in %d polls", more, 2*confirmations)
+	}
+	w.due()
+	w.tick(sepolia)
+	if again := count(); again != counted+1 {
+		t.Errorf("counted %v times, then %v", counted, again)
+	}
+	w.want(intent, "created submitted confirmed")
+
+	// The newest block has the fill: it is only not deep enough.
+	settler, head := common.HexToAddress(intent.Settlement.OutputSettler), w.chains[baseSepolia].Head().Number
+	w.chains[baseSepolia].SetFunction(settler, rpctest.FillRecord, func(c rpctest.Call) ([]byte, error) {
+		if c.Block < head {
+			return rpctest.Word(0), nil
+		}
+		return rpctest.Word(1), nil
+	})
+	w.due()
+	w.tick(sepolia)
+	if again := count(); again != counted+1 {
+		t.Errorf("a fill that is not deep enough is counted: %v", again)
+	}
+	w.mine(baseSepolia, w.fill(intent))
+	w.deepen(baseSepolia, 2*confirmations)
+	w.want(intent, "created submitted confirmed filled")
+}
 
 // An order whose status the settler does not tell costs no other order its comparison.
 func TestRepair_FailsAlone(t *testing.T) {
@@ -19,22 +154,33 @@ func TestRepair_FailsAlone(t *testing.T) {
 	broken, missed := w.bridge(), w.bridge()
 	w.mine(sepolia, w.open(broken), w.open(missed))
 	w.deepen(sepolia, confirmations)
-	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
-	w.mine(sepolia, w.refund(missed))
-	w.deepen(sepolia, 3*confirmations)
-	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = false })
-	settler := common.HexToAddress(missed.Settlement.OriginSettler)
-	w.chains[sepolia].SetFunction(settler, rpctest.NewSelector("orderStatus(bytes32)"), func(c rpctest.Call) ([]byte, error) {
-		if bytes.Equal(c.Data, transfer.OrderStatusCall(broken.OrderID)) {
-			return nil, rpctest.Revert{}
-		}
-		return rpctest.Text("REFUNDED"), nil
-	})
+	w.hide(sepolia, w.refund(missed))
+	settler := common.HexToAddress(missed.Settlement.InputSettler)
+	w.chains[sepolia].SetFunction(settler, rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return nil, rpctest.Revert{} })
+	w.chains[sepolia].SetOrderStatus(missed, transfer.OrderRefunded)
 	w.due()
 	w.tick(sepolia) // which finds the refund,
 	w.tick(sepolia) // and confirms it
 	w.want(missed, "created submitted confirmed refunded")
 	w.want(broken, "created submitted confirmed")
+}
+
+// An order of a scheme that is no longer supported is not compared, by this poll or a later one.
+func TestRepair_OtherScheme(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.confirmedBridge()
+	pgtest.Exec(t, w.store, "UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData'")
+	w.due()
+	w.tick(sepolia)
+	for id, nodes := range w.nodes {
+		if n := nodes[0].Calls()["eth_call"]; n != 0 {
+			t.Errorf("%d calls on %s", n, id)
+		}
+	}
+	if due := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE due_at IS NOT NULL"); due != 0 {
+		t.Errorf("%d comparisons are due", due)
+	}
 }
 
 // An order that nobody fills is compared with its settlers less and less often, and in the end no more.
@@ -45,7 +191,7 @@ func TestRepair_BacksOff(t *testing.T) {
 	wait := func(age string) time.Duration {
 		t.Helper()
 		pgtest.Exec(t, w.store, "UPDATE transactions SET seen_at = now() - $1::interval", age)
-		pgtest.Exec(t, w.store, "UPDATE transfers SET deadline = now() - $1::interval", age)
+		pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() - $1::interval", age)
 		w.due()
 		w.tick(sepolia)
 		return time.Duration(pgtest.LookUp[float64](t, w.store, "SELECT coalesce(extract(epoch FROM max(due_at) - now()), 0)::float8 FROM transactions") * float64(time.Second))

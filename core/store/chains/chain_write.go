@@ -211,9 +211,9 @@ const (
 )
 
 // NextRepair returns when an open order is compared with its settlers next: in an hour, later in an eighth of its age, and never
-// again a month after its expiry. An order of a scheme that is no longer supported is never compared.
+// again a month after its expiry.
 func NextRepair(intent *transfer.Intent, open transfer.Transaction, now time.Time) time.Time {
-	if !intent.HasOrder() || now.After(intent.Settlement.Expires.Add(repairFor)) {
+	if now.After(intent.Settlement.Expires.Add(repairFor)) {
 		return time.Time{}
 	}
 	return now.Add(max(repairEvery, now.Sub(open.SeenAt)/8))

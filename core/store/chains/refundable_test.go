@@ -9,8 +9,8 @@ import (
 	"intents.internal/core/store/pgtest"
 )
 
-// An open order is told of once, when its deadline has passed, the destination chain was read past it, and nobody has answered it; and
-// again after a reorganization. An order on a chain that is not followed is not told of, because it may have been filled.
+// An open order is told of once, when its source chain was read past its expiry and nobody has answered it; and again after a
+// reorganization. How far the destination chain was read does not matter.
 func TestWriteRefundableEvents(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -30,40 +30,49 @@ func TestWriteRefundableEvents(t *testing.T) {
 			VALUES ($1, $2, 'eip155:11155111', sha256($2::uuid::text::bytea), 'open', 'mined', true, 1, sha256('1'), 0, now())`, ann, intent.ID)
 		return intent
 	}
+	expire := func(intent *transfer.Intent, expires string) {
+		t.Helper()
+		pgtest.Exec(t, store, "UPDATE transfers SET expires = "+expires+" WHERE id = $1", intent.ID)
+	}
 	bridge, swap, answered, early, recent := open(pgtest.BridgeBody), open(pgtest.SwapBody), open(pgtest.BridgeBody), open(pgtest.BridgeBody), open(pgtest.BridgeBody)
-	chains := map[*transfer.Intent]string{bridge: bridge.Destination.Account.Chain.String(), swap: swap.Destination.Account.Chain.String()}
-	sent := pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
+	former, sent := open(pgtest.BridgeBody), pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
+	for _, intent := range []*transfer.Intent{bridge, swap, answered, former, sent} {
+		expire(intent, "now() - interval '1 h'")
+	}
+	expire(early, "now() + interval '1 h'")
+	expire(recent, "now() - interval '1 s'")
+	pgtest.Exec(t, store, `UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData' WHERE id = $1`, former.ID)
 	pgtest.Exec(t, store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, seen_at)
-		VALUES ($1, $2, 'eip155:84532', sha256('fill'), 'fill', 'mined', false, 1, sha256('1'), 0, now())`, ann, answered.ID)
-	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 h' WHERE id <> $1`, early.ID)
-	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 s' WHERE id = $1`, recent.ID)
+		VALUES ($1, $2, 'eip155:11155111', sha256('claim'), 'finalise', 'mined', false, 1, sha256('1'), 0, now())`, ann, answered.ID)
 	tell := func(want int) {
 		t.Helper()
 		if n, err := store.Chains.WriteRefundableEvents(t.Context()); n != want || err != nil {
 			t.Errorf("%d told, %v; want %d", n, err, want)
 		}
 	}
-	read := func(chain *transfer.Intent, until string) {
+	read := func(chain, until string) {
 		t.Helper()
 		pgtest.Exec(t, store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
-			VALUES ($1, 'core', 1, now(), 9, 8, 7, now(), `+until+`) ON CONFLICT (chain_id) DO UPDATE SET complete_until = excluded.complete_until`, chains[chain])
+			VALUES ($1, 'core', 1, now(), 9, 8, 7, now(), `+until+`) ON CONFLICT (chain_id) DO UPDATE SET complete_until = excluded.complete_until`, chain)
 	}
 	tell(0) // no chain is followed
-	read(swap, "NULL")
-	read(bridge, "now() - interval '61 minutes'") // a fill in time may not have been seen
+	read("eip155:84532", "now()")
+	read("eip155:11155111", "NULL")
 	tell(0)
-	read(swap, "now() - interval '59 minutes'")
-	tell(1)
-	read(bridge, "now() - interval '1 minute'")
-	tell(1)
+	read("eip155:11155111", "now() - interval '61 minutes'")
 	tell(0)
-	for intent, want := range map[*transfer.Intent]bool{bridge: true, swap: true, answered: false, early: false, recent: false, sent: false} {
+	read("eip155:11155111", "now() - interval '59 minutes'")
+	tell(2)
+	tell(0)
+	for intent, want := range map[*transfer.Intent]bool{
+		bridge: true, swap: true, answered: false, early: false, recent: false, former: false, sent: false,
+	} {
 		stored, err := store.Intents.Transfer(t.Context(), ann, intent.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if told := !stored.RefundableAt.IsZero(); told != want {
-			t.Errorf("a %s %s: told is %t", stored.Type, stored.Status, told)
+			t.Errorf("a %s %s, %s: told is %t", stored.Type, stored.Status, stored.Settlement.Expires, told)
 		}
 	}
 	observed := &transfer.Transaction{Chain: bridge.Source.Account.Chain}
