@@ -74,15 +74,21 @@ func (o *ClientOrder) Encode() ([]byte, error) {
 
 func (o *ClientOrder) encodeOutputs() ([]byte, error) {
 	tuples, err := abi.NewType("tuple[]", "", []abi.ArgumentMarshaling{
-		{Name: "oracle", Type: "bytes32"}, {Name: "settler", Type: "bytes32"}, {Name: "chainId", Type: "uint256"}, {Name: "token", Type: "bytes32"},
-		{Name: "amount", Type: "uint256"}, {Name: "recipient", Type: "bytes32"}, {Name: "callbackData", Type: "bytes"}, {Name: "context", Type: "bytes"},
+		{Name: "oracle", Type: "bytes32"},
+		{Name: "settler", Type: "bytes32"},
+		{Name: "chainId", Type: "uint256"},
+		{Name: "token", Type: "bytes32"},
+		{Name: "amount", Type: "uint256"},
+		{Name: "recipient", Type: "bytes32"},
+		{Name: "callbackData", Type: "bytes"},
+		{Name: "context", Type: "bytes"},
 	})
 	if err != nil {
 		return nil, err
 	}
 	type output struct {
 		Oracle, Settler       [32]byte
-		ChainId               *big.Int //nolint:revive,staticcheck // go-ethereum's name of chainId
+		ChainId               *big.Int //nolint:staticcheck // go-ethereum's name of chainId
 		Token                 [32]byte
 		Amount                *big.Int
 		Recipient             [32]byte
