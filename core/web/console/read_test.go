@@ -169,7 +169,7 @@ func TestListTransfers(t *testing.T) {
 		t.Errorf("a transaction after the deadline: %s", due.text())
 	}
 	bridge := page.link("/console/transfers/0") // an id, not "new"
-	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia", "If nobody fills it refunded on Sepolia after")
+	ann.get(bridge).is(http.StatusOK, "Bridge of 1.5 USDC", "To, at least", "0.000004 USDC", "allowance", "Base Sepolia", "If nobody fills it can be refunded on Sepolia after")
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
 }
 
