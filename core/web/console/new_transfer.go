@@ -27,7 +27,8 @@ var transferFields = []string{
 }
 
 // lifetimes are the choices for the deadline. The deadline is fixed when the intent is shown for confirmation and must be at
-// least a minute ahead when it is confirmed, so the shortest choice leaves a minute to confirm.
+// least a minute ahead when it is confirmed, so the shortest choice leaves a minute to confirm. It is too short for swaps and bridges from a
+// chain that takes longer than that for its confirmations.
 var lifetimes = []choice{
 	{lifetime(2 * time.Minute), "2 minutes from now"},
 	{lifetime(10 * time.Minute), "10 minutes from now"},

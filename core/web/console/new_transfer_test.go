@@ -81,7 +81,7 @@ func TestNewTransfer(t *testing.T) {
 		},
 		"bridge": {
 			payment(keyID, "sourceAccount", sepolia+":"+alice, "sourceAmount", "115792089237316195423570985008687907853269984665640564039457584007913129.639935", "destinationChain", baseSepolia, "destinationToken", baseSepoliaUSDC, "destinationAmount", "1.490", "deadline", "604800"),
-			[]string{"It is a bridge", "Base Sepolia", "115792089237316195423570985008687907853269984665640564039457584007913129639935", "1.49 USDC", "1490000"},
+			[]string{"It is a bridge", "Base Sepolia", "115792089237316195423570985008687907853269984665640564039457584007913129639935", "1.49 USDC", "1490000", "If nobody fills it can be refunded on Sepolia after", "0x0000000000000000000000000000010011155111 of test"},
 		},
 	} {
 		record := ann.confirm(c.fields, append(c.says, "Record this "+kind+"?")...)
@@ -131,6 +131,7 @@ func TestNewTransfer_Refused(t *testing.T) {
 		{[]string{"destinationAmount", "1.4"}, 422, "destinationAmount", "A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount."},
 		{[]string{"destinationAmount", "1.4x"}, 400, "destinationAmount", "The least amount out must be a number of USDC such as 1.5, in digits with at most one point."},
 		{[]string{"destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d", "destinationAmount", "1"}, 422, "", "No settlement is configured on eip155:421614, so no bridge can be executed there."},
+		{[]string{"destinationChain", baseSepolia, "destinationToken", baseSepoliaUSDC, "destinationAmount", "1", "deadline", "120"}, 422, "deadline", "The deadline of a bridge from eip155:11155111 must be 204 seconds to 7 days from now."},
 		{[]string{"deadline", "59"}, 400, "deadline", "Choose one of the deadlines."},
 		{[]string{"reference", long}, 400, "reference", "Reference: must have 1 to 128 characters."},
 		{[]string{"reference", "a\x00"}, 400, "reference", "Reference holds characters that cannot be stored."},

@@ -173,6 +173,20 @@ func TestListTransfers(t *testing.T) {
 	s.signedUp(t, "bob@example.com").get(bridge).is(http.StatusNotFound, "No such transfer")
 }
 
+// An intent of an earlier version has no order, and a swap or bridge no transaction.
+func TestShowTransfer_EarlierScheme(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, "eip155:84532", "inv-5").ID.String()
+	pgtest.Exec(t, s.store, "UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData', deployment = NULL, input_oracle = NULL, output_oracle = NULL, expires = NULL")
+	page := ann.get(path).is(http.StatusOK, "There is none any more", "an order of the scheme erc7683-v1/OrderData , which is no longer supported")
+	if strings.Contains(page.text(), "can be refunded") || page.offers("data-send") {
+		t.Errorf("it can be opened or refunded: %s", page.text())
+	}
+}
+
 // A record says which of its chains nobody follows, as long as something can still happen there.
 func TestShowTransfer_Unwatched(t *testing.T) {
 	t.Parallel()
