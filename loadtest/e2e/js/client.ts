@@ -48,7 +48,7 @@ check(made.data !== undefined, `create: ${made.error?.code} ${made.error?.messag
 const again = await client.POST('/v2/transfers', once)
 check(again.data?.id === made.data.id, 'a repeat made a second intent')
 check(again.response.headers.get('idempotent-replayed') === 'true', 'a repeat does not say so')
-check(made.data.tx?.chainId === 11155111 && made.data.order.scheme === 'oif-v1/StandardOrder', 'the record')
+check(made.data.tx?.chainId === 11155111 && made.data.order?.scheme === 'oif-v1/StandardOrder', 'the record')
 
 const listed = await client.GET('/v2/transfers', {
   params: { query: { type: 'transfer', status: ['created', 'cancelled'], limit: 10, reference: 'typed' } },
