@@ -103,7 +103,7 @@ func walkNewTransfers(b *tab) {
 		t.Errorf("the amount is %q once the chain is changed", got)
 	}
 	b.do(chromedp.SetValue(chromedp.CSS("#destinationToken"), on(arbitrum, usdcOnArbitrum)))
-	b.click(confirmButton, "Record this bridge?", "2.99 USDC", "2990000", "Settler")
+	b.click(confirmButton, "Record this bridge?", "2.99 USDC", "2990000", "Input settler")
 	b.inspect("confirm-bridge")
 	b.recordConfirmed()
 	b.says("Bridge of 3 USDC", "Arbitrum Sepolia")

@@ -81,7 +81,7 @@ func walkKeys(b *tab) {
 	b.do(chromedp.SetValue(chromedp.CSS("#status"), "failed"))
 	b.click("main form button", "No transfer is like that.")
 	b.open("/console/transfers")
-	b.click("tbody a", "Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "senderNonce")
+	b.click("tbody a", "Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "inputOracle")
 	b.inspect("transfer")
 
 	t.Log("rotate: the new key works, the old one dies")
