@@ -40,7 +40,7 @@ type chain struct {
 	eth    *eth.Ethereum
 	beacon *catalyst.SimulatedBeacon
 	client *ethclient.Client
-	owner  *sender // deployer of the contracts and owner of the settler
+	owner  *sender // deployer of the contracts and owner of the oracle
 	faucet *sender
 }
 

@@ -24,29 +24,34 @@ const nativeAsset = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE" // ERC-7528
 // The lists for core say what the chains have.
 func TestLists(t *testing.T) {
 	t.Parallel()
+	type settlement struct {
+		Scheme, Deployment, InputSettler, OutputSettler, Oracle string
+		ClaimPeriod                                             int
+		Native, SameChain                                       bool
+	}
 	chains := readList[struct {
 		Chains []struct {
-			ChainID, Name, Environment, Finality string
-			Domain, Confirmations, BlockTimeMS   uint32
-			Settler                              struct {
-				Address, Scheme string
-				SameChain       bool
-			}
+			ChainID, Environment, Finality string
+			Confirmations, BlockTimeMS     uint32
+			Settlements                    []settlement
 		}
 	}](t, "lists/chains.json").Chains
 	if len(chains) != 2 {
 		t.Errorf("%d chains", len(chains))
 	}
 	for _, c := range chains {
-		address := common.HexToAddress(c.Settler.Address)
 		got := []any{
-			request[string](t, shared, c.ChainID, "eth_chainId"), call[uint32](t, shared, c.ChainID, address, main.Settler, "localDomain"),
-			call[bool](t, shared, c.ChainID, address, main.Settler, "sameChain"), call[common.Address](t, shared, c.ChainID, address, main.Settler, "owner"),
-			c.Environment, c.Finality, c.Confirmations, c.BlockTimeMS, c.Settler.Scheme, address.Hex(),
+			request[string](t, shared, c.ChainID, "eth_chainId"), c.Environment, c.Finality, c.Confirmations, c.BlockTimeMS, c.Settlements,
+			call[uint8](t, shared, c.ChainID, inputSettler, main.InputSettler, "orderStatus", [32]byte{}),
+			call[[32]byte](t, shared, c.ChainID, outputSettler, main.OutputSettler, "getFillRecord0", [32]byte{}, [32]byte{}),
+			call[common.Address](t, shared, c.ChainID, oracle, main.Oracle, "owner"),
 		}
 		want := []any{
-			fmt.Sprintf("0x%x", domains[c.ChainID]), c.Domain, c.Settler.SameChain, main.OwnerAddress,
-			"test", "depth", uint32(2), uint32(1000), "erc7683-v1/OrderData", c.Settler.Address,
+			fmt.Sprintf("0x%x", chainIDs[c.ChainID]), "test", "depth", uint32(2), uint32(1000),
+			[]settlement{{"oif-v1/StandardOrder", "local", inputSettler.Hex(), outputSettler.Hex(), oracle.Hex(), 15, true, true}},
+			uint8(0),
+			[32]byte{},
+			main.OwnerAddress,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.ChainID, diff)
@@ -59,7 +64,7 @@ func TestLists(t *testing.T) {
 			Decimals              uint8
 		}
 	}](t, "lists/tokens.json").Tokens
-	if len(tokens) != 2*4 {
+	if len(tokens) != 2*5 {
 		t.Errorf("%d tokens", len(tokens))
 	}
 	for _, token := range tokens {
@@ -101,9 +106,13 @@ func TestDevelopmentAccounts(t *testing.T) {
 	for _, chain := range []string{chainA, chainB} {
 		got := []string{
 			request[*hexutil.Big](t, shared, chain, "eth_getBalance", idle, "latest").ToInt().String(),
-			balance(t, shared, chain, tUSDC, idle).String(), balance(t, shared, chain, tWETH, idle).String(), balance(t, shared, chain, tFEE, idle).String(),
+			balance(t, shared, chain, tUSDC, idle).String(), balance(t, shared, chain, tWETH, idle).String(),
+			balance(t, shared, chain, tFEE, idle).String(), balance(t, shared, chain, tUSDT, idle).String(),
 		}
-		want := []string{"1" + strings.Repeat("0", 4+18), "1" + strings.Repeat("0", 6+6), "1" + strings.Repeat("0", 6+18), "1" + strings.Repeat("0", 6+18)}
+		want := []string{
+			"1" + strings.Repeat("0", 4+18), "1" + strings.Repeat("0", 6+6), "1" + strings.Repeat("0", 6+18), "1" + strings.Repeat("0", 6+18),
+			"1" + strings.Repeat("0", 6+6),
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", chain, diff)
 		}
@@ -116,10 +125,13 @@ func TestFaucet(t *testing.T) {
 	hashes := request[[]common.Hash](t, shared, chainB, "faucet_fund", account)
 	got := []string{
 		request[*hexutil.Big](t, shared, chainB, "eth_getBalance", account, "latest").ToInt().String(),
-		balance(t, shared, chainB, tUSDC, account).String(), balance(t, shared, chainB, tWETH, account).String(), balance(t, shared, chainB, tFEE, account).String(),
+		balance(t, shared, chainB, tUSDC, account).String(), balance(t, shared, chainB, tWETH, account).String(),
+		balance(t, shared, chainB, tFEE, account).String(), balance(t, shared, chainB, tUSDT, account).String(),
 	}
-	want := []string{"1" + strings.Repeat("0", 19), "1" + strings.Repeat("0", 9), "1" + strings.Repeat("0", 21), "1" + strings.Repeat("0", 21)}
-	if diff := cmp.Diff(want, got); diff != "" || len(hashes) != 4 {
+	want := []string{
+		"1" + strings.Repeat("0", 19), "1" + strings.Repeat("0", 9), "1" + strings.Repeat("0", 21), "1" + strings.Repeat("0", 21), "1" + strings.Repeat("0", 9),
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(hashes) != 5 {
 		t.Errorf("%d transactions, balances (-want +got):\n%s", len(hashes), diff)
 	}
 }
@@ -219,15 +231,14 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// A killed program goes on where it was: with its blocks, with balances, and with a message that it had not delivered.
+// A killed program goes on where it was: with its blocks, with balances, and with a fill that it had not attested.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir)
-	sender, filler := newAccount(t, 0), newAccount(t, 1)
-	o := newOrder(t, p, sender, chainA, chainB, time.Now().Add(time.Minute))
-	o.fill(t, p, filler)
-	had := balance(t, p, chainB, tWETH, sender)
+	user, solver := newAccount(t, 0), newAccount(t, 1)
+	newOrder(t, p, user, chainA, chainB, time.Now().Add(time.Minute)).fill(t, p, solver)
+	had := balance(t, p, chainB, tWETH, user)
 	for range 3 {
 		before := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
 		eventually(t, func() error {
@@ -244,23 +255,26 @@ func TestRestart(t *testing.T) {
 			t.Fatalf("a block before the newest (-before +after):\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(had, balance(t, p, chainB, tWETH, sender), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
+	if diff := cmp.Diff(had, balance(t, p, chainB, tWETH, user), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
 		t.Errorf("the balance (-before +after):\n%s", diff)
 	}
 	eventually(t, func() error { // the relay has a place to go on at
 		_, err := os.Stat(dir + "/31338/relayed-to-31337")
 		return err
 	})
-	o.settle(t, p, filler)
-	message := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
-	eventually(t, func() error { // the block of the message can no longer be lost
-		if request[hexutil.Uint64](t, p, chainB, "eth_blockNumber") <= message {
+	o := newOrder(t, p, user, chainA, chainB, time.Now().Add(time.Minute))
+	fill := o.fill(t, p, solver)
+	filled := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
+	eventually(t, func() error { // the block of the fill can no longer be lost
+		if request[hexutil.Uint64](t, p, chainB, "eth_blockNumber") <= filled {
 			return errNotYet
 		}
 		return nil
 	})
-	o.expect(t, p, chainA, "OPENED")
+	if err := o.tryClaim(t, p, fill); err == nil || !strings.Contains(err.Error(), "reverted") {
+		t.Fatalf("the fill is attested already: %v", err)
+	}
 	p.kill()
 	p = start(t, dir)
-	o.await(t, p, chainA, "SETTLED")
+	o.claim(t, p, fill)
 }

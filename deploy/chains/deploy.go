@@ -3,9 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -15,11 +15,18 @@ import (
 )
 
 var (
-	settlerContract = contracts.MustCompiled("Settler")
-	tokenContract   = contracts.MustCompiled("TestToken")
+	inputContract  = contracts.MustCompiled("InputSettlerEscrow")
+	outputContract = contracts.MustCompiled("OutputSettlerSimple")
+	oracleContract = contracts.MustCompiled("OwnedOracle")
+	tokenContract  = contracts.MustCompiled("TestToken")
+	tetherContract = contracts.MustCompiled("TestTether")
+)
 
-	// The addresses are the same on both chains: they depend on the deployer and its nonce only.
-	settlerAddress = crypto.CreateAddress(address(ownerKey), 0)
+// The addresses are the same on both chains: they depend on the deployer and its nonce only, so on the order of deployment.
+var (
+	inputSettler  = crypto.CreateAddress(address(ownerKey), 0)
+	outputSettler = crypto.CreateAddress(address(ownerKey), 4)
+	oracle        = crypto.CreateAddress(address(ownerKey), 5)
 )
 
 // These gas limits are sufficient for the deployed contracts.
@@ -28,28 +35,23 @@ const (
 	mintGas     = 100_000
 )
 
-// messageFee is the fee of settle and refund. It is not zero, so that a client that sends no value fails here as it would at a
-// settler with a real bridge.
-var messageFee = big.NewInt(1000)
-
 type token struct {
-	name, symbol string
-	decimals     uint8
-	takesFee     bool
-	address      common.Address
+	symbol   string
+	decimals uint8
+	address  common.Address
 }
 
-// tokens are deployed in this order, after the settler.
-var tokens = [3]token{
-	{"Test USD Coin", "tUSDC", 6, false, crypto.CreateAddress(address(ownerKey), 1)},
-	{"Test Wrapped Ether", "tWETH", 18, false, crypto.CreateAddress(address(ownerKey), 2)},
-	{"Test Fee Token", "tFEE", 18, true, crypto.CreateAddress(address(ownerKey), 3)},
+var tokens = [4]token{
+	{"tUSDC", 6, crypto.CreateAddress(address(ownerKey), 1)},
+	{"tWETH", 18, crypto.CreateAddress(address(ownerKey), 2)},
+	{"tFEE", 18, crypto.CreateAddress(address(ownerKey), 3)},
+	{"tUSDT", 6, crypto.CreateAddress(address(ownerKey), 6)},
 }
 
 // deploy executes the missing part of the deployment. The owner's nonce shows how much is done, because the deployment is its
 // first transactions. They are all in one block unless the process is killed meanwhile.
 func deploy(ctx context.Context, c *chain) error {
-	calls, err := deployment(c.id)
+	calls, err := deployment()
 	if err != nil {
 		return err
 	}
@@ -87,15 +89,21 @@ func (c *chain) succeeded(ctx context.Context, hashes []common.Hash) error {
 
 var errReverted = errors.New("execution reverted")
 
-// deployment returns the owner's first calls: they deploy the settler and the tokens, and mint tokens for accounts.
-func deployment(id uint32) ([]call, error) {
-	settler, err := settlerContract.Creation(id, true, messageFee)
-	if err != nil {
-		return nil, err
-	}
-	calls := []call{{data: settler, gas: creationGas}}
-	for _, t := range tokens {
-		creation, err := tokenContract.Creation(t.name, t.symbol, t.decimals, t.takesFee)
+// deployment returns the owner's first calls: they deploy the contracts and mint tokens for accounts.
+func deployment() (calls []call, err error) {
+	for _, c := range []struct {
+		contracts.Contract
+		args []any
+	}{
+		{inputContract, nil},
+		{tokenContract, []any{"Test USD Coin", "tUSDC", uint8(6), false}},
+		{tokenContract, []any{"Test Wrapped Ether", "tWETH", uint8(18), false}},
+		{tokenContract, []any{"Test Fee Token", "tFEE", uint8(18), true}},
+		{outputContract, nil},
+		{oracleContract, []any{address(ownerKey)}},
+		{tetherContract, []any{"Test Tether USD", "tUSDT", uint8(6)}},
+	} {
+		creation, err := c.Creation(c.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -110,10 +118,10 @@ func deployment(id uint32) ([]call, error) {
 	return calls, nil
 }
 
-// deploymentHash identifies what a version deploys.
+// deploymentHash identifies a chain and what a version deploys on it.
 func deploymentHash(id uint32) (common.Hash, error) {
-	calls, err := deployment(id)
-	var data [][]byte
+	calls, err := deployment()
+	data := [][]byte{binary.BigEndian.AppendUint32(nil, id)}
 	for _, call := range calls {
 		data = append(data, call.data)
 	}

@@ -3,7 +3,9 @@ package main
 // What the tests use of the program.
 var (
 	Run             = run
-	Settler         = settlerContract.ABI
+	InputSettler    = inputContract.ABI
+	OutputSettler   = outputContract.ABI
+	Oracle          = oracleContract.ABI
 	Token           = tokenContract.ABI
 	OwnerAddress    = address(ownerKey)
 	DevelopmentKeys = developmentKeys

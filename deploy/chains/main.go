@@ -1,5 +1,5 @@
-// Chains runs two EVM chains for development in one process, eip155:31337 and eip155:31338, each with HTTP JSON-RPC, a
-// settler and test tokens. Its keys are public: nothing on these chains has a value.
+// Chains runs two EVM chains for development in one process, eip155:31337 and eip155:31338, each with HTTP JSON-RPC, the
+// settlers of oif-v1/StandardOrder, an oracle and test tokens. Its keys are public: nothing on these chains has a value.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	gethlog "github.com/ethereum/go-ethereum/log"
 )
 
-// chainIDs are the chains, in the order of -listen. An id is also the chain's domain.
+// chainIDs are the chains, in the order of -listen.
 var chainIDs = [2]uint32{31337, 31338}
 
 type config struct {
@@ -122,7 +122,7 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 		}
 	}
 	for _, r := range relays(chains, log) {
-		start("relay messages", r.run)
+		start("relay fills", r.run)
 	}
 	if config.Gateway != "" {
 		start("solve", func(ctx context.Context) error { return runSolver(ctx, config, chains, log) })

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,9 +70,13 @@ type program struct {
 }
 
 // launch starts the program and returns once it is ready.
-func launch(dir string) (*program, error) {
-	command := exec.Command(os.Args[0], "-data", dir, "-listen", "127.0.0.1:0,127.0.0.1:0", "-cors", origin) //nolint:noctx // tests end it
+func launch(dir string, args ...string) (*program, error) {
+	args = append([]string{"-data", dir, "-listen", "127.0.0.1:0,127.0.0.1:0", "-cors", origin}, args...)
+	command := exec.Command(os.Args[0], args...) //nolint:noctx // tests end it
 	command.Env = append(os.Environ(), asProgram+"=1")
+	if slices.Contains(args, "-gateway") {
+		command.Env = append(command.Env, "CHAINS_API_KEY=sk_test_0123456789")
+	}
 	out, err := command.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -107,9 +112,9 @@ func (p *program) kill() {
 }
 
 // start is launch for a test, which need not stop the program.
-func start(t *testing.T, dir string) *program {
+func start(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
-	p, err := launch(dir)
+	p, err := launch(dir, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,154 +3,192 @@ package main_test
 import (
 	"fmt"
 	"math/big"
-	"strings"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	main "intents.internal/deploy/chains"
 
-	"intents.internal/deploy/chains/contracts/contractstest"
+	"intents.internal/deploy/chains/contracts"
 )
 
 const (
 	chainA = "eip155:31337"
 	chainB = "eip155:31338"
+
+	// The statuses of an order at its input settler.
+	deposited, claimed, refunded = 1, 2, 3
 )
 
 var (
-	settler = common.HexToAddress("0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000")
-	tUSDC   = common.HexToAddress("0xE1620de3a36756143582895e7E426Ade69e4f2D7")
-	tWETH   = common.HexToAddress("0x1Fa5e93549a4c07583E8e20806E5249AB96D7321")
-	tFEE    = common.HexToAddress("0xEf8a97B2855FCb4445800a67Af9983f18E9c0B4D")
+	inputSettler  = common.HexToAddress("0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000")
+	outputSettler = common.HexToAddress("0x5F2Ea4d5a009389D7b2760e7afd010478f591b63")
+	oracle        = common.HexToAddress("0x8128063E529C78CAe52e6100D715C5e993620B5c")
 
-	domains = map[string]uint32{chainA: 31337, chainB: 31338}
+	tUSDC = common.HexToAddress("0xE1620de3a36756143582895e7E426Ade69e4f2D7")
+	tWETH = common.HexToAddress("0x1Fa5e93549a4c07583E8e20806E5249AB96D7321")
+	tFEE  = common.HexToAddress("0xEf8a97B2855FCb4445800a67Af9983f18E9c0B4D")
+	tUSDT = common.HexToAddress("0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581")
+
+	chainIDs = map[string]int64{chainA: 31337, chainB: 31338}
 )
 
 // order is an open order of the tests.
 type order struct {
-	contractstest.OnchainOrder
+	contracts.StandardOrder
 	id                  common.Hash
 	origin, destination string
 }
 
-// newOrder approves and opens an order of 5 tUSDC for 0.001 tWETH.
-func newOrder(t *testing.T, p *program, sender common.Address, origin, destination string, deadline time.Time) order {
+// newOrder approves and opens an order of 5 tUSDC for 0.001 tWETH, which expires at its deadline.
+func newOrder(t *testing.T, p *program, user common.Address, origin, destination string, deadline time.Time) order {
 	t.Helper()
-	data := contractstest.OrderData{
-		Sender: bytes32(sender), Recipient: bytes32(sender), InputToken: bytes32(tUSDC), OutputToken: bytes32(tWETH),
-		AmountIn: big.NewInt(5e6), AmountOut: big.NewInt(1e15), SenderNonce: big.NewInt(time.Now().UnixNano()),
-		OriginDomain: domains[origin], DestinationDomain: domains[destination],
-		DestinationSettler: bytes32(settler), FillDeadline: uint32(deadline.Unix()),
+	at := oracle
+	if origin == destination {
+		at = outputSettler
 	}
-	o := order{OnchainOrder: data.Order(), id: data.ID(), origin: origin, destination: destination}
+	o := order{origin: origin, destination: destination, StandardOrder: contracts.StandardOrder{
+		User: user, Nonce: big.NewInt(time.Now().UnixNano()), OriginChainId: big.NewInt(chainIDs[origin]),
+		Expires: uint32(deadline.Unix()), FillDeadline: uint32(deadline.Unix()), InputOracle: at,
+		Inputs: [][2]*big.Int{{tUSDC.Big(), big.NewInt(5e6)}},
+		Outputs: []contracts.MandateOutput{{
+			Oracle: contracts.Word(at), Settler: contracts.Word(outputSettler), ChainId: big.NewInt(chainIDs[destination]),
+			Token: contracts.Word(tWETH), Amount: big.NewInt(1e15), Recipient: contracts.Word(user),
+		}},
+	}}
+	o.id = call[[32]byte](t, p, origin, inputSettler, main.InputSettler, "orderIdentifier", o.StandardOrder)
 	// The two are sent at once, as they are pasted.
-	send(t, p, origin, sender, tUSDC, nil, pack(t, main.Token, "approve", settler, data.AmountIn))
-	mined(t, p, origin, send(t, p, origin, sender, settler, nil, pack(t, main.Settler, "open", o.OnchainOrder)))
-	o.expect(t, p, origin, "OPENED")
+	send(t, p, origin, user, tUSDC, pack(t, main.Token, "approve", inputSettler, big.NewInt(5e6)))
+	mined(t, p, origin, send(t, p, origin, user, inputSettler, pack(t, main.InputSettler, "open", o.StandardOrder)))
+	o.expect(t, p, deposited)
 	return o
 }
 
-// fill pays the order's output on its destination.
-func (o order) fill(t *testing.T, p *program, filler common.Address) {
+// fill pays the order's output on its destination and returns what a claim needs.
+func (o order) fill(t *testing.T, p *program, solver common.Address) contracts.SolveParams {
 	t.Helper()
-	receiver := bytes32(filler)
-	send(t, p, o.destination, filler, tWETH, nil, pack(t, main.Token, "approve", settler, big.NewInt(1e15)))
-	mined(t, p, o.destination, send(t, p, o.destination, filler, settler, nil,
-		pack(t, main.Settler, "fill", o.id, o.OrderData, receiver[:])))
+	word := contracts.Word(solver)
+	send(t, p, o.destination, solver, tWETH, pack(t, main.Token, "approve", outputSettler, big.NewInt(1e15)))
+	receipt := mined(t, p, o.destination, send(t, p, o.destination, solver, outputSettler,
+		pack(t, main.OutputSettler, "fillOrderOutputs", o.id, o.Outputs, big.NewInt(int64(o.FillDeadline)), word[:])))
+	head := request[*types.Header](t, p, o.destination, "eth_getBlockByHash", receipt.BlockHash, false)
+	return contracts.SolveParams{Timestamp: uint32(head.Time), Solver: word}
 }
 
-func (o order) status(t *testing.T, p *program, chain string) string {
+// claim finalises the order once its fill is attested.
+func (o order) claim(t *testing.T, p *program, fill contracts.SolveParams) {
 	t.Helper()
-	status := call[[32]byte](t, p, chain, settler, main.Settler, "orderStatus", o.id)
-	return strings.TrimRight(string(status[:]), "\x00")
+	eventually(t, func() error { return o.tryClaim(t, p, fill) })
+	mined(t, p, o.origin, send(t, p, o.origin, common.BytesToAddress(fill.Solver[:]), inputSettler, o.finalise(t, fill)))
+	o.expect(t, p, claimed)
 }
 
-func (o order) expect(t *testing.T, p *program, chain, want string) {
+// tryClaim returns the error with which a claim would revert.
+func (o order) tryClaim(t *testing.T, p *program, fill contracts.SolveParams) error {
 	t.Helper()
-	if status := o.status(t, p, chain); status != want {
-		t.Fatalf("on %s the order is %q, want %q", chain, status, want)
+	call := map[string]any{"from": common.BytesToAddress(fill.Solver[:]), "to": inputSettler, "data": o.finalise(t, fill)}
+	return p.chains[o.origin].CallContext(t.Context(), nil, "eth_call", call, "latest")
+}
+
+func (o order) finalise(t *testing.T, fill contracts.SolveParams) hexutil.Bytes {
+	t.Helper()
+	return pack(t, main.InputSettler, "finalise", o.StandardOrder, []contracts.SolveParams{fill}, fill.Solver, []byte{})
+}
+
+func (o order) expect(t *testing.T, p *program, want uint8) {
+	t.Helper()
+	if status := call[uint8](t, p, o.origin, inputSettler, main.InputSettler, "orderStatus", o.id); status != want {
+		t.Fatalf("the order's status is %d, want %d", status, want)
 	}
 }
 
-func (o order) await(t *testing.T, p *program, chain, want string) {
+func (o order) await(t *testing.T, p *program, want uint8) {
 	t.Helper()
 	eventually(t, func() error {
-		if status := o.status(t, p, chain); status != want {
-			return fmt.Errorf("on %s the order is %q, want %q", chain, status, want)
+		if status := call[uint8](t, p, o.origin, inputSettler, main.InputSettler, "orderStatus", o.id); status != want {
+			return fmt.Errorf("the order's status is %d, want %d", status, want)
 		}
 		return nil
 	})
 }
 
-// settle sends the message that the order was filled.
-func (o order) settle(t *testing.T, p *program, sender common.Address) {
-	t.Helper()
-	mined(t, p, o.destination, send(t, p, o.destination, sender, settler, o.messageFee(t, p),
-		pack(t, main.Settler, "settle", [][32]byte{o.id})))
-}
-
-func (o order) messageFee(t *testing.T, p *program) *big.Int {
-	t.Helper()
-	return call[*big.Int](t, p, o.destination, settler, main.Settler, "quoteGasPayment", domains[o.origin])
-}
-
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	sender, filler := newAccount(t, 0), newAccount(t, 1)
-	before := balance(t, shared, chainA, tUSDC, filler)
-	o := newOrder(t, shared, sender, chainA, chainB, time.Now().Add(time.Minute))
-	o.fill(t, shared, filler)
-	o.expect(t, shared, chainA, "OPENED")
-	o.expect(t, shared, chainB, "FILLED")
-	o.settle(t, shared, filler)
-	o.await(t, shared, chainA, "SETTLED")
-	if paid := new(big.Int).Sub(balance(t, shared, chainA, tUSDC, filler), before); paid.Cmp(big.NewInt(5e6)) != 0 {
-		t.Errorf("the filler has %s more, want 5000000", paid)
+	user, solver := newAccount(t, 0), newAccount(t, 1)
+	before := balance(t, shared, chainA, tUSDC, solver)
+	o := newOrder(t, shared, user, chainA, chainB, time.Now().Add(time.Minute))
+	o.claim(t, shared, o.fill(t, shared, solver))
+	if paid := new(big.Int).Sub(balance(t, shared, chainA, tUSDC, solver), before); paid.Cmp(big.NewInt(5e6)) != 0 {
+		t.Errorf("the solver has %s more, want 5000000", paid)
 	}
 }
 
 func TestSwap(t *testing.T) {
 	t.Parallel()
+	solver := newAccount(t, 3)
 	o := newOrder(t, shared, newAccount(t, 2), chainB, chainB, time.Now().Add(time.Minute))
-	o.fill(t, shared, newAccount(t, 3))
-	o.expect(t, shared, chainB, "SETTLED")
+	fill := o.fill(t, shared, solver)
+	mined(t, shared, chainB, send(t, shared, chainB, solver, outputSettler,
+		pack(t, main.OutputSettler, "setAttestation", o.id, fill.Solver, fill.Timestamp, o.Outputs[0])))
+	o.claim(t, shared, fill)
 }
 
-// The settler opens orders whose deadline has passed, which saves the test the wait.
+// The solver fills and claims, and claims after a restart what it had filled before.
+func TestSolver(t *testing.T) {
+	t.Parallel()
+	intents := make(chan common.Hash, 2)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case id := <-intents:
+			fmt.Fprintf(w, `{"events":[{"data":{"orderId":%q}}],"next":"cursor"}`, id)
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(gateway.Close)
+	dir := t.TempDir()
+	p := start(t, dir, "-gateway", gateway.URL)
+	swap := newOrder(t, p, newAccount(t, 0), chainA, chainA, time.Now().Add(time.Minute))
+	intents <- swap.id
+	swap.await(t, p, claimed)
+	bridge := newOrder(t, p, newAccount(t, 0), chainA, chainB, time.Now().Add(time.Minute))
+	intents <- bridge.id
+	eventually(t, func() error {
+		record := call[[32]byte](t, p, chainB, outputSettler, main.OutputSettler, "getFillRecord", bridge.id, bridge.Outputs[0])
+		if record == [32]byte{} {
+			return errNotYet
+		}
+		return nil
+	})
+	p.kill()
+	p = start(t, dir, "-gateway", gateway.URL)
+	intents <- bridge.id
+	bridge.await(t, p, claimed)
+}
+
 func TestRefund(t *testing.T) {
 	t.Parallel()
-	sender := newAccount(t, 4)
-	before := balance(t, shared, chainB, tUSDC, sender)
-	o := newOrder(t, shared, sender, chainB, chainA, time.Now().Add(-time.Minute))
-	mined(t, shared, chainA, send(t, shared, chainA, sender, settler, o.messageFee(t, shared),
-		pack(t, main.Settler, "refund", []contractstest.OnchainOrder{o.OnchainOrder})))
-	o.await(t, shared, chainB, "REFUNDED")
-	if after := balance(t, shared, chainB, tUSDC, sender); after.Cmp(before) != 0 {
-		t.Errorf("the sender has %s after the refund and had %s", after, before)
+	user := newAccount(t, 4)
+	before := balance(t, shared, chainB, tUSDC, user)
+	o := newOrder(t, shared, user, chainB, chainA, time.Now().Add(6*time.Second))
+	eventually(t, func() error {
+		if head := request[*types.Header](t, shared, chainB, "eth_getBlockByNumber", "latest", false); head.Time <= uint64(o.Expires) {
+			return fmt.Errorf("the order expires in %d seconds", uint64(o.Expires)-head.Time)
+		}
+		return nil
+	})
+	mined(t, shared, chainB, send(t, shared, chainB, newAccount(t, 5), inputSettler, pack(t, main.InputSettler, "refund", o.StandardOrder)))
+	o.expect(t, shared, refunded)
+	if after := balance(t, shared, chainB, tUSDC, user); after.Cmp(before) != 0 {
+		t.Errorf("the user has %s after the refund and had %s", after, before)
 	}
 }
-
-// A filler whose data is no address keeps neither the relay nor another order of its message from going on.
-func TestRelay_BadFillerData(t *testing.T) {
-	t.Parallel()
-	sender, filler := newAccount(t, 5), newAccount(t, 6)
-	bad := newOrder(t, shared, sender, chainA, chainB, time.Now().Add(time.Minute))
-	send(t, shared, chainB, filler, tWETH, nil, pack(t, main.Token, "approve", settler, big.NewInt(1e15)))
-	mined(t, shared, chainB, send(t, shared, chainB, filler, settler, nil, pack(t, main.Settler, "fill", bad.id, bad.OrderData, []byte{1})))
-	good := newOrder(t, shared, sender, chainA, chainB, time.Now().Add(time.Minute))
-	good.fill(t, shared, filler)
-	mined(t, shared, chainB, send(t, shared, chainB, filler, settler, good.messageFee(t, shared),
-		pack(t, main.Settler, "settle", [][32]byte{bad.id, good.id})))
-	good.await(t, shared, chainA, "SETTLED")
-	bad.expect(t, shared, chainA, "OPENED")
-}
-
-func bytes32(account common.Address) [32]byte { return common.BytesToHash(account.Bytes()) }
 
 // newAccount is a development account. Tests that read balances have one of their own.
 func newAccount(t *testing.T, i int) common.Address {
@@ -168,27 +206,25 @@ func pack(t *testing.T, contract abi.ABI, method string, args ...any) hexutil.By
 }
 
 // send sends a transaction as wallets do, without gas and fees.
-func send(t *testing.T, p *program, chain string, from, to common.Address, value *big.Int, data hexutil.Bytes) common.Hash {
+func send(t *testing.T, p *program, chain string, from, to common.Address, data hexutil.Bytes) common.Hash {
 	t.Helper()
-	return request[common.Hash](t, p, chain, "eth_sendTransaction", map[string]any{
-		"from": from, "to": to, "value": (*hexutil.Big)(value), "data": data,
-	})
+	return request[common.Hash](t, p, chain, "eth_sendTransaction", map[string]any{"from": from, "to": to, "data": data})
 }
 
 // mined waits for a transaction that must succeed.
-func mined(t *testing.T, p *program, chain string, hash common.Hash) {
+func mined(t *testing.T, p *program, chain string, hash common.Hash) (receipt *types.Receipt) {
 	t.Helper()
-	type receipt struct{ Status hexutil.Uint64 }
 	eventually(t, func() error {
-		r := request[*receipt](t, p, chain, "eth_getTransactionReceipt", hash)
-		if r == nil {
+		receipt = request[*types.Receipt](t, p, chain, "eth_getTransactionReceipt", hash)
+		if receipt == nil {
 			return fmt.Errorf("%s is in no block", hash)
 		}
-		if r.Status != 1 {
+		if receipt.Status != types.ReceiptStatusSuccessful {
 			t.Fatalf("%s reverted", hash)
 		}
 		return nil
 	})
+	return receipt
 }
 
 // call reads a contract.

@@ -14,25 +14,27 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum"
-	"github.com/ethereum/go-ethereum/accounts/abi/bind/v2"
+	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
+
+	"intents.internal/deploy/chains/contracts"
 )
 
 const (
-	// relayDepth is the number of confirmations of a message, in blocks of about one second.
+	// relayDepth is the number of confirmations of a fill, in blocks of about one second.
 	relayDepth = 2
 	// relaySaveEvery bounds how many blocks are read again after a restart.
 	relaySaveEvery = 10
 )
 
-// relay is the bridge from one settler to another: it reads the Settle and Refund messages of one, and the owner delivers them to
-// the other. A message may be delivered twice; the settler ignores the second delivery.
+// relay carries proofs from one chain to another: it reads the fills of one chain's output settler, and the owner attests them at
+// the other chain's oracle. A fill may be attested twice, which changes nothing.
 type relay struct {
 	from, to *chain
 	log      *slog.Logger
-	next     uint64 // first block with messages that may be undelivered
+	next     uint64 // first block with fills that may not be attested
 	saved    uint64
 }
 
@@ -48,7 +50,7 @@ func relays(chains []*chain, log *slog.Logger) (all []*relay) {
 	return all
 }
 
-// run delivers messages until ctx ends. It fails only if it cannot read its saved position.
+// run attests fills until ctx ends. It fails only if it cannot read its saved position.
 func (r *relay) run(ctx context.Context) error {
 	if err := r.load(ctx); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (r *relay) run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := r.forward(ctx); err != nil && ctx.Err() == nil {
-			r.log.Error("messages were not delivered and are tried again", "block", r.next, "error", err)
+			r.log.Error("fills were not attested and are tried again", "block", r.next, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -67,7 +69,7 @@ func (r *relay) run(ctx context.Context) error {
 	}
 }
 
-// forward delivers the messages of all blocks with enough confirmations, and advances once the deliveries are in blocks.
+// forward attests the fills of all blocks with enough confirmations, and advances once the attestations are in blocks.
 func (r *relay) forward(ctx context.Context) error {
 	head, err := r.from.client.BlockNumber(ctx)
 	if err != nil {
@@ -79,19 +81,20 @@ func (r *relay) forward(ctx context.Context) error {
 	last := head - relayDepth
 	logs, err := r.from.client.FilterLogs(ctx, ethereum.FilterQuery{
 		FromBlock: new(big.Int).SetUint64(r.next), ToBlock: new(big.Int).SetUint64(last),
-		Addresses: []common.Address{settlerAddress},
-		Topics:    [][]common.Hash{{settlerContract.ABI.Events["Settle"].ID, settlerContract.ABI.Events["Refund"].ID}},
+		Addresses: []common.Address{outputSettler}, Topics: [][]common.Hash{{outputContract.ABI.Events["OutputFilled"].ID}},
 	})
 	if err != nil {
 		return fmt.Errorf("read the logs from block %d to %d: %w", r.next, last, err)
 	}
 	var sent []common.Hash
 	for _, log := range logs {
-		hashes, err := r.deliver(ctx, log)
+		hash, err := r.attest(ctx, log)
 		if err != nil {
 			return err
 		}
-		sent = append(sent, hashes...)
+		if hash != (common.Hash{}) {
+			sent = append(sent, hash)
+		}
 	}
 	if err := r.to.succeeded(ctx, sent); err != nil && !errors.Is(err, errReverted) {
 		return err
@@ -100,61 +103,31 @@ func (r *relay) forward(ctx context.Context) error {
 	return r.save()
 }
 
-// deliver sends a message's orders one by one, because an order that cannot be paid must not block the others. It skips orders
-// that are not open at the receiver.
-func (r *relay) deliver(ctx context.Context, message types.Log) (sent []common.Hash, err error) {
-	var content struct {
-		OrderIDs         [][32]byte `abi:"orderIds"`
-		OrdersFillerData [][]byte
-	}
-	event, err := settlerContract.ABI.EventByID(message.Topics[0])
+// attest sends the attestation of a fill. It sends none, and returns the zero hash, for an output with another oracle, which a swap
+// has, and for a fill that the oracle refuses, because it must not block the others.
+func (r *relay) attest(ctx context.Context, fill types.Log) (common.Hash, error) {
+	values, err := outputContract.ABI.Events["OutputFilled"].Inputs.NonIndexed().Unpack(fill.Data)
 	if err != nil {
-		return nil, err
+		return common.Hash{}, fmt.Errorf("decode the fill of transaction %s: %w", fill.TxHash, err)
 	}
-	if err := settlerContract.ABI.UnpackIntoInterface(&content, event.Name, message.Data); err != nil {
-		return nil, fmt.Errorf("decode %s of transaction %s: %w", event.Name, message.TxHash, err)
+	order, solver, timestamp := fill.Topics[1], values[0], values[1]
+	output := *abi.ConvertType(values[2], new(contracts.MandateOutput)).(*contracts.MandateOutput) //nolint:forcetypeassert // the type is asked for
+	if output.Oracle != contracts.Word(oracle) {
+		return common.Hash{}, nil
 	}
-	filled := event.Name == "Settle"
-	for i, id := range content.OrderIDs {
-		status, err := r.to.orderStatus(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if status != "OPENED" {
-			continue
-		}
-		fillerData := []byte{}
-		if filled {
-			fillerData = content.OrdersFillerData[i]
-		}
-		data, err := settlerContract.ABI.Pack("deliver",
-			r.from.id, common.BytesToHash(settlerAddress.Bytes()), filled, [][32]byte{id}, [][]byte{fillerData})
-		if err != nil {
-			return nil, fmt.Errorf("encode deliver: %w", err)
-		}
-		hash, err := r.to.owner.send(ctx, call{to: &settlerAddress, data: data})
-		if _, refused := errors.AsType[rpc.Error](err); refused {
-			r.log.Warn("the settler refuses a message", "order", common.Hash(id), "message", event.Name, "error", err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		r.log.Info("message sent", "order", common.Hash(id), "message", event.Name, "transaction", hash)
-		sent = append(sent, hash)
+	data, err := oracleContract.ABI.Pack("setAttestation", order, solver, timestamp, output)
+	if err != nil {
+		return common.Hash{}, fmt.Errorf("encode setAttestation: %w", err)
 	}
-	return sent, nil
-}
-
-// orderStatus is an order's status at the chain's settler, empty for an unknown order.
-func (c *chain) orderStatus(ctx context.Context, id common.Hash) (string, error) {
-	settler := bind.NewBoundContract(settlerAddress, settlerContract.ABI, c.client, nil, nil)
-	var results []any
-	if err := settler.Call(&bind.CallOpts{Context: ctx}, &results, "orderStatus", id); err != nil {
-		return "", fmt.Errorf("read the status of order %s: %w", id, err)
+	hash, err := r.to.owner.send(ctx, call{to: &oracle, data: data})
+	if _, refused := errors.AsType[rpc.Error](err); refused {
+		r.log.Warn("the oracle refuses a fill", "order", order, "error", err)
+		return common.Hash{}, nil
 	}
-	status := results[0].([32]byte)
-	return strings.TrimRight(string(status[:]), "\x00"), nil
+	if err == nil {
+		r.log.Info("fill attested", "order", order, "transaction", hash)
+	}
+	return hash, err
 }
 
 func (r *relay) file() string {
@@ -172,7 +145,7 @@ func (r *relay) load(ctx context.Context) error {
 		return err
 	}
 	if r.next, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64); err != nil { // the machine failed while it was written
-		r.log.Warn("all messages are read again", "error", err)
+		r.log.Warn("all fills are read again", "error", err)
 		return nil
 	}
 	head, err := r.from.client.BlockNumber(ctx)

@@ -2,6 +2,7 @@ package solver
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/big"
@@ -30,22 +31,17 @@ const (
 )
 
 var (
-	settlerABI = contracts.MustCompiled("Settler").ABI
-	tokenABI   = contracts.MustCompiled("TestToken").ABI
+	inputSettlerABI  = contracts.MustCompiled("InputSettlerEscrow").ABI
+	outputSettlerABI = contracts.MustCompiled("OutputSettlerSimple").ABI
+	tokenABI         = contracts.MustCompiled("TestToken").ABI
 )
 
-// chain is a chain with its node and the settings that its settler reports.
+// chain is a chain with its node.
 type chain struct {
 	Chain
 	account common.Address
 	id      *big.Int
 	client  *ethclient.Client
-
-	mu sync.Mutex
-	// checked is set once the node's chain id was verified, and domain and sameChain were read from the settler.
-	checked   bool
-	domain    uint32
-	sameChain bool
 
 	// sending is held while a transaction takes the account's next nonce. A node may count a transaction with a delay, so nonce
 	// is the one after the last transaction sent; 0 means to ask the node.
@@ -76,11 +72,8 @@ func newChain(ctx context.Context, configured Chain) (*chain, error) {
 	return &chain{Chain: configured, account: account, id: id, client: ethclient.NewClient(client)}, nil
 }
 
-// check compares the node's chain with the configured one and reads the settler's domain, until it has succeeded once.
+// check compares the node's chain with the configured one.
 func (c *chain) check(ctx context.Context) error {
-	if _, _, checked := c.settlement(); checked {
-		return nil
-	}
 	id, err := c.client.ChainID(ctx)
 	if err != nil {
 		return fmt.Errorf("ask for the chain id: %w", err)
@@ -88,33 +81,15 @@ func (c *chain) check(ctx context.Context) error {
 	if id.Cmp(c.id) != 0 {
 		return fmt.Errorf("the node is of the chain %s", id)
 	}
-	domain, err := read[uint32](ctx, c, c.Settler, settlerABI, "localDomain")
-	if err != nil {
-		return err
-	}
-	sameChain, err := read[bool](ctx, c, c.Settler, settlerABI, "sameChain")
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.checked, c.domain, c.sameChain = true, domain, sameChain
 	return nil
 }
 
-// settlement returns what check has read.
-func (c *chain) settlement() (domain uint32, sameChain, checked bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.domain, c.sameChain, c.checked
-}
-
-// opened returns the orders that the settler opened in a range of blocks, in block order.
+// opened returns the orders that the input settler opened in a range of blocks, in block order.
 func (c *chain) opened(ctx context.Context, from, to uint64) ([]*order, error) {
-	event := settlerABI.Events["Open"]
+	event := inputSettlerABI.Events["Open"]
 	logs, err := c.client.FilterLogs(ctx, ethereum.FilterQuery{
 		FromBlock: new(big.Int).SetUint64(from), ToBlock: new(big.Int).SetUint64(to),
-		Addresses: []common.Address{c.Settler}, Topics: [][]common.Hash{{event.ID}},
+		Addresses: []common.Address{c.InputSettler}, Topics: [][]common.Hash{{event.ID}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the events of blocks %d to %d: %w", from, to, err)
@@ -128,10 +103,35 @@ func (c *chain) opened(ctx context.Context, from, to uint64) ([]*order, error) {
 	return orders, nil
 }
 
-// status is the text of an order's status at the settler, empty for an order that it does not know.
-func (c *chain) status(ctx context.Context, orderID common.Hash) (string, error) {
-	status, err := read[[32]byte](ctx, c, c.Settler, settlerABI, "orderStatus", orderID)
-	return strings.TrimRight(string(status[:]), "\x00"), err
+// filled returns who filled an order's output and when, nil if nobody has. The record is the hash of both, and the event has them.
+func (c *chain) filled(ctx context.Context, o *order) (*contracts.SolveParams, error) {
+	record, err := read[[32]byte](ctx, c, c.OutputSettler, outputSettlerABI, "getFillRecord", o.id, o.output())
+	if err != nil || record == [32]byte{} {
+		return nil, err
+	}
+	head, err := c.client.BlockNumber(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the newest block: %w", err)
+	}
+	event := outputSettlerABI.Events["OutputFilled"]
+	logs, err := c.client.FilterLogs(ctx, ethereum.FilterQuery{
+		FromBlock: new(big.Int).SetUint64(head - min(head, lookBack)),
+		Addresses: []common.Address{c.OutputSettler}, Topics: [][]common.Hash{{event.ID}, {o.id}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the fills of the order: %w", err)
+	}
+	for _, l := range logs { // others may have filled other outputs under this id
+		values, err := event.Inputs.NonIndexed().Unpack(l.Data)
+		if err != nil {
+			return nil, fmt.Errorf("decode a fill of the order: %w", err)
+		}
+		solver, timestamp := values[0].([32]byte), values[1].(uint32) //nolint:forcetypeassert // the ABI is the contract's own
+		if crypto.Keccak256Hash(solver[:], binary.BigEndian.AppendUint32(nil, timestamp)) == record {
+			return &contracts.SolveParams{Timestamp: timestamp, Solver: solver}, nil
+		}
+	}
+	return nil, &skippedError{"its fill is too old"}
 }
 
 // read calls a method that returns one value, at the newest block.

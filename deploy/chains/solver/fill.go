@@ -9,128 +9,113 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/deploy/chains/contracts"
 )
 
 const (
-	// deadlineMargin is the minimum time between a fill and the order's deadline.
+	// deadlineMargin is the minimum time between a fill and the order's deadline. An order expires no earlier, so it is also the
+	// time in which the fill is attested and claimed before anybody can refund.
 	deadlineMargin = 10 * time.Second
 	// mintFactor is the number of orders of the same amount that one mint covers.
 	mintFactor = 100
 	// maxMultipliedBits is the size of amounts above which mintFactor is not applied, because the product must fit into 256 bits.
 	maxMultipliedBits = 128
-
-	statusOpened = "OPENED"
-	statusFilled = "FILLED"
 )
 
-// errNotConnected is returned until the domain of every chain was read.
-var errNotConnected = errors.New("not all chains have answered yet")
+// statusDeposited is the status of an open order at its input settler.
+const statusDeposited = 1
 
 // skippedError is the reason why an order is not filled.
 type skippedError struct{ reason string }
 
 func (e *skippedError) Error() string { return "the order is skipped: " + e.reason }
 
-// fill pays an order's output on its destination and sends the message that makes the origin pay the input out, unless the order has
-// ended. It returns a skippedError for an order that it does not fill.
-func (f *follower) fill(ctx context.Context, o *order, log *slog.Logger) error {
-	if o.fault != nil {
-		return &skippedError{o.fault.Error()}
-	}
-	atOrigin, err := f.origin.status(ctx, o.id)
-	if err != nil {
-		return err
-	}
-	if atOrigin != statusOpened {
-		log.Debug("order has ended", "status", atOrigin)
-		return nil
-	}
+// solve pays an order's output on its destination, unless that is done, and claims its input, unless the order has ended. It returns
+// a skippedError for an order that it does not fill. What it did before a restart it reads from the chains.
+func (f *follower) solve(ctx context.Context, o *order, log *slog.Logger) error {
 	destination, err := f.destination(o)
 	if err != nil {
-		return err
+		return &skippedError{err.Error()}
 	}
-	if destination == f.origin {
-		return f.pay(ctx, o, destination, log)
-	}
-	atDestination, err := destination.status(ctx, o.id)
+	status, err := read[uint8](ctx, f.origin, f.origin.InputSettler, inputSettlerABI, "orderStatus", o.id)
 	if err != nil {
 		return err
 	}
-	switch atDestination {
-	case "":
-		if err := f.pay(ctx, o, destination, log); err != nil {
+	if status != statusDeposited {
+		log.Debug("order has ended", "status", status)
+		return nil
+	}
+	if o.fill == nil {
+		if o.fill, err = f.ensureFilled(ctx, o, destination, log); err != nil {
 			return err
 		}
-	case statusFilled: // before a restart, or by another solver: anyone may send the message, also repeatedly
-	default:
-		return &skippedError{"its status on the destination is " + atDestination}
 	}
-	return f.settle(ctx, o, destination, log)
+	if o.fill.Solver != contracts.Word(f.origin.account) {
+		return &skippedError{"another solver has filled it"}
+	}
+	return f.claim(ctx, o, destination, log)
 }
 
-// destination is the chain on which an order is filled.
-func (f *follower) destination(o *order) (*chain, error) {
-	allChecked := true
-	for _, c := range f.chains {
-		domain, sameChain, checked := c.settlement()
-		allChecked = allChecked && checked
-		if !checked || domain != o.terms.DestinationDomain {
-			continue
-		}
-		if o.terms.DestinationSettler != [32]byte(common.BytesToHash(c.Settler[:])) {
-			return nil, &skippedError{"its destination's settler is unknown"}
-		}
-		if c == f.origin && !sameChain {
-			return nil, &skippedError{"the settler fills no orders of its own chain"}
-		}
-		return c, nil
+// ensureFilled returns the fill of an order, which it pays for if there is none.
+func (f *follower) ensureFilled(ctx context.Context, o *order, destination *chain, log *slog.Logger) (*contracts.SolveParams, error) {
+	fill, err := destination.filled(ctx, o)
+	if err != nil || fill != nil {
+		return fill, err
 	}
-	if !allChecked {
-		return nil, errNotConnected
+	if err := f.pay(ctx, o, destination, log); err != nil {
+		return nil, err
 	}
-	return nil, &skippedError{fmt.Sprintf("its destination, the domain %d, is unknown", o.terms.DestinationDomain)}
+	if fill, err = destination.filled(ctx, o); err == nil && fill == nil {
+		err = errors.New("the block with the fill is gone")
+	}
+	return fill, err
 }
 
-// pay fills an order.
+// pay fills an order in the name of the origin's account, which claims it.
 func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *slog.Logger) error {
 	head, err := destination.client.HeaderByNumber(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("ask for the newest block: %w", err)
 	}
 	now := max(time.Now().Unix(), int64(head.Time)) //nolint:gosec // block times are small
-	if now+int64(deadlineMargin/time.Second) > int64(o.terms.FillDeadline) {
+	if now+int64(deadlineMargin/time.Second) > int64(o.FillDeadline) {
 		return &skippedError{"its deadline is too near"}
 	}
-	value := new(big.Int)
+	value, amount := new(big.Int), o.output().Amount
 	if o.native() {
-		value = o.terms.AmountOut
+		value = amount
 		err = destination.requireNative(ctx, value)
 	} else {
-		err = destination.mintAndApprove(ctx, o.outputToken(), o.terms.AmountOut)
+		err = destination.mintAndApprove(ctx, o.token(), amount)
 	}
 	if err != nil {
 		return err
 	}
-	receiver := common.LeftPadBytes(f.origin.account[:], common.HashLength) // the recipient of the input on the origin
-	hash, err := destination.transact(ctx, destination.Settler, value, settlerABI, "fill", o.id, o.encoded, receiver)
+	solver := contracts.Word(f.origin.account)
+	hash, err := destination.transact(ctx, destination.OutputSettler, value, outputSettlerABI, "fillOrderOutputs",
+		o.id, o.Outputs, new(big.Int).SetUint64(uint64(o.FillDeadline)), solver[:])
 	if err != nil {
 		return err
 	}
-	log.Info("order was filled", "destination", destination.ID, "hash", hash, "amount", o.terms.AmountOut)
+	log.Info("order was filled", "destination", destination.ID, "hash", hash, "amount", amount)
 	return nil
 }
 
-// settle has the destination's settler send the message that the order was filled.
-func (f *follower) settle(ctx context.Context, o *order, destination *chain, log *slog.Logger) error {
-	fee, err := read[*big.Int](ctx, destination, destination.Settler, settlerABI, "quoteGasPayment", o.terms.OriginDomain)
+// claim has the input paid to the origin's account. A bridge is attested by the relay, a swap by the solver itself.
+func (f *follower) claim(ctx context.Context, o *order, destination *chain, log *slog.Logger) error {
+	if destination == f.origin {
+		_, err := f.origin.transact(ctx, f.origin.OutputSettler, nil, outputSettlerABI, "setAttestation", o.id, o.fill.Solver, o.fill.Timestamp, o.output())
+		if err != nil {
+			return err
+		}
+	}
+	hash, err := f.origin.transact(ctx, f.origin.InputSettler, nil, inputSettlerABI, "finalise",
+		o.StandardOrder, []contracts.SolveParams{*o.fill}, contracts.Word(f.origin.account), []byte{})
 	if err != nil {
 		return err
 	}
-	hash, err := destination.transact(ctx, destination.Settler, fee, settlerABI, "settle", [][32]byte{o.id})
-	if err != nil {
-		return err
-	}
-	log.Info("order's settlement was sent", "destination", destination.ID, "hash", hash)
+	log.Info("order was claimed", "hash", hash)
 	return nil
 }
 
@@ -141,12 +126,13 @@ func (c *chain) requireNative(ctx context.Context, amount *big.Int) error {
 		return fmt.Errorf("ask for the balance: %w", err)
 	}
 	if balance.Cmp(amount) <= 0 {
-		return &skippedError{"it asks for more of the native asset than there is"}
+		return &skippedError{"it asks for more of the native token than there is"}
 	}
 	return nil
 }
 
-// mintAndApprove mints a test token if the account has too little of it, and approves the amount for the settler if the allowance is less.
+// mintAndApprove mints a test token if the account has too little of it, and approves the amount for the output settler if the
+// allowance is less. An allowance is reset first, as USDT asks for it.
 func (c *chain) mintAndApprove(ctx context.Context, token common.Address, amount *big.Int) error {
 	code, err := c.client.CodeAt(ctx, token, nil)
 	if err != nil {
@@ -168,13 +154,15 @@ func (c *chain) mintAndApprove(ctx context.Context, token common.Address, amount
 			return err
 		}
 	}
-	allowance, err := read[*big.Int](ctx, c, token, tokenABI, "allowance", c.account, c.Settler)
-	if err != nil {
+	allowance, err := read[*big.Int](ctx, c, token, tokenABI, "allowance", c.account, c.OutputSettler)
+	if err != nil || allowance.Cmp(amount) >= 0 {
 		return err
 	}
-	if allowance.Cmp(amount) >= 0 {
-		return nil
+	if allowance.Sign() > 0 {
+		if _, err := c.transact(ctx, token, nil, tokenABI, "approve", c.OutputSettler, new(big.Int)); err != nil {
+			return err
+		}
 	}
-	_, err = c.transact(ctx, token, nil, tokenABI, "approve", c.Settler, amount)
+	_, err = c.transact(ctx, token, nil, tokenABI, "approve", c.OutputSettler, amount)
 	return err
 }

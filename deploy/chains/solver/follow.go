@@ -23,7 +23,7 @@ const (
 	rereadBlocks = 16
 	// unknownOrderDelay is the additional delay of an order that the feed does not contain.
 	unknownOrderDelay = 5 * time.Second
-	// maxRefusals bounds the attempts of a fill that nodes or settlers reject.
+	// maxRefusals bounds the attempts at an order whose transactions nodes or contracts reject.
 	maxRefusals = 3
 )
 
@@ -31,6 +31,8 @@ const (
 type follower struct {
 	*solver
 	origin *chain
+	// checked is set once the node's chain id was compared.
+	checked bool
 	// next is the block after the last that was read, 0 at the start.
 	next uint64
 	// seen has the block of each order, because the newest blocks are read again.
@@ -38,14 +40,14 @@ type follower struct {
 	pending []*order
 }
 
-// follow reads the orders that the settler of a chain opens, and fills them, until the context ends.
+// follow reads the orders that the input settler of a chain opens, and solves them, until the context ends.
 func (s *solver) follow(ctx context.Context, origin *chain) {
 	f := &follower{solver: s, origin: origin, seen: map[common.Hash]uint64{}}
 	state := health{log: s.log.With("chain", origin.ID)}
 	for {
 		err := f.readOrders(ctx)
 		if err == nil {
-			f.fillDue(ctx)
+			f.solveDue(ctx)
 		}
 		if !sleep(ctx, state.report(ctx, err, min(pollInterval, s.delay))) {
 			return
@@ -55,8 +57,11 @@ func (s *solver) follow(ctx context.Context, origin *chain) {
 
 // readOrders reads the orders of new blocks.
 func (f *follower) readOrders(ctx context.Context) error {
-	if err := f.origin.check(ctx); err != nil {
-		return err
+	if !f.checked {
+		if err := f.origin.check(ctx); err != nil {
+			return err
+		}
+		f.checked = true
 	}
 	head, err := f.origin.client.BlockNumber(ctx)
 	if err != nil {
@@ -96,8 +101,8 @@ func (f *follower) enqueue(orders []*order) {
 	}
 }
 
-// fillDue fills the orders that are due, one after the other, and keeps the unfinished ones.
-func (f *follower) fillDue(ctx context.Context) {
+// solveDue solves the orders that are due, one after the other, and keeps the unfinished ones.
+func (f *follower) solveDue(ctx context.Context) {
 	var kept []*order
 	for _, o := range f.pending {
 		if !f.process(ctx, o) {
@@ -107,7 +112,7 @@ func (f *follower) fillDue(ctx context.Context) {
 	f.pending = kept
 }
 
-// process fills an order if it is due. done is set if the order was filled, skipped, or rejected too often.
+// process solves an order if it is due. done is set if the order has ended, or was claimed, skipped, or rejected too often.
 func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	if ctx.Err() != nil || time.Now().Before(o.notBefore) {
 		return false
@@ -116,27 +121,28 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	reference, known, upToDate := f.feed.reference(o.id)
 	if !known && (!upToDate || time.Since(o.seen) <= f.delay+unknownOrderDelay) {
 		// The feed contains an intent of this account before its order can be opened, so it only has to be read. Orders of other
-		// accounts are filled as well, because every order pays its filler; only this account can request a refund.
+		// accounts are filled as well, because every order pays its solver.
 		return false
 	}
 	if known && reference == RefundReference {
 		log.Info("order is skipped", "reason", "its reference asks for a refund")
 		return true
 	}
-	err := f.fill(ctx, o, log)
+	err := f.solve(ctx, o, log)
 	if skipped, ok := errors.AsType[*skippedError](err); ok {
 		log.Info("order is skipped", "reason", skipped.reason)
 		return true
 	}
-	if reason, refused := refusal(err); refused {
+	reason, refused := refusal(err)
+	if refused && reason != "NotProven" { // the relay has yet to attest the fill
 		o.refusals++
 		o.notBefore = time.Now().Add(f.delay << o.refusals)
-		log.Warn("fill was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
+		log.Warn("order was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
 		return o.refusals == maxRefusals
 	}
-	if err != nil { // a chain is out of reach, and its own loop logs that
-		o.notBefore = time.Now().Add(pollInterval)
-		log.Debug("fill is tried again", "error", err)
+	if err != nil { // the fill is not attested, or a chain is out of reach, and its own loop logs that
+		o.notBefore = time.Now().Add(min(pollInterval, f.delay))
+		log.Debug("order is tried again", "error", err)
 	}
 	return err == nil
 }

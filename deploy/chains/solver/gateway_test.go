@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/deploy/chains/contracts/contractstest"
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // gateway stands in for GET /v2/events of the public API, with bodies as it gives them.
@@ -74,9 +74,8 @@ func (g *gateway) serve(t *testing.T, w http.ResponseWriter, r *http.Request) {
 }
 
 // record adds the event with which an intent begins.
-func (g *gateway) record(t *testing.T, o contractstest.OrderData, kind string, reference *string) {
-	t.Helper()
-	id, quoted := o.ID(), []byte("null")
+func (g *gateway) record(orderID common.Hash, kind string, reference *string) {
+	quoted := []byte("null")
 	if reference != nil {
 		quoted, _ = json.Marshal(*reference)
 	}
@@ -84,7 +83,7 @@ func (g *gateway) record(t *testing.T, o contractstest.OrderData, kind string, r
 		`"environment":"test","sequence":1,"data":{"id":"01a1fc6f-cea0-7b16-87fe-c7933bb8a48e","type":%q,"status":"created","orderId":"0x%x",`+
 		`"createdAt":"2026-11-21T04:49:08.256Z","updatedAt":"2026-11-21T04:50:08.256Z","metadata":{"chainId":"eip155:31337"},`+
 		`"source":{"amount":"1000"},"destination":{"amount":"990"},"reference":%s,"from":null,"to":"created","hash":null,"failure":null}}`,
-		kind, id, quoted))
+		kind, orderID, quoted))
 }
 
 func (g *gateway) add(event string) {

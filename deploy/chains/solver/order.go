@@ -3,116 +3,87 @@ package solver
 import (
 	"errors"
 	"fmt"
-	"math/big"
-	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/deploy/chains/contracts"
 )
 
-// order is an order that a settler has opened.
+// order is an order that an input settler has opened.
 type order struct {
+	contracts.StandardOrder
 	id    common.Hash
 	block uint64
-	terms orderData
-	// encoded is the encoded terms, whose hash is the id.
-	encoded []byte
 	// fault is why the event cannot be decoded.
 	fault error
+	// fill is who filled the order and when, nil until that was read from the destination.
+	fill *contracts.SolveParams
 
 	seen, notBefore time.Time
 	refusals        int
 }
 
-// orderData are the terms of an order, with the members of the settler's OrderData.
-type orderData struct {
-	Sender, Recipient, InputToken, OutputToken [32]byte
-	AmountIn, AmountOut, SenderNonce           *big.Int
-	OriginDomain, DestinationDomain            uint32
-	DestinationSettler                         [32]byte
-	FillDeadline                               uint32
-	Data                                       []byte
-}
-
-// resolvedOrder is ResolvedCrossChainOrder (ERC-7683).
-type resolvedOrder struct {
-	User                  common.Address
-	OriginChainId         *big.Int
-	OpenDeadline          uint32
-	FillDeadline          uint32
-	OrderId               [32]byte
-	MaxSpent, MinReceived []output
-	FillInstructions      []fillInstruction
-}
-
-type output struct {
-	Token     [32]byte
-	Amount    *big.Int
-	Recipient [32]byte
-	ChainId   *big.Int
-}
-
-type fillInstruction struct {
-	DestinationChainId *big.Int
-	DestinationSettler [32]byte
-	OriginData         []byte
-}
-
-// orderDataType is the EIP-712 type string of the order data, the same as the settler's.
-const orderDataType = "OrderData(bytes32 sender,bytes32 recipient,bytes32 inputToken,bytes32 outputToken,uint256 amountIn," +
-	"uint256 amountOut,uint256 senderNonce,uint32 originDomain,uint32 destinationDomain,bytes32 destinationSettler," +
-	"uint32 fillDeadline,bytes data)"
-
-var orderDataArguments = func() abi.Arguments {
-	_, list, _ := strings.Cut(strings.TrimSuffix(orderDataType, ")"), "(")
-	var members []abi.ArgumentMarshaling
-	for field := range strings.SplitSeq(list, ",") {
-		kind, name, _ := strings.Cut(field, " ")
-		members = append(members, abi.ArgumentMarshaling{Name: name, Type: kind})
-	}
-	tuple, err := abi.NewType("tuple", "", members)
-	if err != nil {
-		panic(err) // the type string is constant
-	}
-	return abi.Arguments{{Type: tuple}}
-}()
-
 // newOrder decodes an Open event. An order that cannot be decoded has a fault.
 func newOrder(id common.Hash, event []byte, block uint64) *order {
 	now := time.Now()
 	o := &order{id: id, block: block, seen: now, notBefore: now}
-	o.fault = o.decode(event)
+	values, err := inputSettlerABI.Events["Open"].Inputs.NonIndexed().Unpack(event)
+	if err != nil {
+		o.fault = fmt.Errorf("decode the event: %w", err)
+		return o
+	}
+	o.StandardOrder = *abi.ConvertType(values[0], new(contracts.StandardOrder)).(*contracts.StandardOrder) //nolint:forcetypeassert // the type is asked for
 	return o
 }
 
-func (o *order) decode(event []byte) error {
-	values, err := settlerABI.Events["Open"].Inputs.NonIndexed().Unpack(event)
-	if err != nil {
-		return fmt.Errorf("decode the event: %w", err)
+// output is the only output of a checked order.
+func (o *order) output() contracts.MandateOutput { return o.Outputs[0] }
+
+// destination returns the chain on which an order is filled, or why it is not filled: every member that decides who is paid, and
+// whether the solver can claim, must be what the service writes into its orders.
+func (f *follower) destination(o *order) (*chain, error) {
+	switch {
+	case o.fault != nil:
+		return nil, o.fault
+	case o.OriginChainId.Cmp(f.origin.id) != 0:
+		return nil, fmt.Errorf("its origin is the chain %s", o.OriginChainId)
+	case len(o.Inputs) != 1 || len(o.Outputs) != 1:
+		return nil, errors.New("it does not have one input and one output")
+	case len(o.output().CallbackData) > 0 || len(o.output().Context) > 0:
+		return nil, errors.New("its output has callback data or a context")
 	}
-	resolved := *abi.ConvertType(values[0], new(resolvedOrder)).(*resolvedOrder) //nolint:forcetypeassert // the type is asked for
-	if len(resolved.FillInstructions) != 1 || len(resolved.MaxSpent) != 1 {
-		return errors.New("the order has several outputs")
+	for _, c := range f.chains {
+		if o.output().ChainId.Cmp(c.id) == 0 {
+			return c, f.checkAddresses(o, c)
+		}
 	}
-	o.encoded = resolved.FillInstructions[0].OriginData
-	if crypto.Keccak256Hash(o.encoded) != o.id {
-		return errors.New("the order id is not the hash of its data")
+	return nil, fmt.Errorf("its destination, the chain %s, is unknown", o.output().ChainId)
+}
+
+func (f *follower) checkAddresses(o *order, destination *chain) error {
+	inputOracle, outputOracle := f.origin.Oracle, destination.Oracle
+	if destination == f.origin { // the output settler is the oracle of its own chain
+		inputOracle, outputOracle = destination.OutputSettler, destination.OutputSettler
 	}
-	values, err = orderDataArguments.Unpack(o.encoded)
-	if err != nil {
-		return fmt.Errorf("decode the order data: %w", err)
-	}
-	o.terms = *abi.ConvertType(values[0], new(orderData)).(*orderData) //nolint:forcetypeassert // the type is asked for
-	if resolved.MaxSpent[0].Token != o.terms.OutputToken || resolved.MaxSpent[0].Amount.Cmp(o.terms.AmountOut) != 0 {
-		return errors.New("the resolved order asks for another output than its data")
+	output := o.output()
+	switch {
+	case output.Settler != contracts.Word(destination.OutputSettler):
+		return errors.New("its output settler is unknown")
+	case o.InputOracle != inputOracle || output.Oracle != contracts.Word(outputOracle):
+		return errors.New("its oracles are unknown")
+	case !isAddress(output.Token) || !isAddress(output.Recipient):
+		return errors.New("its token or recipient is no address")
 	}
 	return nil
 }
 
-// outputToken returns the zero address for the native asset.
-func (o *order) outputToken() common.Address { return common.BytesToAddress(o.terms.OutputToken[:]) }
+// isAddress reports whether the 12 bytes before an address are zero.
+func isAddress(word [32]byte) bool { return [12]byte(word[:12]) == [12]byte{} }
 
-// native reports whether the output is the chain's native asset.
-func (o *order) native() bool { return o.terms.OutputToken == [32]byte{} }
+// token returns the zero address for the native token.
+func (o *order) token() common.Address { return common.Address(o.Outputs[0].Token[12:]) }
+
+// native reports whether the output is the chain's native token.
+func (o *order) native() bool { return o.token() == common.Address{} }

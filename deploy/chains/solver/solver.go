@@ -1,4 +1,4 @@
-// Package solver is a demonstration of a filler: it pays the output of opened orders and has their input paid out.
+// Package solver is a demonstration of a solver: it pays the outputs of open orders and claims their inputs.
 //
 // It uses only what every solver can use: the public API's event feed and the chains' JSON-RPC. It stores nothing on disk, does
 // not judge prices, and mints the tokens that it pays, so it is for local chains only.
@@ -36,14 +36,14 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Chain is a chain with a settler.
+// Chain is a chain with the contracts of a deployment.
 type Chain struct {
 	// ID is the CAIP-2 id, of the namespace eip155.
 	ID string
 	// RPC is the URL of a node.
 	RPC string
-	// Settler is the only settler whose orders are filled.
-	Settler common.Address
+	// InputSettler is the only one whose orders are filled, OutputSettler and Oracle are the only ones that they may name.
+	InputSettler, OutputSettler, Oracle common.Address
 	// Key is the key of the account that fills. It pays with its native asset.
 	Key *ecdsa.PrivateKey
 }

@@ -5,13 +5,12 @@ import (
 	"math/big"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/deploy/chains/solver"
 
+	"intents.internal/deploy/chains/contracts"
 	"intents.internal/deploy/chains/contracts/contractstest"
 )
 
@@ -20,32 +19,22 @@ func TestRun_BridgesAndSwaps(t *testing.T) {
 	w := startWorld(t)
 	before := w.bridge(1) // opened before the solver starts
 	w.recordAndOpen(t, before)
+	// An allowance that is left has to be reset before it can be raised.
+	w.destination.Send(t, solverAccount, 0, w.destination.token, "approve", w.destination.output.Address, big.NewInt(1))
 	w.run(t)
-	bridge, swap, nativeBridge, back := w.bridge(2), w.swap(3), w.bridge(4), w.bridge(5)
-	nativeBridge.OutputToken = [32]byte{}
-	for _, o := range []contractstest.OrderData{bridge, swap, nativeBridge} {
+	bridge, swap, nativeBridge, back := w.bridge(2), w.swap(3), w.bridge(4), w.order(w.destination, w.origin, 5)
+	nativeBridge.Outputs[0].Token = [32]byte{}
+	for _, o := range []contracts.StandardOrder{bridge, swap, nativeBridge, back} {
 		w.recordAndOpen(t, o)
 	}
-	back.Sender, back.OutputToken = contractstest.Word(w.destination.Account(user)), w.originToken.Word()
-	back.OriginDomain, back.DestinationDomain, back.DestinationSettler = destination, origin, w.originSettler.Word()
-	w.record(t, back, "")
-	w.destination.Send(t, user, 1000, w.destinationSettler, "open", back.Order())
-
-	for _, o := range []contractstest.OrderData{before, bridge, swap, nativeBridge} {
-		w.waitSettled(t, o)
-	}
-	w.waitLog(t, "settlement was sent", back.ID().Hex())
-	for n, got := range []int64{
-		balanceOf(t, w.destination, w.destinationToken, before.Recipient), balanceOf(t, w.destination, w.destinationToken, bridge.Recipient),
-		balanceOf(t, w.origin, w.originToken, swap.Recipient), balanceOf(t, w.origin, w.originToken, back.Recipient),
-		w.destination.Balance(t, common.BytesToAddress(nativeBridge.Recipient[:])).Int64(),
-	} {
-		if got != 990 {
+	w.waitClaimed(t, before, bridge, swap, nativeBridge, back)
+	for n, o := range []contracts.StandardOrder{before, bridge, swap, nativeBridge, back} {
+		if got := w.paid(t, o); got != 990 {
 			t.Errorf("recipient %d has %d", n, got)
 		}
 	}
 	// One mint served both bridges.
-	if got := balanceOf(t, w.destination, w.destinationToken, contractstest.Word(w.destination.Account(solverAccount))); got != 100*990-2*990 {
+	if got := contractstest.Read[*big.Int](t, w.destination.Chain, w.destination.token, "balanceOf", w.destination.Account(solverAccount)); got.Int64() != 100*990-2*990 {
 		t.Errorf("the solver has %d", got)
 	}
 }
@@ -53,49 +42,75 @@ func TestRun_BridgesAndSwaps(t *testing.T) {
 func TestRun_SkipsOrders(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
-	fee := w.origin.Deploy(t, "TestToken", "Fee", "FEE", uint8(6), true)
-	refundMe, unknownSettler, unknownDomain, notContract := w.swap(1), w.bridge(2), w.bridge(3), w.swap(4)
-	late, tooMuch, refused := w.swap(5), w.swap(6), w.swap(7)
-	unknownSettler.DestinationSettler = [32]byte{31: 1}
-	unknownDomain.DestinationDomain = 31339
-	notContract.OutputToken = contractstest.Word(common.HexToAddress("0xdead"))
-	late.FillDeadline = uint32(time.Now().Unix()) + 5
-	tooMuch.OutputToken, tooMuch.AmountOut = [32]byte{}, new(big.Int).Lsh(big.NewInt(1), 200)
-	refused.OutputToken, refused.AmountOut = fee.Word(), big.NewInt(1000)
-	w.record(t, refundMe, solver.RefundReference)
-	w.open(t, refundMe)
-	for _, o := range []contractstest.OrderData{unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
-		w.recordAndOpen(t, o)
-	}
-	w.run(t)
-	w.waitLog(t, refused.ID().Hex(), "PaymentFailed", `"last":true`)
-	for _, c := range []struct {
+	type row struct {
 		reason string
-		o      contractstest.OrderData
+		order  contracts.StandardOrder
+	}
+	rows := []row{{"its reference asks for a refund", w.swap(1)}}
+	w.record(t, rows[0].order, solver.RefundReference)
+	w.open(t, rows[0].order)
+	for n, c := range []struct {
+		reason string
+		change func(o *contracts.StandardOrder, output *contracts.MandateOutput)
 	}{
-		{"its reference asks for a refund", refundMe},
-		{"its destination's settler is unknown", unknownSettler},
-		{"its destination, the domain 31339, is unknown", unknownDomain},
-		{"its output token is no contract", notContract},
-		{"its deadline is too near", late},
-		{"it asks for more of the native asset than there is", tooMuch},
+		{"its deadline is too near", func(o *contracts.StandardOrder, _ *contracts.MandateOutput) {
+			o.FillDeadline = uint32(w.origin.Now(t).Unix()) + 5 // each block of the test's chains takes a second of theirs
+		}},
+		{"its output settler is unknown", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Settler[31]++ }},
+		{"its oracles are unknown", func(o *contracts.StandardOrder, _ *contracts.MandateOutput) { o.InputOracle = w.origin.output.Address }},
+		{"its oracles are unknown", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Oracle[31]++ }},
+		{"its destination, the chain 31339, is unknown", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.ChainId = big.NewInt(31339) }},
+		{"one input and one output", func(o *contracts.StandardOrder, _ *contracts.MandateOutput) { o.Inputs = append(o.Inputs, o.Inputs...) }},
+		{"one input and one output", func(o *contracts.StandardOrder, _ *contracts.MandateOutput) {
+			o.Outputs = append(o.Outputs, o.Outputs...)
+		}},
+		{"callback data or a context", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.CallbackData = []byte{1} }},
+		{"callback data or a context", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Context = []byte{0} }},
+		{"its token or recipient is no address", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Recipient[0] = 1 }},
+		{"its token or recipient is no address", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Token[0] = 1 }},
+		{"its output token is no contract", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) { output.Token[31]++ }},
+		{"it asks for more of the native token than there is", func(_ *contracts.StandardOrder, output *contracts.MandateOutput) {
+			output.Token, output.Amount = [32]byte{}, new(big.Int).Lsh(big.NewInt(1), 200)
+		}},
 	} {
-		w.waitLog(t, c.o.ID().Hex(), c.reason)
+		o := w.bridge(int64(2 + n))
+		c.change(&o, &o.Outputs[0])
+		w.recordAndOpen(t, o)
+		rows = append(rows, row{c.reason, o})
 	}
-	next := w.swap(100)
+	// The recipient takes no native token.
+	refused := w.bridge(100)
+	refused.Outputs[0].Token, refused.Outputs[0].Recipient = [32]byte{}, w.destination.token.Word()
+	w.recordAndOpen(t, refused)
+	theirs := w.bridge(101)
+	w.recordAndOpen(t, theirs)
+	w.fill(t, theirs, contracts.Word(w.origin.Account(user)))
+	w.run(t)
+	w.waitLog(t, w.id(t, refused).Hex(), "FailedCall", `"last":true`)
+	next := w.swap(102)
 	w.recordAndOpen(t, next)
-	w.waitSettled(t, next)
-	for _, o := range []contractstest.OrderData{refundMe, unknownSettler, unknownDomain, notContract, late, tooMuch, refused} {
-		if got := status(t, w.origin, w.originSettler, o); got != "OPENED" {
-			t.Errorf("order %s: status %s", o.ID(), got)
-		}
-		if n := w.lines("order is skipped", o.ID().Hex()); n > 1 {
-			t.Errorf("order %s: %d lines", o.ID(), n)
+	w.waitClaimed(t, next)
+	for _, row := range append(rows, row{"another solver has filled it", theirs}) {
+		w.waitLog(t, w.id(t, row.order).Hex(), row.reason)
+		if n := w.lines("order is skipped", w.id(t, row.order).Hex()); n != 1 {
+			t.Errorf("%s: %d lines", row.reason, n)
 		}
 	}
-	if n := w.lines("fill was refused", refused.ID().Hex()); n != 3 {
-		t.Errorf("the refused fill was tried %d times", n)
+	if n := w.lines("order was refused", w.id(t, refused).Hex()); n != 3 {
+		t.Errorf("the refused order was tried %d times", n)
 	}
+	if n := len(w.destination.Logs(t, w.destination.output, "OutputFilled")); n != 1 {
+		t.Errorf("%d fills on the destination, want only the other solver's", n)
+	}
+}
+
+// fill pays a bridge as a solver that has the token.
+func (w *world) fill(t *testing.T, o contracts.StandardOrder, solver [32]byte) {
+	t.Helper()
+	to := w.destination
+	to.Send(t, solverAccount, 0, to.token, "mint", to.Account(solverAccount), big.NewInt(990))
+	to.Send(t, solverAccount, 0, to.token, "approve", to.output.Address, big.NewInt(990))
+	to.Send(t, solverAccount, 0, to.output, "fillOrderOutputs", w.id(t, o), o.Outputs, big.NewInt(int64(o.FillDeadline)), solver[:])
 }
 
 // Another account's order is filled too, later; what this account made is known by then.
@@ -108,43 +123,37 @@ func TestRun_OrderOfAnotherAccount(t *testing.T) {
 	w.open(t, theirs)
 	w.run(t)
 	w.recordAndOpen(t, ours)
-	w.waitSettled(t, ours)
-	if got := status(t, w.origin, w.originSettler, theirs); got != "OPENED" {
-		t.Errorf("status %s before the feed had time to name the order", got)
+	w.waitClaimed(t, ours)
+	if got := w.paid(t, theirs); got != 0 {
+		t.Errorf("filled before the feed had time to name the order")
 	}
-	w.waitSettled(t, theirs)
+	w.waitClaimed(t, theirs)
 }
 
+// What the solver did before it ended it reads from the chains: it claims a fill that is not claimed, and pays nothing twice.
 func TestRun_Restart(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
-	bridge, swap := w.bridge(1), w.swap(2)
+	bridge, swap, half := w.bridge(1), w.swap(2), w.bridge(3)
 	w.recordAndOpen(t, bridge)
 	w.recordAndOpen(t, swap)
 	stop := w.run(t)
-	w.waitSettled(t, bridge)
-	w.waitSettled(t, swap)
-	stop()
-
-	// A third order was filled by a solver that ended before it sent the settlement.
-	half := w.bridge(3)
+	w.waitClaimed(t, bridge, swap)
 	w.recordAndOpen(t, half)
-	w.destination.Send(t, solverAccount, 0, w.destinationToken, "approve", w.destinationSettler.Address, big.NewInt(990))
-	receiver := contractstest.Word(w.origin.Account(solverAccount))
-	w.destination.Send(t, solverAccount, 0, w.destinationSettler, "fill", half.ID(), half.Encode(), receiver[:])
+	w.waitLog(t, "order was filled", w.id(t, half).Hex())
+	stop()
 	w.run(t)
-	w.waitSettled(t, half)
+	w.waitClaimed(t, half)
 	after := w.bridge(4)
 	w.recordAndOpen(t, after)
-	w.waitSettled(t, after)
-	if n := len(w.destination.Logs(t, w.destinationSettler, "Filled")); n != 3 {
-		t.Errorf("%d fills on the destination, want 3", n)
+	w.waitClaimed(t, after)
+	for _, o := range []contracts.StandardOrder{bridge, swap, half, after} {
+		if got := w.paid(t, o); got != 990 {
+			t.Errorf("order %s: the recipient has %d", o.Nonce, got)
+		}
 	}
-	if n := len(w.origin.Logs(t, w.originSettler, "Filled")); n != 1 {
-		t.Errorf("%d fills on the origin, want 1", n)
-	}
-	if n := w.lines("fill was refused"); n > 0 {
-		t.Errorf("%d fills were refused", n)
+	if n := w.lines("order was refused"); n > 0 {
+		t.Errorf("%d orders were refused", n)
 	}
 }
 
@@ -159,8 +168,8 @@ func TestRun_DeadGateway(t *testing.T) {
 	w.run(t)
 	w.waitLog(t, "does not work", "gateway", "503")
 	w.waitLog(t, "works again", "gateway")
-	w.waitSettled(t, swap)
-	w.waitLog(t, "order is skipped", refundMe.ID().Hex())
+	w.waitClaimed(t, swap)
+	w.waitLog(t, "order is skipped", w.id(t, refundMe).Hex())
 	if n := w.lines("does not work", "gateway"); n != 1 {
 		t.Errorf("%d lines of one outage", n)
 	}
@@ -168,7 +177,7 @@ func TestRun_DeadGateway(t *testing.T) {
 	w.expired.Add(1)
 	another := w.swap(3)
 	w.recordAndOpen(t, another)
-	w.waitSettled(t, another)
+	w.waitClaimed(t, another)
 }
 
 func TestRun_DeadChain(t *testing.T) {
@@ -179,10 +188,12 @@ func TestRun_DeadChain(t *testing.T) {
 	bridge, swap := w.bridge(1), w.swap(2)
 	w.recordAndOpen(t, bridge)
 	w.recordAndOpen(t, swap)
-	w.waitSettled(t, swap) // the other chain's orders do not wait
+	w.waitClaimed(t, swap) // the other chain's orders do not wait
 	w.waitLog(t, "does not work", "eip155:31338", "503")
 	w.destination.Down.Store(false)
-	w.waitSettled(t, bridge)
+	w.waitClaimed(t, bridge)
+	w.waitLog(t, "order was claimed", w.id(t, bridge).Hex())
+	w.waitLog(t, "works again", "eip155:31338")
 	if down, up := w.lines("does not work", "eip155:31338"), w.lines("works again", "eip155:31338"); down != 1 || up != 1 {
 		t.Errorf("%d and %d lines of one outage", down, up)
 	}
@@ -192,7 +203,7 @@ func TestRun_DeadChain(t *testing.T) {
 	w.origin.Down.Store(false)
 	again := w.bridge(3)
 	w.recordAndOpen(t, again)
-	w.waitSettled(t, again)
+	w.waitClaimed(t, again)
 }
 
 func TestRun_Config(t *testing.T) {

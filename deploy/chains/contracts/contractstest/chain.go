@@ -107,7 +107,7 @@ type Deployed struct {
 	Address common.Address
 }
 
-// Word returns the address as 32 bytes, the format of order data.
+// Word returns the address as 32 bytes, the format of outputs.
 func (d Deployed) Word() [32]byte { return common.BytesToHash(d.Address[:]) }
 
 // Deploy creates a contract from the first account.
@@ -222,16 +222,6 @@ func (c *Chain) Now(tb testing.TB) time.Time {
 		tb.Fatal(err)
 	}
 	return time.Unix(int64(head.Time), 0) //nolint:gosec // block times are small
-}
-
-// PassTime produces a block whose time is later by this duration.
-func (c *Chain) PassTime(tb testing.TB, by time.Duration) {
-	tb.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.backend.AdjustTime(by); err != nil {
-		tb.Fatal(err)
-	}
 }
 
 func pack(tb testing.TB, d Deployed, method string, args ...any) []byte {
