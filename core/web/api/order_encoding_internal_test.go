@@ -88,7 +88,7 @@ func (o *ClientOrder) encodeOutputs() ([]byte, error) {
 	}
 	type output struct {
 		Oracle, Settler       [32]byte
-		ChainId               *big.Int //nolint:staticcheck // go-ethereum's name of chainId
+		ChainId               *big.Int // as go-ethereum spells chainId
 		Token                 [32]byte
 		Amount                *big.Int
 		Recipient             [32]byte
