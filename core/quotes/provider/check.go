@@ -1,0 +1,109 @@
+package provider
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"strings"
+	"time"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/caip"
+)
+
+// minValidity is the shortest time for which an offer must still hold.
+const minValidity = 15 * time.Second
+
+// maxDuration bounds what is shown of a provider's estimate.
+const maxDuration = 7 * 24 * time.Hour
+
+// dropReason is why an offer of a provider is not handed out, a label of its counter.
+type dropReason string
+
+// The reasons. Of the first four the provider's answer is invalid; the others are offers that do not suit.
+const (
+	dropMalformed  dropReason = "malformed"
+	dropOtherRoute dropReason = "other_route"
+	dropAmount     dropReason = "amount"
+	dropContract   dropReason = "contract"
+	dropExpired    dropReason = "expired"
+	dropExclusive  dropReason = "exclusive"
+	dropDuplicate  dropReason = "duplicate"
+	dropTooMany    dropReason = "too_many"
+)
+
+var dropReasons = []dropReason{
+	dropMalformed, dropOtherRoute, dropAmount, dropContract, dropExpired, dropExclusive, dropDuplicate, dropTooMany,
+}
+
+// invalid reports whether the reason is a fault of the answer.
+func (d dropReason) invalid() bool {
+	return d == dropMalformed || d == dropOtherRoute || d == dropAmount || d == dropContract
+}
+
+// check returns the offer of a candidate, or why it is dropped: it must be what was asked for in every member.
+func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
+	if c.malformed != nil {
+		return Offer{}, dropMalformed
+	}
+	source, sourceErr := parseAmount(c.source.amount)
+	destination, destinationErr := parseAmount(c.destination.amount)
+	if err := errors.Join(sourceErr, destinationErr); err != nil {
+		return Offer{}, dropMalformed
+	}
+	if !c.source.is(r.Source) || !c.destination.is(r.Destination) {
+		return Offer{}, dropOtherRoute
+	}
+	fixed, offered := source, destination
+	if r.Kind == quote.ExactOutput {
+		fixed, offered = destination, source
+	}
+	if fixed.Cmp(r.asked()) != 0 || offered.Sign() == 0 {
+		return Offer{}, dropAmount
+	}
+	if c.order != nil && !r.opens(*c.order) {
+		return Offer{}, dropContract
+	}
+	switch {
+	case c.exclusive:
+		return Offer{}, dropExclusive
+	case c.validUntil < now.Add(minValidity).Unix():
+		return Offer{}, dropExpired
+	}
+	// A time after the order's deadline says no more than the deadline.
+	until := time.Unix(min(c.validUntil, r.Settlement.Expires.Unix()), 0).UTC()
+	return Offer{Amount: offered, ValidUntil: until, Duration: duration(c.eta)}, ""
+}
+
+func duration(seconds float64) time.Duration {
+	if !(seconds > 0) || math.IsInf(seconds, 1) {
+		return 0
+	}
+	return time.Duration(min(seconds, maxDuration.Seconds())) * time.Second
+}
+
+var errAmount = errors.New("is no amount: decimal digits without leading zeros, below 2^256")
+
+// parseAmount is strict: providers' amounts become those of orders.
+func parseAmount(text string) (*big.Int, error) {
+	if len(text) == 0 || len(text) > 78 || strings.Trim(text, "0123456789") != "" || (text[0] == '0' && text != "0") {
+		return nil, errAmount
+	}
+	amount, ok := new(big.Int).SetString(text, 10)
+	if !ok || amount.BitLen() > 256 {
+		return nil, errAmount
+	}
+	return amount, nil
+}
+
+// is reports whether the side is that of the request, but for its amount. Addresses may be in any spelling.
+func (s side) is(l transfer.Leg) bool {
+	return s.chain == l.Account.Chain.String() && sameAddress(s.account, l.Account.Address) && s.namesToken(l.Token)
+}
+
+func (s side) namesToken(id caip.AccountID) bool {
+	return sameAddress(s.token, assetAddress(id)) || sameAddress(s.token, id.Address) // ERC-7528's native address
+}
+
+func sameAddress(a, b string) bool { return strings.EqualFold(a, b) }

@@ -1,0 +1,161 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/caip"
+)
+
+// oif is the quote API of the Open Intents Framework (github.com/openintentsframework/oif-specs, POST /api/v1/quotes), which solvers and
+// aggregators serve. Its addresses are interoperable addresses (EIP-7930).
+type oif struct{}
+
+type oifInput struct {
+	User   string `json:"user"`
+	Asset  string `json:"asset"`
+	Amount string `json:"amount,omitempty"`
+}
+
+type oifOutput struct {
+	Receiver string `json:"receiver"`
+	Asset    string `json:"asset"`
+	Amount   string `json:"amount,omitempty"`
+}
+
+type oifRequest struct {
+	User           string    `json:"user"`
+	Intent         oifIntent `json:"intent"`
+	SupportedTypes []string  `json:"supportedTypes"`
+}
+
+type oifIntent struct {
+	IntentType      string      `json:"intentType"`
+	Inputs          []oifInput  `json:"inputs"`
+	Outputs         []oifOutput `json:"outputs"`
+	SwapType        string      `json:"swapType"`
+	MinValidUntil   int64       `json:"minValidUntil"`
+	Preference      string      `json:"preference"`
+	FailureHandling []string    `json:"failureHandling"`
+	PartialFill     bool        `json:"partialFill"`
+}
+
+// swapTypes are the words of both dialects for the kinds.
+var swapTypes = map[quote.Kind]string{quote.ExactInput: "exact-input", quote.ExactOutput: "exact-output"}
+
+func (oif) path() string { return "/api/v1/quotes" }
+
+func (oif) encode(r Request) ([]byte, error) {
+	var failures []error
+	address := func(chain caip.ChainID, address string) string {
+		text, err := interoperable(chain, address)
+		failures = append(failures, err)
+		return text
+	}
+	user := address(r.Source.Account.Chain, r.Source.Account.Address)
+	input := oifInput{User: user, Asset: address(r.Source.Token.Chain, assetAddress(r.Source.Token))}
+	output := oifOutput{
+		Receiver: address(r.Destination.Account.Chain, r.Destination.Account.Address),
+		Asset:    address(r.Destination.Token.Chain, assetAddress(r.Destination.Token)),
+	}
+	if r.Kind == quote.ExactInput {
+		input.Amount = r.asked().String()
+	} else {
+		output.Amount = r.asked().String()
+	}
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
+	}
+	return json.Marshal(oifRequest{
+		User: user,
+		Intent: oifIntent{
+			IntentType: "oif-swap", Inputs: []oifInput{input}, Outputs: []oifOutput{output}, SwapType: swapTypes[r.Kind],
+			MinValidUntil: r.MinValidUntil.Unix(), Preference: "price", FailureHandling: []string{"refund-automatic"},
+		},
+		// Solvers price the escrow that a signature opens as the one that the user's own transaction opens.
+		SupportedTypes: []string{"oif-user-open-v0", "oif-escrow-v0"},
+	})
+}
+
+func (oif) decode(body []byte) ([]candidate, error) {
+	var answer struct {
+		Quotes *[]struct {
+			ValidUntil int64    `json:"validUntil"`
+			ETA        *float64 `json:"eta"`
+			Preview    struct {
+				Inputs  []oifInput  `json:"inputs"`
+				Outputs []oifOutput `json:"outputs"`
+			} `json:"preview"`
+		} `json:"quotes"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Quotes == nil {
+		return nil, errNoQuotes
+	}
+	all := make([]candidate, len(*answer.Quotes))
+	for n, q := range *answer.Quotes {
+		if len(q.Preview.Inputs) != 1 || len(q.Preview.Outputs) != 1 {
+			all[n].malformed = errSides
+			continue
+		}
+		in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
+		c := candidate{validUntil: q.ValidUntil}
+		if q.ETA != nil {
+			c.eta = *q.ETA
+		}
+		c.source, c.malformed = oifSide(in.User, in.Asset, in.Amount)
+		if c.malformed == nil {
+			c.destination, c.malformed = oifSide(out.Receiver, out.Asset, out.Amount)
+		}
+		all[n] = c
+	}
+	return all, nil
+}
+
+var (
+	errNoQuotes = errors.New(`the answer has no "quotes"`)
+	errSides    = errors.New("the quote has not one input and one output")
+)
+
+func oifSide(account, asset, amount string) (s side, err error) {
+	chain, address, err := parseInteroperable(account)
+	if err != nil {
+		return s, fmt.Errorf("account %w", err)
+	}
+	tokenChain, tokenAddress, err := parseInteroperable(asset)
+	if err != nil {
+		return s, fmt.Errorf("asset %w", err)
+	}
+	if chain != tokenChain {
+		return s, errors.New("account and asset are of two chains")
+	}
+	return side{chain: chain, account: address, token: tokenAddress, amount: amount}, nil
+}
+
+// refusal knows the error types of the framework's solver: an asset or amount that it does not serve is no fault of the request.
+func (oif) refusal(r Request, body []byte) quote.FailureCode {
+	var answer struct {
+		Error string `json:"error"`
+	}
+	_ = json.Unmarshal(body, &answer) // another body is a refusal too
+	switch {
+	case answer.Error == "UNSUPPORTED_ASSET" || answer.Error == "INSUFFICIENT_LIQUIDITY":
+		return quote.NoQuote
+	case r.Kind == quote.ExactOutput && mentionsExactOutput(body):
+		return quote.ExactOutputUnsupported
+	default:
+		return quote.ProviderRefused
+	}
+}
+
+// mentionsExactOutput reports whether a refusal gives exact output as its reason. There is no code for it in either API.
+func mentionsExactOutput(body []byte) bool {
+	text := strings.ToLower(string(body))
+	return strings.Contains(text, "exact-output") || strings.Contains(text, "exact output") || strings.Contains(text, "exact_output")
+}

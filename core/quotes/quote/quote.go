@@ -1,0 +1,101 @@
+// Package quote defines what a swap or bridge brings, as providers offer it, before an intent is recorded. It is pure.
+package quote
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
+)
+
+// Kind is which amount of a quote was asked for.
+type Kind string
+
+// The two kinds.
+const (
+	// ExactInput fixes the source amount and asks for the destination's.
+	ExactInput Kind = "exactInput"
+	// ExactOutput fixes the destination amount and asks for the source's.
+	ExactOutput Kind = "exactOutput"
+)
+
+// Quote is an offer of a provider, stored when it was answered. It makes one intent.
+type Quote struct {
+	// ID is a UUIDv7.
+	ID          uuid.UUID
+	AccountID   uuid.UUID
+	Environment network.Environment
+	// Provider is the name of the provider in CORE_QUOTES_FILE.
+	Provider string
+	Kind     Kind
+	Type     transfer.Type
+	// Source and Destination have both amounts.
+	Source, Destination transfer.Leg
+	// Deadline and Settlement are those of the intent that the quote makes.
+	Deadline   time.Time
+	Settlement transfer.Settlement
+	Fees       []Fee
+	// Duration is how long the provider expects the fill to take, 0 if it says nothing.
+	Duration time.Duration
+	// CreatedAt and ExpiresAt are by the database's clock. The quote can be used, and its intent's transaction is handed out, until
+	// ExpiresAt.
+	CreatedAt, ExpiresAt time.Time
+	// TransferID is the intent that the quote made, zero for none.
+	TransferID uuid.UUID
+}
+
+// Fee is part of the difference between the amounts of a quote. The fees of providers are their own statements.
+type Fee struct {
+	// Kind is the provider's word, or FeeTotal.
+	Kind   string         `json:"kind"`
+	Token  caip.AccountID `json:"token"`
+	Amount *big.Int       `json:"amount"`
+	// Included means that the quote's amounts are after the fee.
+	Included bool `json:"included"`
+}
+
+// FeeTotal is the kind of a fee that is the whole difference between the two amounts of one asset.
+const FeeTotal = "total"
+
+// FailureCode is why a provider has no quote.
+type FailureCode string
+
+// The codes.
+const (
+	ProviderTimeout        FailureCode = "PROVIDER_TIMEOUT"
+	ProviderUnavailable    FailureCode = "PROVIDER_UNAVAILABLE"
+	ProviderRateLimited    FailureCode = "PROVIDER_RATE_LIMITED"
+	ProviderRefused        FailureCode = "PROVIDER_REFUSED"
+	ProviderInvalid        FailureCode = "PROVIDER_INVALID"
+	ExactOutputUnsupported FailureCode = "EXACT_OUTPUT_UNSUPPORTED"
+	NoQuote                FailureCode = "NO_QUOTE"
+)
+
+// Answered reports whether the provider answered properly, with nothing or a refusal.
+func (c FailureCode) Answered() bool {
+	return c != ProviderTimeout && c != ProviderUnavailable && c != ProviderRateLimited
+}
+
+// Failure is a provider that has no quote.
+type Failure struct {
+	Provider string
+	Code     FailureCode
+}
+
+// Sort puts the best quotes first: most output or, at the same output, least input; then the shorter duration, then the provider's name.
+func Sort(quotes []Quote) {
+	slices.SortStableFunc(quotes, func(a, b Quote) int {
+		return cmp.Or(
+			b.Destination.Amount.Cmp(a.Destination.Amount),
+			a.Source.Amount.Cmp(b.Source.Amount),
+			cmp.Compare(a.Duration, b.Duration),
+			cmp.Compare(a.Provider, b.Provider),
+		)
+	})
+}
