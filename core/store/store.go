@@ -1,7 +1,7 @@
 // Package store has the store of each room over one database.
 //
 // A room's package has its tables and queries, and contains no domain rules. What must happen in one transaction over two rooms goes
-// through the transaction of the lower one: identities and intents are below, events is above identities, and chains above intents.
+// through the transaction of the lower one: identities and intents are below, events is above identities, and chains and quotes above intents.
 package store
 
 import (
@@ -10,6 +10,7 @@ import (
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/quotes"
 	"intents.internal/core/store/retention"
 )
 
@@ -21,6 +22,7 @@ type Rooms struct {
 	Intents    *intents.Store
 	Events     *events.Store
 	Chains     *chains.Store
+	Quotes     *quotes.Store
 	Retention  *retention.Store
 }
 
@@ -33,6 +35,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made := intents.New(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made), Retention: retention.New(db),
+		DB: db, Identities: identities.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made),
+		Quotes: quotes.New(db, made), Retention: retention.New(db),
 	}, nil
 }

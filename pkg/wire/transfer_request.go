@@ -25,6 +25,8 @@ type TransferRequest struct {
 	Deadline time.Time
 	// Reference is the client's own name for the intent; may be empty.
 	Reference string
+	// QuoteID is the UUID of the quote that the intent is made from, empty for none. With it Source and Destination may be missing.
+	QuoteID string
 }
 
 // Leg is one side of a transfer.

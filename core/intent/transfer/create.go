@@ -61,11 +61,29 @@ func NewWithOrder(id uuid.UUID, caller Caller, r wire.TransferRequest, known *re
 	if err != nil {
 		return nil, nil, err
 	}
+	return d.intent(id, caller, deadline, settlement, Quote{})
+}
+
+// NewQuoted creates the intent that a quote makes: with the quote's deadline and contracts, whatever the registry prefers now. The request
+// has both amounts of the quote.
+func NewQuoted(
+	id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot, settlement Settlement, q Quote,
+) (*Intent, *Order, error) {
+	d := draft{request: r, known: known}
+	if err := d.resolve(); err != nil {
+		return nil, nil, err
+	}
+	return d.intent(id, caller, r.Deadline, settlement, q)
+}
+
+// intent builds the intent of a resolved draft.
+func (d *draft) intent(id uuid.UUID, caller Caller, deadline time.Time, settlement Settlement, q Quote) (*Intent, *Order, error) {
+	created := idTime(id)
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
 		Type: d.kind, Status: Created,
-		Source: d.source, Destination: d.destination, Settlement: settlement,
-		Deadline: deadline, Reference: r.Reference,
+		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q,
+		Deadline: deadline, Reference: d.request.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}
 	order, err := intent.Order()
@@ -83,6 +101,8 @@ type draft struct {
 	sourceChain, destinationChain chain.Chain
 	source, destination           Leg
 	kind                          Type
+	// quoting means that one of the amounts is asked for.
+	quoting bool
 }
 
 // resolve fills the draft, in the order in which errors are reported.
@@ -154,8 +174,10 @@ func oneChain(side string, leg Leg) error {
 }
 
 func (d *draft) amounts() (err error) {
-	if d.source.Amount, err = parseAmount("source", d.request.Source.Amount); err != nil {
-		return err
+	if d.request.Source.Amount != "" || !d.quoting {
+		if d.source.Amount, err = parseAmount("source", d.request.Source.Amount); err != nil {
+			return err
+		}
 	}
 	if d.request.Destination.Amount != "" {
 		d.destination.Amount, err = parseAmount("destination", d.request.Destination.Amount)
@@ -200,14 +222,14 @@ func (d *draft) infer() error {
 	default:
 		d.kind = Transfer
 	}
-	if d.kind == Transfer {
+	if d.kind == Transfer && !d.quoting {
 		if d.destination.Amount != nil && d.destination.Amount.Cmp(d.source.Amount) != 0 {
 			return reject(DestinationAmountNotAllowed,
 				"A transfer delivers what it sends: leave destination.amount out or make it equal to source.amount.").at("/destination/amount")
 		}
 		d.destination.Amount = d.source.Amount
 	}
-	if d.destination.Amount == nil {
+	if d.destination.Amount == nil && !d.quoting {
 		return reject(DestinationAmountRequired, "A %s needs destination.amount, the least that may arrive.", d.kind).at("/destination/amount")
 	}
 	return nil
@@ -246,8 +268,15 @@ func (i *Intent) Answers(r wire.TransferRequest) bool {
 	if r.Destination.Amount == "" && i.Type == Transfer {
 		r.Destination.Amount = r.Source.Amount
 	}
-	return i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination) &&
-		i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID))) && i.Reference == r.Reference
+	if r.QuoteID != "" && r.Source == (wire.Leg{}) { // the quote has the rest
+		return i.Quote.ID.String() == r.QuoteID && i.Reference == r.Reference
+	}
+	return i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination) && i.answersQuote(r.QuoteID) &&
+		(i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID))) || r.QuoteID != "" && r.Deadline.IsZero()) && i.Reference == r.Reference
+}
+
+func (i *Intent) answersQuote(id string) bool {
+	return id == "" && i.Quote.ID == uuid.Nil || id == i.Quote.ID.String()
 }
 
 func (l Leg) isOf(r wire.Leg) bool {

@@ -19,6 +19,7 @@ const (
 	InvalidDeadline             wire.Code = "INVALID_DEADLINE"
 	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
 	NativeNotSupported          wire.Code = "NATIVE_NOT_SUPPORTED"
+	RouteUnsupported            wire.Code = "ROUTE_UNSUPPORTED"
 )
 
 // Rejection is the reason why a request is rejected, with a message for the client.

@@ -28,33 +28,42 @@ func (d *draft) settlement(deadline time.Time) (Settlement, error) {
 	if d.kind == Transfer {
 		return Settlement{Scheme: chain.StandardOrder, Expires: deadline}, nil
 	}
-	origin, destination, err := d.deployment()
+	pairs, err := d.deployments()
 	if err != nil {
 		return Settlement{}, err
 	}
+	return d.settlementOf(pairs[0], deadline)
+}
+
+// deployment is one deployment on both chains of an order.
+type deployment struct{ origin, destination chain.Settlement }
+
+// settlementOf returns the contracts of an order by a deployment.
+func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, error) {
 	s := Settlement{
-		Scheme: origin.Scheme, Deployment: origin.Deployment, InputSettler: origin.InputSettler, OutputSettler: destination.OutputSettler,
-		InputOracle: origin.Oracle, OutputOracle: destination.Oracle,
-		Expires: deadline.Add(time.Duration(origin.ClaimPeriod) * time.Second),
+		Scheme: p.origin.Scheme, Deployment: p.origin.Deployment,
+		InputSettler: p.origin.InputSettler, OutputSettler: p.destination.OutputSettler,
+		InputOracle: p.origin.Oracle, OutputOracle: p.destination.Oracle,
+		Expires: deadline.Add(time.Duration(p.origin.ClaimPeriod) * time.Second),
 	}
 	switch {
 	case d.kind == Swap: // the output settler proves its own fills
 		s.InputOracle, s.OutputOracle = s.OutputSettler, s.OutputSettler
-	case origin.OutputOracle == chain.Origin:
-		s.OutputOracle = origin.Oracle
+	case p.origin.OutputOracle == chain.Origin:
+		s.OutputOracle = p.origin.Oracle
 	}
 	if s.Expires.Unix() > math.MaxUint32 {
 		return Settlement{}, reject(InvalidDeadline, "The deadline and the claim period of %d seconds of %s do not fit the 32 bits of an order.",
-			origin.ClaimPeriod, d.sourceChain.ID).at("/deadline")
+			p.origin.ClaimPeriod, d.sourceChain.ID).at("/deadline")
 	}
 	return s, nil
 }
 
-// deployment returns the source chain's first deployment that the destination has too and that can execute the order, on both chains.
-func (d *draft) deployment() (origin, destination chain.Settlement, err error) {
+// deployments returns the deployments that can execute the order, in the source chain's order of preference: at least one, or a rejection.
+func (d *draft) deployments() (common []deployment, err error) {
 	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
 		if len(c.Settlements) == 0 {
-			return origin, destination, reject(SettlerNotConfigured, "No settlement is configured on %s, so no %s can be executed there.", c.ID, d.kind)
+			return nil, reject(SettlerNotConfigured, "No settlement is configured on %s, so no %s can be executed there.", c.ID, d.kind)
 		}
 	}
 	native, refused := token.Native(d.source.Token), false
@@ -65,19 +74,20 @@ func (d *draft) deployment() (origin, destination chain.Settlement, err error) {
 			case native && !origin.Native:
 				refused = true
 			default:
-				return origin, destination, nil
+				common = append(common, deployment{origin, destination})
 			}
 		}
 	}
 	switch {
+	case len(common) > 0:
+		return common, nil
 	case refused:
-		err = reject(NativeNotSupported, "No deployment that executes this %s takes the native token of %s as input; use its wrapped token.",
+		return nil, reject(NativeNotSupported, "No deployment that executes this %s takes the native token of %s as input; use its wrapped token.",
 			d.kind, d.sourceChain.ID).at("/source/token")
 	case d.kind == Swap:
-		err = reject(SettlerNotConfigured, "No deployment on %s fills orders on its own chain, so no swap can be executed there.", d.sourceChain.ID)
+		return nil, reject(SettlerNotConfigured, "No deployment on %s fills orders on its own chain, so no swap can be executed there.", d.sourceChain.ID)
 	default:
-		err = reject(SettlerNotConfigured, "%s and %s have no deployment in common, so no bridge can be executed between them.",
+		return nil, reject(SettlerNotConfigured, "%s and %s have no deployment in common, so no bridge can be executed between them.",
 			d.sourceChain.ID, d.destinationChain.ID)
 	}
-	return chain.Settlement{}, chain.Settlement{}, err
 }

@@ -83,6 +83,8 @@ type Intent struct {
 	Source      Leg
 	Destination Leg
 	Settlement  Settlement
+	// Quote is what the intent was made from, zero for none.
+	Quote Quote
 	// Deadline has whole seconds, as the order's fillDeadline has.
 	Deadline time.Time
 	// Reference is the client's own reference for the intent, empty for none.

@@ -76,12 +76,16 @@ func (i *Intent) TxOf(order *Order, now time.Time, blockTime time.Duration) (*Tx
 }
 
 // SendBy is until when the intent's transaction may be sent: its deadline, or for an order two blocks of its source chain before, since the
-// settler opens none at or after its deadline.
+// settler opens none at or after its deadline. The end of the quote that the intent was made from may be earlier.
 func (i *Intent) SendBy(blockTime time.Duration) time.Time {
 	if i.Type == Transfer {
 		return i.Deadline
 	}
-	return i.Deadline.Add(-max(2*blockTime, minSendMargin))
+	by := i.Deadline.Add(-max(2*blockTime, minSendMargin))
+	if end := i.Quote.ExpiresAt; !end.IsZero() && end.Before(by) {
+		return end
+	}
+	return by
 }
 
 func (i *Intent) sendable(now time.Time, blockTime time.Duration) bool {

@@ -44,6 +44,9 @@ type TransferRow struct {
 	InputOracle        string              `bun:"input_oracle,nullzero"`
 	OutputOracle       string              `bun:"output_oracle,nullzero"`
 	Expires            time.Time           `bun:"expires,nullzero"`
+	QuoteID            uuid.UUID           `bun:"quote_id,nullzero"`
+	QuoteProvider      string              `bun:"quote_provider,nullzero"`
+	QuoteExpiresAt     time.Time           `bun:"quote_expires_at,nullzero"`
 	Deadline           time.Time           `bun:"deadline"`
 	Reference          string              `bun:"reference,nullzero"`
 	IdempotencyKey     string              `bun:"idempotency_key,nullzero"`
@@ -84,6 +87,27 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 	}
 	intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
 	return intent, nil
+}
+
+// InsertTransfer stores an intent and its first event, and sets the intent's times. inserted is false, and nothing is written, if the account
+// has used the idempotency key before in the intent's environment.
+func (tx Tx) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotencyKey string) (inserted bool, err error) {
+	now, err := tx.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	intent.CreatedAt, intent.UpdatedAt = now, now
+	row := newTransferRow(intent)
+	row.IdempotencyKey = idempotencyKey
+	result, err := tx.db.NewInsert().Model(&row).
+		On("CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING").Exec(ctx)
+	if err != nil {
+		return false, fmt.Errorf("insert transfer %s: %w", intent.ID, err)
+	}
+	if rows, err := result.RowsAffected(); err != nil || rows == 0 {
+		return false, err
+	}
+	return true, tx.insertEvents(ctx, []transfer.Event{{AccountID: intent.AccountID, TransferID: intent.ID, To: transfer.Created, At: now}})
 }
 
 // TransferByIdempotencyKey reads the intent of an idempotency key in its environment. It returns ErrTransferNotFound if there is
@@ -143,6 +167,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
 		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
+		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
 		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
@@ -154,11 +179,11 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 
 // Intent returns the intent of the row.
 func (r TransferRow) Intent() (*transfer.Intent, error) {
-	source, err := leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	source, err := Leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
 	if err != nil {
 		return nil, fmt.Errorf("read the source of transfer %s: %w", r.ID, err)
 	}
-	destination, err := leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
+	destination, err := Leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
 	if err != nil {
 		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
 	}
@@ -173,12 +198,14 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 			Scheme: r.OrderScheme, Deployment: r.Deployment, InputSettler: r.InputSettler, OutputSettler: r.OutputSettler,
 			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: expires,
 		},
+		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }
 
-func leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
+// Leg returns the side of an intent or a quote from its columns.
+func Leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
 	id, err := caip.ParseChainID(chainID)
 	if err != nil {
 		return transfer.Leg{}, err

@@ -15,6 +15,8 @@ import (
 const (
 	// usageRetention is how long usage can be read.
 	usageRetention = 8 * 24 * time.Hour
+	// quoteRetention is how long quotes can be read.
+	quoteRetention = 30 * 24 * time.Hour
 	// deliveryRetention is how long deliveries can be read.
 	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
@@ -83,6 +85,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"transfers", p.transfers(keep.Transfers)},
 		{"feed", p.events(keep.Events)},
 		{"deliveries", p.deliveries},
+		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
 	} {
 		if err := step.run(ctx); errors.Is(err, errPruning) {
 			return p.removed, nil
