@@ -45,18 +45,24 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	if err != nil {
 		return nil, false, err
 	}
+	return s.RecordCreated(draft, order, intent, now)
+}
+
+// RecordCreated returns the record of an intent that was stored: the draft with its order, or, with replayed set, the intent that an earlier
+// request with the same idempotency key made.
+func (s *Service) RecordCreated(draft *transfer.Intent, order *transfer.Order, stored *transfer.Intent, now time.Time) (record *Record, replayed bool, err error) {
 	if s.Created != nil {
-		s.Created(intent)
+		s.Created(stored)
 	}
-	blockTime := s.blockTime(intent)
-	if intent == draft {
-		record, err = newRecord(intent, order, now, blockTime)
+	blockTime := s.blockTime(stored)
+	if stored == draft {
+		record, err = newRecord(stored, order, now, blockTime)
 		return record, false, err
 	}
-	if record, err = NewRecord(intent.AsCreated(), now, blockTime); err != nil {
+	if record, err = NewRecord(stored.AsCreated(), now, blockTime); err != nil {
 		return nil, false, err
 	}
-	record.Tx, err = intent.TxOf(record.Order, now, blockTime)
+	record.Tx, err = stored.TxOf(record.Order, now, blockTime)
 	return record, true, err
 }
 

@@ -37,6 +37,7 @@ var erasures = []struct{ table, statement string }{
 	{"webhook_requests", "DELETE FROM webhook_requests WHERE account_id = ?0"},
 	{"feed", `DELETE FROM feed WHERE position = ANY (ARRAY(
 		SELECT position FROM feed WHERE account_id = ?0 ORDER BY environment, position LIMIT ?1))`},
+	{"quotes", `DELETE FROM quotes WHERE account_id = ?0 AND id = ANY (ARRAY(SELECT id FROM quotes WHERE account_id = ?0 LIMIT ?1))`},
 	{"api_keys", `UPDATE api_keys SET name = 'erased' WHERE account_id = ?0 AND name <> 'erased'`},
 	{"audit_log", `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
 		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},

@@ -1,0 +1,190 @@
+package quotes
+
+import (
+	"context"
+	"errors"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"intents.internal/core/intent"
+	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// askTimeout bounds the wait for all providers.
+	askTimeout = 3 * time.Second
+	// wantedValidity is how long an offer should hold.
+	wantedValidity = time.Minute
+	// maxQuotes bounds the quotes of one answer.
+	maxQuotes = 100
+	// defaultRetryAfter is when to ask again where no provider names a time.
+	defaultRetryAfter = 5 * time.Second
+)
+
+var (
+	// ErrNotConfigured is returned where no provider is configured in the key's environment.
+	ErrNotConfigured = errors.New("no provider of quotes is configured in this environment")
+	// ErrRouteUnsupported is returned where no provider serves a deployment that executes the route.
+	ErrRouteUnsupported = errors.New("no provider serves a deployment that executes this route")
+)
+
+// UnknownProviderError is returned for a name that no provider of the key's environment has.
+type UnknownProviderError struct{ Name string }
+
+func (e *UnknownProviderError) Error() string { return "there is no provider " + e.Name }
+
+// NoQuoteError is returned where a provider answered properly and none has a quote.
+type NoQuoteError struct{ Failures []quote.Failure }
+
+func (e *NoQuoteError) Error() string { return "no provider has a quote" }
+
+// UnavailableError is returned where no provider answered.
+type UnavailableError struct {
+	Failures   []quote.Failure
+	RetryAfter time.Duration
+}
+
+func (e *UnavailableError) Error() string { return "no provider of quotes answers" }
+
+// Answer is what providers offer.
+type Answer struct {
+	// Quotes are stored, the best first.
+	Quotes   []quote.Quote
+	Failures []quote.Failure
+}
+
+// Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
+// *intent.EnvironmentError or a *transfer.Rejection as a POST of the intent would, or one of the errors above.
+func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
+	known, now := s.Registry.Current(), s.Store.Now()
+	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
+	if wrong, ok := transfer.WrongEnvironment(sides, known, by.Environment); ok {
+		return Answer{}, &intent.EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: by.Environment}
+	}
+	route, err := transfer.NewRoute(now, sides, known)
+	if err != nil {
+		return Answer{}, err
+	}
+	asked, err := s.providersOf(route, by, request.Providers)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, retryAfter := s.askAll(ctx, by, route, asked, known, now)
+	switch {
+	case len(answer.Quotes) > 0:
+		return answer, s.Store.Insert(ctx, answer.Quotes)
+	case slices.ContainsFunc(answer.Failures, func(f quote.Failure) bool { return f.Code.Answered() }):
+		return Answer{}, &NoQuoteError{answer.Failures}
+	default:
+		return Answer{}, &UnavailableError{answer.Failures, retryAfter}
+	}
+}
+
+// question is one provider with the contracts of the order that its quote makes.
+type question struct {
+	*provider.Provider
+	settlement transfer.Settlement
+}
+
+// providersOf returns the providers that serve the route, of those that the request names.
+func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names []string) (asked []question, err error) {
+	var here []*provider.Provider
+	if s.Providers != nil {
+		here = s.Providers.In(by.Environment)
+	}
+	if len(here) == 0 {
+		return nil, ErrNotConfigured
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(here, func(p *provider.Provider) bool { return p.Name == name }) {
+			return nil, &UnknownProviderError{name}
+		}
+	}
+	for _, p := range here {
+		n := slices.IndexFunc(route.Settlements, func(t transfer.Settlement) bool { return t.Deployment == p.Deployment })
+		if n >= 0 && (len(names) == 0 || slices.Contains(names, p.Name)) {
+			asked = append(asked, question{p, route.Settlements[n]})
+		}
+	}
+	if len(asked) == 0 {
+		return nil, ErrRouteUnsupported
+	}
+	return asked, nil
+}
+
+// askAll asks the providers at once. retryAfter is the earliest time at which one of those that failed may answer.
+func (s *Service) askAll(
+	ctx context.Context, by transfer.Caller, route *transfer.Route, asked []question, known *registry.Snapshot, now time.Time,
+) (answer Answer, retryAfter time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	offers, failures := make([][]provider.Offer, len(asked)), make([]*provider.Error, len(asked))
+	var asking sync.WaitGroup
+	for n, q := range asked {
+		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, requestOf(route, q.settlement, now), now) })
+	}
+	asking.Wait()
+	retryAfter = defaultRetryAfter
+	for n, q := range asked {
+		if failure := failures[n]; failure != nil {
+			answer.Failures = append(answer.Failures, quote.Failure{Provider: q.Name, Code: failure.Code})
+			if failure.RetryAfter > 0 {
+				retryAfter = min(retryAfter, failure.RetryAfter)
+			}
+		}
+		for _, offer := range offers[n] {
+			answer.Quotes = append(answer.Quotes, newQuote(by, route, q, offer, known, now))
+		}
+	}
+	quote.Sort(answer.Quotes)
+	answer.Quotes = answer.Quotes[:min(len(answer.Quotes), maxQuotes)]
+	return answer, retryAfter
+}
+
+func requestOf(route *transfer.Route, settlement transfer.Settlement, now time.Time) provider.Request {
+	r := provider.Request{
+		Kind: quote.ExactInput, Source: route.Source, Destination: route.Destination, Settlement: settlement, MinValidUntil: now.Add(wantedValidity),
+	}
+	if route.Source.Amount == nil {
+		r.Kind = quote.ExactOutput
+	}
+	return r
+}
+
+func newQuote(by transfer.Caller, route *transfer.Route, of question, offer provider.Offer, known *registry.Snapshot, now time.Time) quote.Quote {
+	q := quote.Quote{
+		ID: transfer.NewID(now), AccountID: by.AccountID, Environment: by.Environment, Provider: of.Name, Kind: quote.ExactInput, Type: route.Type,
+		Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: of.settlement,
+		Duration: offer.Duration, CreatedAt: now, ExpiresAt: offer.ValidUntil,
+	}
+	if q.ExpiresAt.After(q.Deadline) {
+		q.ExpiresAt = q.Deadline
+	}
+	if route.Source.Amount == nil {
+		q.Kind, q.Source.Amount = quote.ExactOutput, offer.Amount
+	} else {
+		q.Destination.Amount = offer.Amount
+	}
+	if fee, ok := totalFee(q, known); ok {
+		q.Fees = append(q.Fees, fee)
+	}
+	return q
+}
+
+// totalFee is the difference between the amounts where both tokens are one asset: the registry gives them one symbol and as many decimals.
+// The providers' APIs state no fees.
+func totalFee(q quote.Quote, known *registry.Snapshot) (fee quote.Fee, ok bool) {
+	source, sourceKnown := known.Token(q.Source.Token)
+	destination, destinationKnown := known.Token(q.Destination.Token)
+	if !sourceKnown || !destinationKnown || source.Symbol != destination.Symbol || source.Decimals != destination.Decimals {
+		return fee, false
+	}
+	amount := new(big.Int).Sub(q.Source.Amount, q.Destination.Amount)
+	return quote.Fee{Kind: quote.FeeTotal, Token: q.Source.Token, Amount: amount, Included: true}, amount.Sign() >= 0
+}

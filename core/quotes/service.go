@@ -1,0 +1,112 @@
+// Package quotes is what users do with quotes: ask what a swap or bridge brings, and make an intent of an offer. The API and the console call
+// the same operations.
+//
+// The subpackages define what a quote is and ask the providers; core/store/quotes stores it.
+package quotes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/intent"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/intents"
+	"intents.internal/core/store/quotes"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
+)
+
+// Config is what the service needs.
+type Config struct {
+	Store *quotes.Store
+	// Transfers stores the intents that quotes make, and finds those of idempotency keys.
+	Transfers *intents.Store
+	Registry  *intents.LiveRegistry
+	Intents   *intent.Service
+	// Providers are asked for quotes; nil for none.
+	Providers *provider.Providers
+}
+
+// Service is safe for concurrent use.
+type Service struct{ Config }
+
+// New returns a service.
+func New(config Config) *Service { return &Service{config} }
+
+// Find returns an account's quote of the key's environment, also one that has expired, or quotes.ErrNotFound.
+func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment network.Environment, name string) (quote.Quote, error) {
+	id, err := uuid.Parse(name)
+	if err != nil || len(name) != 36 { // Parse accepts other spellings too
+		return quote.Quote{}, quotes.ErrNotFound
+	}
+	return s.Store.Find(ctx, accountID, environment, id)
+}
+
+// ErrMismatch is returned for an intent whose body differs from its quote.
+var ErrMismatch = errors.New("the request differs from its quote")
+
+// Create stores the intent that a quote makes. It returns the errors of Find, ErrMismatch, a *transfer.Rejection where the registry has changed
+// since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create.
+func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *intent.Record, replayed bool, err error) {
+	now := s.Store.Now()
+	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
+	if err != nil {
+		return nil, false, err
+	}
+	quoted, ok := complete(request, q)
+	if !ok {
+		return nil, false, ErrMismatch
+	}
+	of := transfer.Quote{ID: q.ID, Provider: q.Provider, ExpiresAt: q.ExpiresAt}
+	draft, order, err := transfer.NewQuoted(transfer.NewID(now), by, quoted, s.Registry.Current(), q.Settlement, of)
+	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
+	var stored *transfer.Intent
+	if err == nil {
+		stored, err = s.Store.Use(ctx, draft, idempotency)
+	}
+	if err != nil && key != "" && refused(err) {
+		stored, err = s.firstOr(ctx, by, idempotency, err)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return s.Intents.RecordCreated(draft, order, stored, now)
+}
+
+// complete returns the request with what its quote has; ok is false if it names something else.
+func complete(r wire.TransferRequest, q quote.Quote) (completed wire.TransferRequest, ok bool) {
+	completed = wire.TransferRequest{Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID}
+	if r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) {
+		return completed, r.Deadline.IsZero() || r.Deadline.Truncate(time.Second).Equal(q.Deadline)
+	}
+	if r.Destination.Token == (wire.Leg{}).Token {
+		r.Destination.Token = r.Source.Token
+	}
+	same := r.Source == completed.Source && r.Destination == completed.Destination
+	return completed, same && (r.Deadline.IsZero() || r.Deadline.Truncate(time.Second).Equal(q.Deadline))
+}
+
+func legOf(l transfer.Leg) wire.Leg {
+	return wire.Leg{Account: l.Account, Token: l.Token, Amount: l.Amount.String()}
+}
+
+// refused reports whether nothing was written, so that an earlier request may have used the quote.
+func refused(err error) bool {
+	_, used := errors.AsType[*quotes.UsedError](err)
+	_, rejected := errors.AsType[*transfer.Rejection](err)
+	return used || rejected || errors.Is(err, quotes.ErrExpired)
+}
+
+// firstOr returns the intent that an earlier request with the idempotency key made, or the error of this request if there is none.
+func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency intents.Idempotency, refusal error) (*transfer.Intent, error) {
+	stored, err := s.Transfers.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
+	if errors.Is(err, intents.ErrTransferNotFound) {
+		return nil, refusal
+	}
+	return stored, err
+}
