@@ -21,7 +21,7 @@ const maxDuration = 7 * 24 * time.Hour
 // dropReason is why an offer of a provider is not handed out, a label of its counter.
 type dropReason string
 
-// The reasons. Of the first four the provider's answer is invalid; the others are offers that do not suit.
+// The reasons. With the first four the provider's answer is invalid; the others are offers that do not suit. An offer without a time is expired.
 const (
 	dropMalformed  dropReason = "malformed"
 	dropOtherRoute dropReason = "other_route"
@@ -62,8 +62,10 @@ func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
 	if fixed.Cmp(r.asked()) != 0 || offered.Sign() == 0 {
 		return Offer{}, dropAmount
 	}
-	if c.order != nil && !r.opens(*c.order) {
-		return Offer{}, dropContract
+	if c.order != nil {
+		if reason := r.compare(*c.order, source, destination); reason != "" {
+			return Offer{}, reason
+		}
 	}
 	switch {
 	case c.exclusive:
@@ -71,7 +73,7 @@ func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
 	case c.validUntil < now.Add(minValidity).Unix():
 		return Offer{}, dropExpired
 	}
-	// A time after the order's deadline says no more than the deadline.
+	// No offer holds longer than its order.
 	until := time.Unix(min(c.validUntil, r.Settlement.Expires.Unix()), 0).UTC()
 	return Offer{Amount: offered, ValidUntil: until, Duration: duration(c.eta)}, ""
 }

@@ -68,58 +68,49 @@ func (lifi) encode(r Request) ([]byte, error) {
 	})
 }
 
-func (lifi) decode(body []byte) ([]candidate, error) {
-	var answer struct {
-		Quotes *[]struct {
-			ValidUntil int64    `json:"validUntil"`
-			ETA        *float64 `json:"eta"`
-			Preview    struct {
-				Inputs  []lifiInput  `json:"inputs"`
-				Outputs []lifiOutput `json:"outputs"`
-			} `json:"preview"`
-			Order *struct {
-				OpenIntentTx *struct {
-					Chain string `json:"chain"`
-					To    string `json:"to"`
-					Data  string `json:"data"`
-				} `json:"openIntentTx"`
-			} `json:"order"`
-			Metadata struct {
-				ExclusiveFor jsontext.Value `json:"exclusiveFor"`
-			} `json:"metadata"`
-		} `json:"quotes"`
+// lifiQuote is one quote of an answer.
+type lifiQuote struct {
+	QuoteID    string  `json:"quoteId"`
+	ValidUntil int64   `json:"validUntil"`
+	ETA        float64 `json:"eta"`
+	Preview    struct {
+		Inputs  []lifiInput  `json:"inputs"`
+		Outputs []lifiOutput `json:"outputs"`
+	} `json:"preview"`
+	Order *struct {
+		OpenIntentTx *struct {
+			Chain string `json:"chain"`
+			To    string `json:"to"`
+			Data  string `json:"data"`
+		} `json:"openIntentTx"`
+	} `json:"order"`
+	Metadata struct {
+		ExclusiveFor jsontext.Value `json:"exclusiveFor"`
+	} `json:"metadata"`
+}
+
+func (lifi) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, lifiQuote.candidate) }
+
+func (q lifiQuote) candidate() (c candidate, err error) {
+	if len(q.Preview.Inputs) != 1 || len(q.Preview.Outputs) != 1 || q.Preview.Inputs[0].Amount == nil || q.Preview.Outputs[0].Amount == nil {
+		return c, errSides
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, err
+	in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
+	c = candidate{
+		id:          q.QuoteID,
+		source:      side{in.Chain, in.User, in.Asset, *in.Amount},
+		destination: side{out.Chain, out.Receiver, out.Asset, *out.Amount},
+		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: names(q.Metadata.ExclusiveFor),
 	}
-	if answer.Quotes == nil {
-		return nil, errNoQuotes
+	if q.Order != nil && q.Order.OpenIntentTx != nil {
+		c.order = &openCall{q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data}
 	}
-	all := make([]candidate, len(*answer.Quotes))
-	for n, q := range *answer.Quotes {
-		if len(q.Preview.Inputs) != 1 || len(q.Preview.Outputs) != 1 || q.Preview.Inputs[0].Amount == nil || q.Preview.Outputs[0].Amount == nil {
-			all[n].malformed = errSides
-			continue
-		}
-		in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
-		c := candidate{
-			source:      side{in.Chain, in.User, in.Asset, *in.Amount},
-			destination: side{out.Chain, out.Receiver, out.Asset, *out.Amount},
-			validUntil:  q.ValidUntil, exclusive: names(q.Metadata.ExclusiveFor),
-		}
-		if q.ETA != nil {
-			c.eta = *q.ETA
-		}
-		if q.Order != nil && q.Order.OpenIntentTx != nil {
-			c.order = &openCall{q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data}
-		}
-		all[n] = c
-	}
-	return all, nil
+	return c, nil
 }
 
 // names reports whether a member names somebody: it is neither missing, null, false nor empty.
 func names(value jsontext.Value) bool {
+	_ = value.Compact() // it is valid
 	switch string(value) {
 	case "", "null", "false", `""`, "[]", "{}":
 		return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/core/quotes/quote"
 	"intents.internal/pkg/caip"
@@ -81,47 +82,52 @@ func (oif) encode(r Request) ([]byte, error) {
 	})
 }
 
-func (oif) decode(body []byte) ([]candidate, error) {
-	var answer struct {
-		Quotes *[]struct {
-			ValidUntil int64    `json:"validUntil"`
-			ETA        *float64 `json:"eta"`
-			Preview    struct {
-				Inputs  []oifInput  `json:"inputs"`
-				Outputs []oifOutput `json:"outputs"`
-			} `json:"preview"`
-		} `json:"quotes"`
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Quotes == nil {
-		return nil, errNoQuotes
-	}
-	all := make([]candidate, len(*answer.Quotes))
-	for n, q := range *answer.Quotes {
-		if len(q.Preview.Inputs) != 1 || len(q.Preview.Outputs) != 1 {
-			all[n].malformed = errSides
-			continue
-		}
-		in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
-		c := candidate{validUntil: q.ValidUntil}
-		if q.ETA != nil {
-			c.eta = *q.ETA
-		}
-		c.source, c.malformed = oifSide(in.User, in.Asset, in.Amount)
-		if c.malformed == nil {
-			c.destination, c.malformed = oifSide(out.Receiver, out.Asset, out.Amount)
-		}
-		all[n] = c
-	}
-	return all, nil
+// oifQuote is one quote of an answer. Orders that are signed are not read: we make our own of the amounts.
+type oifQuote struct {
+	QuoteID    string  `json:"quoteId"`
+	ValidUntil int64   `json:"validUntil"`
+	ETA        float64 `json:"eta"`
+	Preview    struct {
+		Inputs  []oifInput  `json:"inputs"`
+		Outputs []oifOutput `json:"outputs"`
+	} `json:"preview"`
+	Order *struct {
+		OpenIntentTx *struct {
+			To   string         `json:"to"`
+			Data jsontext.Value `json:"data"`
+		} `json:"openIntentTx"`
+	} `json:"order"`
 }
 
-var (
-	errNoQuotes = errors.New(`the answer has no "quotes"`)
-	errSides    = errors.New("the quote has not one input and one output")
-)
+func (oif) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, oifQuote.candidate) }
+
+func (q oifQuote) candidate() (c candidate, err error) {
+	if len(q.Preview.Inputs) != 1 || len(q.Preview.Outputs) != 1 {
+		return c, errSides
+	}
+	in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
+	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA}
+	if c.source, err = oifSide(in.User, in.Asset, in.Amount); err != nil {
+		return c, err
+	}
+	if c.destination, err = oifSide(out.Receiver, out.Asset, out.Amount); err != nil {
+		return c, err
+	}
+	if q.Order != nil && q.Order.OpenIntentTx != nil {
+		chain, to, err := parseInteroperable(q.Order.OpenIntentTx.To)
+		if err != nil {
+			return c, fmt.Errorf("settler %w", err)
+		}
+		c.order = &openCall{chain: chain, to: to}
+		if data := q.Order.OpenIntentTx.Data; data.Kind() == '"' {
+			err = json.Unmarshal(data, &c.order.data)
+		}
+		return c, err
+	}
+	return c, nil
+}
+
+var errSides = errors.New("the quote has not one input and one output, both with an amount")
 
 func oifSide(account, asset, amount string) (s side, err error) {
 	chain, address, err := parseInteroperable(account)

@@ -8,13 +8,15 @@ import (
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/pkg/caip"
 )
 
 // standardOrder is the argument of an input settler's open.
 type standardOrder struct {
 	User                  common.Address
 	Nonce                 *big.Int
-	OriginChainId         *big.Int //nolint:revive // the ABI's spelling
+	OriginChainId         *big.Int
 	Expires, FillDeadline uint32
 	InputOracle           common.Address
 	Inputs                [][2]*big.Int
@@ -23,7 +25,7 @@ type standardOrder struct {
 
 type mandateOutput struct {
 	Oracle, Settler [32]byte
-	ChainId         *big.Int //nolint:revive // the ABI's spelling
+	ChainId         *big.Int
 	Token           [32]byte
 	Amount          *big.Int
 	Recipient       [32]byte
@@ -45,31 +47,52 @@ var settlerABI = func() abi.ABI {
 	return parsed
 }()
 
-// opens reports whether a provider's transaction opens an order of the same user, recipient, tokens and chains by the same contracts as ours.
-// It is compared and never sent: we build our own.
-func (r Request) opens(call openCall) bool {
-	data, err := hex.DecodeString(strings.TrimPrefix(call.data, "0x"))
-	open := settlerABI.Methods["open"]
-	if err != nil || len(data) < len(open.ID) || !bytes.Equal(data[:len(open.ID)], open.ID) {
-		return false
+// compare returns why the order that a provider's transaction opens is not the one that we would make of its amounts, empty if it is: the same
+// user, recipient, tokens and chains by the same contracts, at least as good for the user, and open to every solver.
+func (r Request) compare(call openCall, source, destination *big.Int) dropReason {
+	order, ok := decodeOpen(call.data)
+	if !ok || len(order.Inputs) != 1 || len(order.Outputs) != 1 {
+		return dropContract
 	}
-	values, err := open.Inputs.Unpack(data[len(open.ID):])
-	if err != nil {
-		return false
-	}
-	order := *abi.ConvertType(values[0], new(standardOrder)).(*standardOrder) //nolint:forcetypeassert // the type is asked for
-	if len(order.Inputs) != 1 || len(order.Outputs) != 1 {
-		return false
-	}
-	out := order.Outputs[0]
-	origin, _ := r.Source.Account.Chain.Number()
-	destination, _ := r.Destination.Account.Chain.Number()
-	word := func(address string) [32]byte { return common.BytesToHash(common.HexToAddress(address).Bytes()) }
-	return call.chain == r.Source.Account.Chain.String() && sameAddress(call.to, r.Settlement.InputSettler) &&
+	in, out := order.Inputs[0], order.Outputs[0]
+	sameOrigin := call.chain == r.Source.Account.Chain.String() && sameAddress(call.to, r.Settlement.InputSettler) &&
 		order.User == common.HexToAddress(r.Source.Account.Address) && order.InputOracle == common.HexToAddress(r.Settlement.InputOracle) &&
-		order.OriginChainId.Cmp(new(big.Int).SetUint64(origin)) == 0 &&
-		order.Inputs[0][0].Cmp(common.HexToAddress(assetAddress(r.Source.Token)).Big()) == 0 &&
-		out.ChainId.Cmp(new(big.Int).SetUint64(destination)) == 0 &&
+		isChain(order.OriginChainId, r.Source.Account.Chain) && in[0].Cmp(common.HexToAddress(assetAddress(r.Source.Token)).Big()) == 0
+	sameOutput := isChain(out.ChainId, r.Destination.Account.Chain) &&
 		out.Oracle == word(r.Settlement.OutputOracle) && out.Settler == word(r.Settlement.OutputSettler) &&
 		out.Token == word(assetAddress(r.Destination.Token)) && out.Recipient == word(r.Destination.Account.Address)
+	switch {
+	case !sameOrigin || !sameOutput:
+		return dropContract
+	case in[1].Cmp(source) > 0 || out.Amount.Cmp(destination) < 0:
+		return dropAmount
+	case len(out.Context) > 0 && out.Context[0]&exclusiveContext == exclusiveContext:
+		return dropExclusive
+	}
+	return ""
+}
+
+// exclusiveContext are the bits of the order types 0xe0 and 0xe1 in the first byte of an output's context: at first only one solver may fill the
+// order (FulfilmentLib of oif-contracts).
+const exclusiveContext = 0xe0
+
+// decodeOpen decodes the calldata of open(StandardOrder).
+func decodeOpen(data string) (order standardOrder, ok bool) {
+	raw, err := hex.DecodeString(strings.TrimPrefix(data, "0x"))
+	open := settlerABI.Methods["open"]
+	if err != nil || !bytes.HasPrefix(raw, open.ID) {
+		return order, false
+	}
+	values, err := open.Inputs.Unpack(raw[len(open.ID):])
+	if err != nil {
+		return order, false
+	}
+	return *abi.ConvertType(values[0], new(standardOrder)).(*standardOrder), true //nolint:forcetypeassert // the type is asked for
+}
+
+func word(address string) [32]byte { return common.BytesToHash(common.HexToAddress(address).Bytes()) }
+
+func isChain(number *big.Int, chain caip.ChainID) bool {
+	want, ok := chain.Number()
+	return ok && number.IsUint64() && number.Uint64() == want
 }

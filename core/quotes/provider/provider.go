@@ -41,12 +41,15 @@ type Offer struct {
 	Duration time.Duration
 }
 
-// Error is why a provider has no offer. The code is for clients, the cause for logs; it never contains the provider's headers.
+// Error is why a provider has no offer. The code is for clients, the cause for logs: it contains nothing of the provider's headers and of its
+// answer, and of its URL only the host.
 type Error struct {
 	Code quote.FailureCode
 	// RetryAfter is when the provider may be asked again, 0 if unknown.
 	RetryAfter time.Duration
 	Cause      error
+	// abandoned means that the caller's context ended.
+	abandoned bool
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Cause.Error() }
@@ -68,6 +71,8 @@ type dialect interface {
 
 // candidate is an offer before it is checked.
 type candidate struct {
+	// id is the provider's own, empty for none.
+	id                  string
 	source, destination side
 	validUntil          int64 // seconds since 1970
 	eta                 float64

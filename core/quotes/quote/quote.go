@@ -77,6 +77,11 @@ const (
 	NoQuote                FailureCode = "NO_QUOTE"
 )
 
+// FailureCodes are all codes.
+var FailureCodes = []FailureCode{
+	ProviderTimeout, ProviderUnavailable, ProviderRateLimited, ProviderRefused, ProviderInvalid, ExactOutputUnsupported, NoQuote,
+}
+
 // Answered reports whether the provider answered properly, with nothing or a refusal.
 func (c FailureCode) Answered() bool {
 	return c != ProviderTimeout && c != ProviderUnavailable && c != ProviderRateLimited
@@ -94,7 +99,7 @@ func Sort(quotes []Quote) {
 		return cmp.Or(
 			b.Destination.Amount.Cmp(a.Destination.Amount),
 			a.Source.Amount.Cmp(b.Source.Amount),
-			cmp.Compare(a.Duration, b.Duration),
+			cmp.Compare(uint64(a.Duration-1), uint64(b.Duration-1)), //nolint:gosec // an unknown duration is the longest
 			cmp.Compare(a.Provider, b.Provider),
 		)
 	})
