@@ -1,0 +1,226 @@
+package provider
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/outbound"
+	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/telemetry"
+)
+
+const (
+	// maxAnswer bounds the bytes of an answer after decompression.
+	maxAnswer = 1 << 20
+	// minPause and maxPause bound how long a provider is not asked after it answered 429.
+	minPause, maxPause = time.Second, time.Minute
+	// failureLogEvery is the interval of a provider's log lines.
+	failureLogEvery = time.Minute
+)
+
+// Options are what all providers share.
+type Options struct {
+	// Networks are the addresses that may be called; nil allows all.
+	Networks *outbound.Networks
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+	// Transport replaces the network in tests.
+	Transport http.RoundTripper
+}
+
+// Providers are those of CORE_QUOTES_FILE. They are safe for concurrent use.
+type Providers struct {
+	client *http.Client
+	all    []*Provider
+}
+
+// New returns the providers of endpoints that ReadFile returned. Close closes their idle connections.
+func New(endpoints []Endpoint, options Options) *Providers {
+	client := outbound.NewClient(outbound.Config{Networks: options.Networks, MaxBody: maxAnswer, Transport: options.Transport})
+	metrics := newMetrics(options.Registry, endpoints)
+	providers := &Providers{client: client}
+	for _, e := range endpoints {
+		address, err := parseURL(e.URL.Reveal())
+		if err != nil {
+			panic(fmt.Sprintf("provider %s: %s", e.Name, err)) // ReadFile checks it
+		}
+		dialect := dialects[e.Kind]
+		providers.all = append(providers.all, &Provider{
+			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
+			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
+			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
+		})
+	}
+	return providers
+}
+
+func headersOf(e Endpoint) http.Header {
+	headers := http.Header{"User-Agent": {"intents-core"}}
+	for name, value := range e.Headers {
+		headers.Set(name, value.Reveal())
+	}
+	headers.Set("Content-Type", "application/json")
+	headers.Set("Accept", "application/json")
+	return headers
+}
+
+// Close closes the idle connections.
+func (p *Providers) Close() { p.client.CloseIdleConnections() }
+
+// In returns the providers of an environment in the file's order.
+func (p *Providers) In(environment network.Environment) (here []*Provider) {
+	for _, one := range p.all {
+		if one.environment == environment {
+			here = append(here, one)
+		}
+	}
+	return here
+}
+
+// Provider is a solver or an aggregator that quotes. Its URL and its headers are in no error, log or metric.
+type Provider struct {
+	Name        string
+	Deployment  string
+	environment network.Environment
+	dialect     dialect
+	host        string
+	address     string
+	headers     http.Header
+	timeout     time.Duration
+	client      *http.Client
+	breaker     *breaker
+	slots       slots
+	pause       pause
+	metrics     *metrics
+	log         *slog.Logger
+	logged      telemetry.Sampler
+}
+
+// Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
+// and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is the time by which offers expire.
+func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
+	p.metrics.requests.WithLabelValues(p.Name).Inc()
+	offers, failure := p.ask(ctx, account, r, now)
+	if failure != nil && !failure.abandoned {
+		p.metrics.failures.WithLabelValues(p.Name, string(failure.Code)).Inc()
+		p.logFailure(ctx, failure)
+	}
+	return offers, failure
+}
+
+var (
+	errPaused   = errors.New("the provider asked for fewer requests and is not asked for a while")
+	errDown     = errors.New("the provider has failed several times in a row and is not asked for a while")
+	errOverload = fmt.Errorf("%d calls to the provider, or %d of the account, are in flight", maxInFlight, maxPerAccount)
+)
+
+func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
+	request, err := p.dialect.encode(r)
+	if err != nil {
+		return nil, &Error{Code: quote.ProviderRefused, Cause: err}
+	}
+	if left := p.pause.left(); left > 0 {
+		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: left, Cause: errPaused}
+	}
+	if !p.slots.acquire(account) {
+		return nil, &Error{Code: quote.ProviderUnavailable, Cause: errOverload}
+	}
+	defer p.slots.release(account)
+	body, err := p.breaker.do(account, func() ([]byte, error) { return p.exchange(ctx, r, request) })
+	if err != nil {
+		return nil, asError(err)
+	}
+	candidates, err := p.dialect.decode(body)
+	if err != nil {
+		return nil, &Error{Code: quote.ProviderInvalid, Cause: err}
+	}
+	return r.selectOffers(candidates, now, func(reason dropReason) { p.metrics.dropped.WithLabelValues(p.Name, string(reason)).Inc() })
+}
+
+// asError returns the error of a call, or of the breaker that made none.
+func asError(err error) *Error {
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return failure
+	}
+	return &Error{Code: quote.ProviderUnavailable, Cause: errDown}
+}
+
+// exchange makes one request and returns the body of an answer with status 200; the error is an *Error.
+func (p *Provider) exchange(ctx context.Context, r Request, body []byte) ([]byte, error) {
+	began := time.Now()
+	defer func() { p.metrics.seconds.WithLabelValues(p.Name).Observe(time.Since(began).Seconds()) }()
+	call, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(call, http.MethodPost, p.address, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Code: quote.ProviderUnavailable, Cause: errors.New("the URL cannot be requested")}
+	}
+	request.Header = p.headers.Clone()
+	response, err := p.client.Do(request)
+	if err != nil {
+		return nil, noAnswer(ctx, err)
+	}
+	defer response.Body.Close()
+	status, retryAfter := fmt.Errorf("HTTP %d", response.StatusCode), min(outbound.RetryAfter(response.Header, time.Now()), maxPause)
+	switch code := response.StatusCode; {
+	case code == http.StatusTooManyRequests:
+		wait := max(retryAfter, minPause)
+		p.pause.extend(wait)
+		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: wait, Cause: status}
+	case code >= http.StatusInternalServerError:
+		return nil, &Error{Code: quote.ProviderUnavailable, RetryAfter: retryAfter, Cause: status}
+	case code != http.StatusOK && code < http.StatusBadRequest:
+		return nil, &Error{Code: quote.ProviderInvalid, Cause: status}
+	}
+	answer, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return nil, noAnswer(ctx, err)
+	case response.StatusCode != http.StatusOK:
+		return nil, &Error{Code: p.dialect.refusal(r, answer), Cause: status}
+	}
+	return answer, nil
+}
+
+// logFailure logs that a provider fails, at most once in failureLogEvery. An answer without a quote is no failure.
+func (p *Provider) logFailure(ctx context.Context, failure *Error) {
+	if failure.Code == quote.NoQuote || failure.Code == quote.ExactOutputUnsupported {
+		return
+	}
+	if suppressed, due := p.logged.Due(); due {
+		p.log.WarnContext(ctx, "a provider of quotes fails", "provider", p.Name, "host", p.host, "code", failure.Code, "error", failure.Cause.Error(),
+			"suppressed", suppressed)
+	}
+}
+
+// pause is until when a provider is not asked.
+type pause struct {
+	mu    sync.Mutex
+	until time.Time
+}
+
+func (p *pause) left() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Until(p.until)
+}
+
+func (p *pause) extend(wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := time.Now().Add(wait); until.After(p.until) {
+		p.until = until
+	}
+}

@@ -1,0 +1,56 @@
+package provider
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"intents.internal/core/quotes/quote"
+)
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	failures *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	dropped  *prometheus.CounterVec
+}
+
+// newMetrics registers the metrics; those of the endpoints begin at 0.
+func newMetrics(registry prometheus.Registerer, endpoints []Endpoint) *metrics {
+	factory := promauto.With(registry)
+	m := &metrics{
+		requests: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "intents_core_quote_requests_total",
+			Help: "Times that a provider of quotes was to be asked, those included that were not sent because it was overloaded or had failed. " +
+				"It rises with the quotes that clients ask for.",
+		}, []string{"provider"}),
+		failures: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "intents_core_quote_failures_total",
+			Help: "Times that a provider had no quote, by the code that clients see. A rise of PROVIDER_TIMEOUT or PROVIDER_UNAVAILABLE means " +
+				"that the provider is slow or down; of PROVIDER_RATE_LIMITED, that it grants fewer requests than are made; of PROVIDER_REFUSED, " +
+				"that a header or the URL in CORE_QUOTES_FILE is wrong; of PROVIDER_INVALID, that its API has changed or that it is not honest. " +
+				"NO_QUOTE and EXACT_OUTPUT_UNSUPPORTED are normal answers.",
+		}, []string{"provider", "code"}),
+		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "intents_core_quote_seconds",
+			Help:    "Time until a provider's answer is read. A rise means that the provider is slow, and clients wait for the slowest.",
+			Buckets: []float64{.025, .05, .1, .25, .5, .75, 1, 1.5, 2},
+		}, []string{"provider"}),
+		dropped: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "intents_core_quote_dropped_total",
+			Help: "Quotes of a provider that were not handed out, by reason. A rise of malformed, other_route or amount means that the provider " +
+				"does not answer what was asked; of contract, that it fills orders of another deployment than CORE_QUOTES_FILE says; of expired, " +
+				"that its quotes hold less than 15 s; exclusive quotes are for one solver alone; duplicate and too_many lose nothing.",
+		}, []string{"provider", "reason"}),
+	}
+	for _, e := range endpoints {
+		m.requests.WithLabelValues(e.Name)
+		m.seconds.WithLabelValues(e.Name)
+		for _, code := range quote.FailureCodes {
+			m.failures.WithLabelValues(e.Name, string(code))
+		}
+		for _, reason := range dropReasons {
+			m.dropped.WithLabelValues(e.Name, string(reason))
+		}
+	}
+	return m
+}
