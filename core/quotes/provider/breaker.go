@@ -57,8 +57,8 @@ func isAbandoned(err error) bool {
 func (b *breaker) do(account uuid.UUID, call func() ([]byte, error)) ([]byte, error) {
 	recorded := func() ([]byte, error) {
 		body, err := call()
-		if !isAbandoned(err) {
-			b.record(account, isOutage(err))
+		if isOutage(err) {
+			b.blame(account)
 		}
 		return body, err
 	}
@@ -78,13 +78,10 @@ func (b *breaker) spares(account uuid.UUID) bool {
 	return len(b.failing) < blamedBy && !b.failing[account]
 }
 
-func (b *breaker) record(account uuid.UUID, failed bool) {
+func (b *breaker) blame(account uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case !failed:
-		delete(b.failing, account)
-	case len(b.failing) < blamedBy:
+	if len(b.failing) < blamedBy {
 		b.failing[account] = true
 	}
 }

@@ -3,7 +3,9 @@ package provider_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -389,12 +391,18 @@ func TestProvider_Ask_PrivateAddress(t *testing.T) {
 	}
 }
 
-// Nobody listens at the port of a server that has ended.
-func TestProvider_Ask_Refused(t *testing.T) {
+// Without a connection the cause says why.
+func TestProvider_Ask_NoConnection(t *testing.T) {
 	t.Parallel()
-	url := closedURL(t)
-	_, failure := newSubject(t, at(provider.OIF, url), nil).Ask(t.Context(), account, route(quote.ExactInput), now)
-	if failure == nil || failure.Code != quote.ProviderUnavailable || !strings.Contains(failure.Error(), "connection refused") {
-		t.Error(failure)
+	untrusted := httptest.NewUnstartedServer(nil)
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	plain := strings.Replace(serve(t, respond("")), "http:", "https:", 1)
+	for url, cause := range map[string]string{closedURL(t): "connection refused", untrusted.URL: "certificate", plain: "not HTTP"} {
+		_, failure := newSubject(t, at(provider.OIF, url), nil).Ask(t.Context(), account, route(quote.ExactInput), now)
+		if failure == nil || failure.Code != quote.ProviderUnavailable || !strings.Contains(failure.Error(), cause) {
+			t.Errorf("%v, want %s", failure, cause)
+		}
 	}
 }

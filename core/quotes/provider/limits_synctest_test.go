@@ -125,6 +125,9 @@ func TestProvider_Ask_OneAccount(t *testing.T) {
 		if code := s.code(t.Context(), account); code != quote.ProviderUnavailable || f.requests.Load() != before {
 			t.Errorf("the account is answered %s after its failures", code)
 		}
+		left, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.code(left, other) // whose client ends a call, which is held against nobody
 		if code := s.codeOf(t.Context(), other, stranger); code != quote.NoQuote {
 			t.Errorf("a stranger is answered %s afterwards", code)
 		}
@@ -171,11 +174,16 @@ func TestProvider_Ask_Breaker(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fake{}
 				s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
-				f.fail(failing)
+				left, cancel := context.WithCancel(t.Context())
+				cancel()
 				accounts := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 				for n := range provider.TripAfter {
+					f.fail(failing)
 					s.code(t.Context(), accounts[n%3])
+					f.fail(hang)
+					s.code(left, account) // what a client ends is neither a failure nor a success
 				}
+				f.fail(failing)
 				asked := func() bool {
 					before := f.requests.Load()
 					code := s.code(t.Context(), account)
@@ -184,7 +192,7 @@ func TestProvider_Ask_Breaker(t *testing.T) {
 					}
 					return f.requests.Load() > before
 				}
-				if f.requests.Load() != provider.TripAfter || asked() {
+				if f.requests.Load() < provider.TripAfter || asked() {
 					t.Error("the breaker is closed after failures of three accounts")
 				}
 				time.Sleep(provider.OpenFor + time.Millisecond)
@@ -197,6 +205,13 @@ func TestProvider_Ask_Breaker(t *testing.T) {
 					if code := s.code(t.Context(), account); code != "" {
 						t.Errorf("after the provider has recovered: %s", code)
 					}
+				}
+				f.fail(hangFor(sender)) //nolint:bodyclose // the client closes it
+				for range provider.TripAfter {
+					s.code(t.Context(), account)
+				}
+				if code := s.codeOf(t.Context(), accounts[0], stranger); code != quote.NoQuote {
+					t.Errorf("an account that failed before the recovery is answered %s", code)
 				}
 			})
 		})
