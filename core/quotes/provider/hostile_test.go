@@ -267,8 +267,8 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 func endless(code int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
-		for _, err := io.WriteString(w, text); err == nil; {
-			_, err = io.WriteString(w, text)
+		for more, err := strings.Repeat(text, 10_000), error(nil); err == nil; {
+			_, err = io.WriteString(w, more)
 		}
 	}
 }
@@ -347,7 +347,10 @@ func TestProvider_Ask_Answer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := at(c.kind, serve(t, c.handle)+"/"+secret)
-			e.Timeout, e.Headers = time.Second, map[string]telemetry.Secret{"X-Integrator-Key": secret}
+			e.Headers = map[string]telemetry.Secret{"X-Integrator-Key": secret}
+			if c.want == quote.ProviderTimeout {
+				e.Timeout = 100 * time.Millisecond
+			}
 			s := newSubject(t, e, nil)
 			_, failure := s.Ask(t.Context(), account, route(quote.ExactInput), now)
 			if failure == nil || failure.Code != c.want || !strings.Contains(failure.Error(), c.cause) {

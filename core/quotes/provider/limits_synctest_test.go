@@ -65,6 +65,14 @@ func unavailable(*http.Request) (*http.Response, error) {
 	return reply(http.StatusBadGateway, ""), nil
 }
 
+// newFakeSubject returns a provider with the default timeout.
+func newFakeSubject(t *testing.T, f *fake) *subject {
+	t.Helper()
+	e := at(provider.OIF, "https://quotes.example")
+	e.Timeout = 2 * time.Second
+	return newSubject(t, e, f)
+}
+
 // code asks as an account and returns the code, empty for a quote.
 func (s *subject) code(ctx context.Context, who uuid.UUID) quote.FailureCode {
 	_, failure := s.Ask(ctx, who, route(quote.ExactInput), now)
@@ -106,7 +114,7 @@ func TestProvider_Ask_OneAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		f.fail(hangFor(sender)) //nolint:bodyclose // the client closes it
-		s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
+		s := newFakeSubject(t, f)
 		ended := s.hanging(t, account, 200)
 		if got := f.requests.Load(); got != provider.MaxPerAccount {
 			t.Errorf("%d calls of one account are in flight", got)
@@ -140,7 +148,7 @@ func TestProvider_Ask_ManyAccounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		f.fail(hang)
-		s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
+		s := newFakeSubject(t, f)
 		var ends []func() map[quote.FailureCode]int
 		for range 5 {
 			ends = append(ends, s.hanging(t, uuid.New(), provider.MaxPerAccount))
@@ -173,7 +181,7 @@ func TestProvider_Ask_Breaker(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := &fake{}
-				s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
+				s := newFakeSubject(t, f)
 				left, cancel := context.WithCancel(t.Context())
 				cancel()
 				accounts := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
@@ -223,7 +231,7 @@ func TestProvider_Ask_BreakerStaysClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
+		s := newFakeSubject(t, f)
 		left, cancel := context.WithCancel(t.Context())
 		cancel()
 		for name, answer := range map[string]func(*http.Request) (*http.Response, error){
@@ -258,7 +266,7 @@ func TestProvider_Ask_RateLimited(t *testing.T) {
 	for header, pause := range map[string]time.Duration{"": time.Second, "0": time.Second, "20": 20 * time.Second, "86400": time.Minute, "soon": time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &fake{}
-			s := newSubject(t, at(provider.OIF, "https://quotes.example"), f)
+			s := newFakeSubject(t, f)
 			f.fail(func(*http.Request) (*http.Response, error) {
 				return reply(http.StatusTooManyRequests, "", "Retry-After", header), nil
 			})
@@ -284,7 +292,7 @@ func TestProvider_Ask_Log(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		s := newSubject(t, at(provider.OIF, "https://quotes.example/s3cret"), f)
+		s := newFakeSubject(t, f)
 		f.fail(unavailable)
 		for range 90 {
 			s.code(t.Context(), account)
