@@ -40,20 +40,29 @@ func (d *decoder) release() {
 // object parses one object. It calls read at each value, with the index of its name in names. The first required of the names are
 // required.
 func (d *decoder) object(names []string, required int, read func(n int)) {
+	if seen, ok := d.members(names, read); ok {
+		d.require(names[:required], seen)
+	}
+}
+
+// seenNames tells by index which names an object has.
+type seenNames [8]bool // no object has more names
+
+// members parses one object as object does, without required names.
+func (d *decoder) members(names []string, read func(n int)) (seen seenNames, ok bool) {
 	if d.broken {
-		return
+		return seen, false
 	}
 	if d.in.PeekKind() != '{' {
 		d.skip("must be an object")
-		return
+		return seen, false
 	}
 	if !d.next() {
-		return
+		return seen, false
 	}
-	var seen [8]bool // no object has more names
 	for !d.broken && d.in.PeekKind() == '"' {
 		if !d.string() {
-			return
+			return seen, false
 		}
 		if n := slices.IndexFunc(names, func(name string) bool { return name == string(d.word) }); n >= 0 {
 			seen[n] = true
@@ -62,14 +71,38 @@ func (d *decoder) object(names []string, required int, read func(n int)) {
 			d.skip("is not a known field")
 		}
 	}
-	if !d.next() {
-		return
-	}
-	for n, name := range names[:required] {
+	return seen, d.next()
+}
+
+// require reports an issue for each of the names that the object just parsed lacks.
+func (d *decoder) require(names []string, seen seenNames) {
+	for n, name := range names {
 		if !seen[n] {
 			d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer().AppendToken(name)), Message: "is required"})
 		}
 	}
+}
+
+// array parses one array. It calls read at each of the first most values and skips the others. ok is false if there is no array.
+func (d *decoder) array(most int, read func()) (count int, ok bool) {
+	if d.broken {
+		return 0, false
+	}
+	if d.in.PeekKind() != '[' {
+		d.skip("must be an array")
+		return 0, false
+	}
+	if !d.next() {
+		return 0, false
+	}
+	for ; !d.broken && d.in.PeekKind() != ']'; count++ {
+		if count < most {
+			read()
+		} else if err := d.in.SkipValue(); err != nil {
+			d.fail(err)
+		}
+	}
+	return count, !d.broken && d.next()
 }
 
 // text parses one string. It rejects NUL, because no text column can store it.
@@ -117,7 +150,7 @@ func (d *decoder) skip(message string) {
 	d.issue(message)
 }
 
-// next consumes a brace.
+// next consumes a brace or bracket.
 func (d *decoder) next() bool {
 	if _, err := d.in.ReadToken(); err != nil {
 		d.fail(err)

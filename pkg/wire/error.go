@@ -1,5 +1,5 @@
 // Package wire is the vocabulary that gateway and core share with each other and with clients: error bodies and codes, identity
-// headers, the internal API between the two, and the strict decoder of a transfer request.
+// headers, the internal API between the two, and the strict decoders of requests.
 //
 // Both services parse a request with this decoder, because a difference between two parsers could be used to bypass the checks of
 // one of them.
@@ -28,6 +28,8 @@ const (
 	InternalError         Code = "INTERNAL_ERROR"
 	CursorExpired         Code = "CURSOR_EXPIRED"
 	TooManyPolls          Code = "TOO_MANY_POLLS"
+	AmountRequired        Code = "AMOUNT_REQUIRED"
+	AmountsConflict       Code = "AMOUNTS_CONFLICT"
 	// NotAGateway is core's 401 for a request without the shared secret. Core has carried nothing out, and no client gets it.
 	NotAGateway Code = "NOT_A_GATEWAY"
 )

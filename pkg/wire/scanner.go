@@ -17,11 +17,11 @@ type scanner struct {
 }
 
 // scanTransferRequest reports whether the whole text is a request that the scanner supports. The decoder would return the same
-// result.
+// result. A request with a quote is left to the decoder.
 func scanTransferRequest(text string) (r TransferRequest, ok bool) {
 	s := scanner{text: text}
-	ok = s.object(requestFields, requiredRequestFields, func(n int) bool {
-		switch requestFields[n] {
+	ok = s.object(scannedFields, requiredRequestFields, func(n int) bool {
+		switch scannedFields[n] {
 		case "source":
 			return s.leg(&r.Source, requiredSourceFields)
 		case "destination":
@@ -35,6 +35,9 @@ func scanTransferRequest(text string) (r TransferRequest, ok bool) {
 	s.skipBlanks()
 	return r, ok && s.at == len(s.text)
 }
+
+// scannedFields are requestFields without quoteId.
+var scannedFields = requestFields[:len(requestFields)-1]
 
 // object parses one object. It calls read at each value, with the index of its name in names. The first required of the names are
 // required, and none may be repeated.

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"intents.internal/pkg/caip"
 )
 
@@ -25,7 +27,8 @@ type TransferRequest struct {
 	Deadline time.Time
 	// Reference is the client's own name for the intent; may be empty.
 	Reference string
-	// QuoteID is the UUID of the quote that the intent is made from, empty for none. With it Source and Destination may be missing.
+	// QuoteID is the UUID of the quote that the intent is made from, in lower case, empty for none. With it Source and Destination may
+	// both be missing.
 	QuoteID string
 }
 
@@ -63,7 +66,7 @@ func decodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	d := newDecoder(body)
 	defer d.release()
 	var r TransferRequest
-	d.object(requestFields, requiredRequestFields, func(n int) {
+	seen, ok := d.members(requestFields, func(n int) {
 		switch requestFields[n] {
 		case "source":
 			d.leg(&r.Source, requiredSourceFields)
@@ -73,14 +76,20 @@ func decodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 			d.deadline(&r.Deadline)
 		case "reference":
 			d.reference(&r.Reference)
+		case "quoteId":
+			d.quoteID(&r.QuoteID)
 		}
 	})
+	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[len(requestFields)-1]
+	if ok && (!hasQuote || hasSource || hasDestination) {
+		d.require(requestFields[:requiredRequestFields], seen)
+	}
 	return r, d.finish()
 }
 
 // The names of each object; the required ones are first.
 var (
-	requestFields = []string{"source", "destination", "deadline", "reference"}
+	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId"}
 	legFields     = []string{"account", "token", "amount"}
 )
 
@@ -158,4 +167,16 @@ func (d *decoder) reference(reference *string) {
 		return
 	}
 	*reference = text
+}
+
+func (d *decoder) quoteID(id *string) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	if parsed, err := uuid.Parse(text); err != nil || parsed.String() != text {
+		d.issue("must be the id of a quote: a UUID in lower case, such as 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b")
+		return
+	}
+	*id = text
 }

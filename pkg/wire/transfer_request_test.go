@@ -17,6 +17,9 @@ import (
 )
 
 const (
+	quoteID = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
+	source  = `{"account":"` + usdc + `","token":"` + usdc + `","amount":"1"}`
+
 	bob   = "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 	usdc  = "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
 	whole = `{
@@ -26,6 +29,10 @@ const (
 	                  "token": "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e", "amount": "995000"},
 	  "deadline": "2027-01-01T01:00:00+01:00", "reference": "inv-42"}`
 )
+
+var notAQuoteID = wire.Issue{
+	Path: "/quoteId", Message: "must be the id of a quote: a UUID in lower case, such as 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b",
+}
 
 func account(t *testing.T, text string) caip.AccountID {
 	t.Helper()
@@ -83,15 +90,22 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 		"name twice in an unknown field": {
 			with(`"reference": "inv-42"`, `"x": {"a": 1, "a": 2}`), issues{{"/x/a", "is given twice"}},
 		},
-		"number amount":  {with(`"1000000"`, `1000000`), issues{{"/source/amount", "must be a string"}}},
-		"null deadline":  {with(`"2027-01-01T01:00:00+01:00"`, `null`), issues{{"/deadline", "must be a string"}}},
-		"array leg":      {with(`"deadline"`, `"source": [], "deadline"`), issues{{"/source", "is given twice"}}},
-		"invalid UTF-8":  {with(`inv-42`, "\xff"), issues{{"/reference", "is not valid JSON at byte 451: invalid UTF-8"}}},
-		"NUL":            {with(`inv-42`, `a\u0000`), issues{{"/reference", "must not hold a NUL character"}}},
-		"empty text":     {with(`inv-42`, ``), issues{{"/reference", "must have 1 to 128 characters"}}},
-		"long text":      {with(`inv-42`, strings.Repeat("ü", 129)), issues{{"/reference", "must have 1 to 128 characters"}}},
-		"date only":      {with(`2027-01-01T01:00:00+01:00`, `2027-01-01`), issues{{"/deadline", "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"}}},
-		"wrong checksum": {with(`0x1c7D`, `0x1C7D`), issues{{"/source/token", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"}}},
+		"number amount":         {with(`"1000000"`, `1000000`), issues{{"/source/amount", "must be a string"}}},
+		"null deadline":         {with(`"2027-01-01T01:00:00+01:00"`, `null`), issues{{"/deadline", "must be a string"}}},
+		"array leg":             {with(`"deadline"`, `"source": [], "deadline"`), issues{{"/source", "is given twice"}}},
+		"invalid UTF-8":         {with(`inv-42`, "\xff"), issues{{"/reference", "is not valid JSON at byte 451: invalid UTF-8"}}},
+		"NUL":                   {with(`inv-42`, `a\u0000`), issues{{"/reference", "must not hold a NUL character"}}},
+		"empty text":            {with(`inv-42`, ``), issues{{"/reference", "must have 1 to 128 characters"}}},
+		"long text":             {with(`inv-42`, strings.Repeat("ü", 129)), issues{{"/reference", "must have 1 to 128 characters"}}},
+		"date only":             {with(`2027-01-01T01:00:00+01:00`, `2027-01-01`), issues{{"/deadline", "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"}}},
+		"wrong checksum":        {with(`0x1c7D`, `0x1C7D`), issues{{"/source/token", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"}}},
+		"quote and source":      {`{"quoteId":"` + quoteID + `","source":` + source + `}`, issues{{"/destination", "is required"}}},
+		"quote and destination": {`{"destination":{"account":"` + bob + `"},"quoteId":"` + quoteID + `"}`, issues{{"/source", "is required"}}},
+		"number quote":          {`{"quoteId":7}`, issues{{"/quoteId", "must be a string"}}},
+		"upper-case quote":      {`{"quoteId":"` + strings.ToUpper(quoteID) + `"}`, issues{notAQuoteID}},
+		"quote in braces":       {`{"quoteId":"{` + quoteID + `}"}`, issues{notAQuoteID}},
+		"quote without hyphens": {`{"quoteId":"` + strings.ReplaceAll(quoteID, "-", "") + `"}`, issues{notAQuoteID}},
+		"empty quote":           {`{"quoteId":""}`, issues{notAQuoteID}},
 		"several": {
 			`{"source":{"account":"x","amount":"-1"},"destination":{}}`,
 			issues{
@@ -109,6 +123,26 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 				t.Errorf("issues (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A request with a quote has the whole body or neither side.
+func TestDecodeTransferRequest_Quote(t *testing.T) {
+	t.Parallel()
+	unquoted, _ := wire.DecodeTransferRequest([]byte(whole))
+	quoted := unquoted
+	quoted.QuoteID = quoteID
+	for body, want := range map[string]wire.TransferRequest{
+		`{"quoteId":"` + quoteID + `"}`: {QuoteID: quoteID},
+		`{"quoteId":"` + quoteID + `","reference":"inv-42","deadline":"2027-01-01T00:00:00Z"}`: {
+			QuoteID: quoteID, Reference: unquoted.Reference, Deadline: unquoted.Deadline,
+		},
+		`{"quoteId":"` + quoteID + `",` + whole[1:]: quoted,
+	} {
+		got, issues := wire.DecodeTransferRequest([]byte(body))
+		if diff := cmp.Diff(want, got); diff != "" || issues != nil {
+			t.Errorf("%s: issues %v; request (-want +got):\n%s", body, issues, diff)
+		}
 	}
 }
 
@@ -147,7 +181,7 @@ func FuzzDecodeTransferRequest_Scanner(f *testing.F) {
 	})
 }
 
-const minimal = `{"source":{"account":"` + usdc + `","token":"` + usdc + `","amount":"1"},"destination":{"account":"` + bob + `"}}`
+const minimal = `{"source":` + source + `,"destination":{"account":"` + bob + `"}}`
 
 var (
 	usual = []string{
@@ -165,6 +199,8 @@ var (
 		strings.Replace(whole, `"account"`, `"Account"`, 1), strings.Replace(whole, "T01:00", "t01:00", 1), strings.Replace(whole, "reference", "other", 1),
 		whole + whole, whole + ",", whole[:len(whole)-1], whole[:len(whole)-1] + ",}", "[" + whole + "]", `{}`, ``, `{`, `{"source":{},"destination":{}}`,
 		"\ufeff" + minimal, minimal + "\x00",
+		`{"quoteId":"` + quoteID + `"}`, `{"quoteId":"` + quoteID + `",` + whole[1:], `{"quoteId":"` + quoteID + `","source":` + source + `}`,
+		`{"quoteId":"` + quoteID + `","quoteId":"` + quoteID + `"}`,
 	}
 )
 
@@ -190,6 +226,7 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(`{"source":{"account":"a","account":"b"}}`))
 	f.Add([]byte(`{"a":[{"b":null}],"\u0061":1}`))
+	f.Add([]byte(`{"quoteId":"` + quoteID + `","reference":"inv-42"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		request, issues := wire.DecodeTransferRequest(body)
 		if issues != nil {
@@ -197,8 +234,8 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 		}
 		type leg struct{ Account, Token, Amount string }
 		var plain struct {
-			Source, Destination leg
-			Deadline, Reference string
+			Source, Destination          leg
+			Deadline, Reference, QuoteID string
 		}
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		decoder.DisallowUnknownFields()
@@ -215,7 +252,7 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 				t.Fatalf("read %q as %q", pair[1], pair[0])
 			}
 		}
-		if request.Source.Amount != plain.Source.Amount || request.Reference != plain.Reference {
+		if request.Source.Amount != plain.Source.Amount || request.Reference != plain.Reference || request.QuoteID != plain.QuoteID {
 			t.Fatalf("read %+v as %+v", plain, request)
 		}
 	})
