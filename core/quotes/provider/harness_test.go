@@ -175,7 +175,7 @@ func (s *subject) counted(t *testing.T, name string) map[string]float64 {
 			if value := metric.GetCounter().GetValue(); family.GetName() == name && value > 0 {
 				label := ""
 				for _, l := range metric.GetLabel() {
-					if l.GetName() != "provider" {
+					if l.GetName() != "provider" && l.GetName() != "environment" {
 						label = l.GetValue()
 					}
 				}

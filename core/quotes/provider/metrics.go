@@ -22,14 +22,14 @@ func newMetrics(registry prometheus.Registerer, endpoints []Endpoint) *metrics {
 			Name: "intents_core_quote_requests_total",
 			Help: "Times that a provider of quotes was to be asked, those included that were not sent because it was overloaded or had failed. " +
 				"It rises with the quotes that clients ask for.",
-		}, []string{"provider"}),
+		}, []string{"environment", "provider"}),
 		failures: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_quote_failures_total",
 			Help: "Times that a provider had no quote, by the code that clients see. A rise of PROVIDER_TIMEOUT or PROVIDER_UNAVAILABLE means " +
 				"that the provider is slow or down; of PROVIDER_RATE_LIMITED, that it grants fewer requests than are made; of PROVIDER_REFUSED, " +
 				"that a header or the URL in CORE_QUOTES_FILE is wrong; of PROVIDER_INVALID, that its API has changed or that it is not honest. " +
 				"NO_QUOTE and EXACT_OUTPUT_UNSUPPORTED are normal answers.",
-		}, []string{"provider", "code"}),
+		}, []string{"environment", "provider", "code"}),
 		seconds: factory.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "intents_core_quote_seconds",
 			Help:    "Time until a provider's answer is read. A rise means that the provider is slow, and clients wait for the slowest.",
@@ -43,10 +43,10 @@ func newMetrics(registry prometheus.Registerer, endpoints []Endpoint) *metrics {
 		}, []string{"provider", "reason"}),
 	}
 	for _, e := range endpoints {
-		m.requests.WithLabelValues(e.Name)
+		m.requests.WithLabelValues(string(e.Environment), e.Name)
 		m.seconds.WithLabelValues(e.Name)
 		for _, code := range quote.FailureCodes {
-			m.failures.WithLabelValues(e.Name, string(code))
+			m.failures.WithLabelValues(string(e.Environment), e.Name, string(code))
 		}
 		for _, reason := range dropReasons {
 			m.dropped.WithLabelValues(e.Name, string(reason))
