@@ -40,12 +40,14 @@ type Config struct {
 	// CoreSecret is the secret shared with core, the value of CORE_GATEWAY_SECRET: at least 32 characters. Required.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`
 	// CoreTimeout is the maximum duration of a request to core, dials and all attempts included, and of each wait for more of a
-	// streamed response. Default 10s; 100ms to 5m.
+	// streamed response. A request for quotes has at least 5s, because core waits up to 3s for providers. Default 10s; 100ms to 5m.
 	CoreTimeout time.Duration `env:"GATEWAY_CORE_TIMEOUT" envDefault:"10s"`
 	// CoreMaxConns is the maximum number of connections to one core in each of four pools: requests with a key, lists, requests
 	// without a key, and the gateway's own requests. A long list (over 512 KiB or of unknown length) holds a connection until the
 	// client has read it; one gateway streams at most three quarters of this number at once, and one account at most 1/24 of those
-	// three quarters. The lists of any length that one account has in flight are limited to 1/4 of them. Default 512; at least 1.
+	// three quarters. The lists of any length that one account has in flight are limited to 1/4 of them. Requests for quotes, each of
+	// which may last 3s, may be a quarter of this number, those of one account 1/8 of that quarter and those of one key 1/16. Default
+	// 512; at least 1.
 	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
 	// CoreSilence is how long all cores may be silent before /health responds with 503. Default 5s; at least 1s.
 	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
@@ -114,8 +116,8 @@ type Config struct {
 	// MaxHeaderBytes is the maximum size of a request line and its headers in bytes; each request has a buffer of this size until
 	// it has been read. Default 8192; 1024 to 1048576.
 	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
-	// MaxBodyBytes is the maximum size of a request body in bytes. POST /v2/transfers has a fixed maximum of 16384. Default 65536;
-	// at least 16384.
+	// MaxBodyBytes is the maximum size of a request body in bytes. POST /v2/transfers and POST /v2/quotes have a fixed maximum of
+	// 16384. Default 65536; at least 16384.
 	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
 	// TrustedProxies are the networks, CIDR and comma separated, of proxies whose X-Forwarded-For and X-Forwarded-Proto the gateway
 	// uses. Default none.

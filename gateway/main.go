@@ -192,16 +192,17 @@ func (g *Gateway) newOperations() *http.Server {
 
 func (c Config) server() edge.ServerOptions {
 	return edge.ServerOptions{
-		ReadTimeout:    c.ReadTimeout,
-		WriteTimeout:   c.WriteTimeout,
-		StreamTimeout:  c.StreamTimeout,
-		StreamRate:     c.StreamRate,
-		IdleTimeout:    c.IdleTimeout,
-		MaxConns:       c.MaxConns,
-		MaxConnsPerIP:  c.MaxConnsPerIP,
-		MaxLongLists:   max(1, c.CoreMaxConns*3/4),
-		MaxHeaderBytes: c.MaxHeaderBytes,
-		MaxBodyBytes:   c.MaxBodyBytes,
+		ReadTimeout:      c.ReadTimeout,
+		WriteTimeout:     c.WriteTimeout,
+		StreamTimeout:    c.StreamTimeout,
+		StreamRate:       c.StreamRate,
+		IdleTimeout:      c.IdleTimeout,
+		MaxConns:         c.MaxConns,
+		MaxConnsPerIP:    c.MaxConnsPerIP,
+		MaxLongLists:     max(1, c.CoreMaxConns*3/4),
+		MaxQuoteRequests: max(1, c.CoreMaxConns/4),
+		MaxHeaderBytes:   c.MaxHeaderBytes,
+		MaxBodyBytes:     c.MaxBodyBytes,
 	}
 }
 

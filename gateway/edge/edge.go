@@ -67,6 +67,7 @@ type Edge struct {
 	server      *fasthttp.Server
 	connLimiter *conn.Limiter
 	streams     streamLimiter
+	quotes      quoteLimiter
 	draining    atomic.Bool
 	exchanges   sync.Pool
 	tracer      *tracing.Tracer
@@ -95,6 +96,7 @@ func New(o Options) *Edge {
 		accessLog:      o.AccessLog,
 		log:            o.Log,
 		streams:        newStreamLimiter(o.Server.MaxLongLists, o.Metrics),
+		quotes:         newQuoteLimiter(o.Server.MaxQuoteRequests),
 		metrics:        newMetrics(o.Metrics),
 	}
 	e.exchanges.New = func() any { return &exchange{response: &forward.Response{}} }
@@ -131,9 +133,10 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //     so a stolen key cannot use up its owner's rate limit from another network;
 //  6. rate limit: requests that later checks reject count too, so that a flood of invalid requests is limited;
 //  7. path and method of keyed routes: only the owner of a key gets a 404 or 405;
-//  8. environment: this check reads the body, so it is last;
+//  8. body and environment of a request for an intent or for quotes: this check reads the body, so it is last;
 //  9. shared documents are served from the catalog; all other requests, and documents that are not in it, are forwarded;
-//  10. a request for events that may wait is parked while core has none.
+//  10. a request for events that may wait is parked while core has none;
+//  11. a request for quotes is forwarded within the bounds of its key, its account and the gateway.
 func (e *Edge) process(x *exchange) *reply {
 	if refusal := e.authenticate(x); refusal != nil {
 		return refusal
@@ -160,9 +163,11 @@ func (e *Edge) serve(x *exchange) *reply {
 	case serveShared:
 		return e.serveShared(x)
 	case forwardTransfer:
-		if refusal := e.checkEnvironment(x); refusal != nil {
+		if refusal := e.checkTransfer(x); refusal != nil {
 			return refusal
 		}
+	case forwardQuoteRequest:
+		return e.forwardQuoteRequest(x)
 	case forwardAsIs:
 	}
 	return e.forward(x, x.target())
@@ -266,11 +271,11 @@ func (e *Edge) sendToCore(x *exchange, target []byte) *reply {
 	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
 		return coreUnreachable
 	case errors.Is(err, forward.ErrTimeout):
-		return lateWrite.of(request, coreTimeout)
+		return lateWrite.of(x, coreTimeout)
 	case errors.Is(err, forward.ErrClientGone):
 		return clientGone
 	default:
-		return brokenWrite.of(request, coreBroken)
+		return brokenWrite.of(x, coreBroken)
 	}
 }
 

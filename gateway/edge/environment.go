@@ -7,22 +7,19 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )
 
 const idempotencyKeyHeader = "Idempotency-Key"
 
-// checkEnvironment rejects a body of POST /v2/transfers that names a chain of another environment than the key's. Chains that are
-// unknown to the gateway pass, because core repeats the check.
-func (e *Edge) checkEnvironment(x *exchange) *reply {
-	body := x.ctx.Request.Body()
-	if len(body) > wire.MaxTransferRequestBytes {
-		return bodyTooLarge
+// checkTransfer rejects a body of POST /v2/transfers that breaks the grammar or names a chain of another environment than the key's. A
+// body that has a quote alone names no chain, and core has the quote.
+func (e *Edge) checkTransfer(x *exchange) *reply {
+	if refusal := checkBody(x, wire.MaxTransferRequestBytes, transferTooLarge); refusal != nil {
+		return refusal
 	}
-	if !isJSON(x.ctx.Request.Header.ContentType()) {
-		return notJSON
-	}
-	request, issues := wire.DecodeTransferRequest(body)
+	request, issues := wire.DecodeTransferRequest(x.ctx.Request.Body())
 	if len(issues) > 0 {
 		return invalidRequest(issues)
 	}
@@ -31,10 +28,48 @@ func (e *Edge) checkEnvironment(x *exchange) *reply {
 			return invalidRequest([]wire.Issue{{Path: idempotencyKeyHeader, Message: wire.IdempotencyKeyRule}})
 		}
 	}
-	if bytes.IndexByte(x.target(), '?') >= 0 {
+	if x.hasQuery() {
 		return nil // core rejects every query here, and that error precedes the environment's
 	}
-	for _, chain := range request.Chains() {
+	return e.checkEnvironment(x, request.Chains())
+}
+
+// checkQuoteRequest rejects a body of POST /v2/quotes that breaks the grammar, has not one amount, or names a chain of another
+// environment than the key's.
+func (e *Edge) checkQuoteRequest(x *exchange) *reply {
+	if refusal := checkBody(x, wire.MaxQuoteRequestBytes, quoteRequestTooLarge); refusal != nil {
+		return refusal
+	}
+	request, issues := wire.DecodeQuoteRequest(x.ctx.Request.Body())
+	if len(issues) > 0 {
+		return invalidRequest(issues)
+	}
+	if x.hasQuery() {
+		return nil // core rejects every query here, and that error precedes those below
+	}
+	if refusal, ok := request.CheckAmounts(); !ok {
+		return &reply{status: fasthttp.StatusBadRequest, outcome: outcomeInvalid, body: encode(refusal)}
+	}
+	return e.checkEnvironment(x, request.Chains())
+}
+
+func checkBody(x *exchange, most int, tooLarge *reply) *reply {
+	switch {
+	case len(x.ctx.Request.Body()) > most:
+		return tooLarge
+	case !isJSON(x.ctx.Request.Header.ContentType()):
+		return notJSON
+	default:
+		return nil
+	}
+}
+
+func (x *exchange) hasQuery() bool { return bytes.IndexByte(x.target(), '?') >= 0 }
+
+// checkEnvironment rejects chains of another environment than the key's. Chains that are unknown to the gateway pass, because core
+// repeats the check.
+func (e *Edge) checkEnvironment(x *exchange, chains []caip.ChainID) *reply {
+	for _, chain := range chains {
 		env, known := e.chains.Environment(chain)
 		if known && env != x.verdict.Environment() {
 			return &reply{

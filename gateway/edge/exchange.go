@@ -138,6 +138,9 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}
+	if x.route == quotes {
+		x.request.MinTimeout = quoteTimeout
+	}
 	if v := connOf(x.ctx); v != nil {
 		x.request.Peer = v
 	}

@@ -27,9 +27,9 @@ var upstreamRules = []rule{
 	},
 	{
 		input: "Core reads a request and closes", shown: coreHangsUp,
-		answer: "503, for a write `OUTCOME_UNKNOWN`; core gets a read twice at most, and a `POST` of `/v2/transfers` or `/v2/webhooks` with an `Idempotency-Key`; any other write once",
+		answer: "503, for a write but `POST /v2/quotes` `OUTCOME_UNKNOWN`; core gets a read twice at most, and a `POST` of `/v2/transfers` or `/v2/webhooks` with an `Idempotency-Key`; any other write once",
 	},
-	{input: "Core hangs", answer: "504 at the deadline, for a write `OUTCOME_UNKNOWN`; core gets the request once", shown: coreHangs},
+	{input: "Core hangs", answer: "504 at the deadline, for a write but `POST /v2/quotes` `OUTCOME_UNKNOWN`; core gets the request once", shown: coreHangs},
 	{input: "Redis hangs, is down, or has lost its scripts", answer: "no error, hardly later, and a metric tells", shown: redisFails},
 	{input: "A panic in the gateway", answer: "500, and the next request is served", shown: panicIsAnswered},
 }
@@ -58,6 +58,7 @@ func coreHangsUp(t *testing.T) {
 		"POST without a body":                    {"POST", "/v2/transfers/1/cancel", "", "", 1},
 		"POST of a webhook with Idempotency-Key": {"POST", "/v2/webhooks", jsonType + "Idempotency-Key: a\r\n", "{}", 2},
 		"GET of webhooks":                        {"GET", "/v2/webhooks", "", "", 2},
+		"POST for quotes":                        {"POST", "/v2/quotes", jsonType + "Idempotency-Key: a\r\n", body, 1},
 		"PATCH with Idempotency-Key":             {"PATCH", "/v2/webhooks/1", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
 		"DELETE with Idempotency-Key":            {"DELETE", "/v2/webhooks/1", "Idempotency-Key: a\r\n", "", 1},
 		"POST of a session":                      {"POST", "/auth/sign-out", "", "", 1},
@@ -78,7 +79,7 @@ func coreHangsUp(t *testing.T) {
 			}
 			want := refusal(503, `{"code":"OUTCOME_UNKNOWN","message":"The service broke off while it answered; `+mayHaveHappened+`"}`)
 			switch {
-			case test.method == "GET":
+			case test.method == "GET", test.path == "/v2/quotes":
 				want = refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service broke off while it answered. Try again shortly."}`, "Retry-After", "1")
 			case test.hits == 2:
 				want = refusal(503, `{"code":"OUTCOME_UNKNOWN","message":"The service broke off while it answered; `+happensOnce+`"}`, "Retry-After", "1")

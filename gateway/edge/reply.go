@@ -9,7 +9,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/polls"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/wire"
 )
 
@@ -98,9 +97,9 @@ var (
 	healthy            = &reply{status: fasthttp.StatusNoContent, outcome: outcomeOK}
 	unhealthy          = unavailable(outcomeUnhealthy, "The service does not answer now. Try again shortly.")
 
-	bodyTooLarge = newReply(fasthttp.StatusRequestEntityTooLarge, outcomeTooLarge, wire.PayloadTooLarge,
-		"The body must not be longer than "+strconv.Itoa(wire.MaxTransferRequestBytes)+" bytes.")
-	notJSON = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
+	transferTooLarge     = bodyTooLarge(wire.MaxTransferRequestBytes)
+	quoteRequestTooLarge = bodyTooLarge(wire.MaxQuoteRequestBytes)
+	notJSON              = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
 		"The body must be application/json in UTF-8.")
 
 	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are in flight for all accounts together. Request pages with limit, or try again shortly.")
@@ -108,6 +107,9 @@ var (
 	keyPolls          = pollRefused(fmt.Sprintf("This key has %d requests for events that wait, which is as many as it may have. Try again when one has been answered.", polls.MaxPerKey))
 	accountPolls      = pollRefused(fmt.Sprintf("Your account has %d requests for events that wait, which is as many as it may have. Try again when one has been answered.", polls.MaxPerAccount))
 	allPolls          = pollRefused("Too many requests of all accounts together wait for events. Try again shortly, or ask without wait.")
+	keyQuotes         = tooManyQuotes(outcomeRateLimited, "This key has as many requests for quotes in flight as it may have. Try again when one has been answered.")
+	accountQuotes     = tooManyQuotes(outcomeAccountRateLimited, "Your account has as many requests for quotes in flight as it may have. Try again when one has been answered.")
+	allQuotes         = unavailable(outcomeOverloaded, "Too many requests for quotes are in flight for all accounts together. Try again shortly.")
 	coreUnreachable   = unavailable(outcomeCoreUnreachable, "The service does not answer now; the request was not carried out. Try again shortly.")
 	// coreBroken and coreTimeout are the replies to reads.
 	coreBroken  = unavailable(outcomeCoreBroken, "The service broke off while it answered. Try again shortly.")
@@ -136,12 +138,13 @@ func newOutcomeUnknown(status int, o outcome, cause string) outcomeUnknown {
 
 type outcomeUnknown struct{ once, other *reply }
 
-// of returns the reply to a request, which is read if it is no write.
-func (u outcomeUnknown) of(r *forward.Request, read *reply) *reply {
+// of returns the reply to a request, which is read if it is no write. A request for quotes is none: a quote binds nobody, so that the
+// client may repeat the request whatever became of it.
+func (u outcomeUnknown) of(x *exchange, read *reply) *reply {
 	switch {
-	case !r.IsWrite():
+	case !x.request.IsWrite(), x.route == quotes:
 		return read
-	case r.IsReplayable():
+	case x.request.IsReplayable():
 		return u.once
 	default:
 		return u.other
@@ -151,6 +154,23 @@ func (u outcomeUnknown) of(r *forward.Request, read *reply) *reply {
 func badKey(o outcome) *reply {
 	return newReply(fasthttp.StatusForbidden, o, wire.InvalidAPIKey,
 		"This API key is not valid: it is unknown, expired, disabled, or its account no longer exists.")
+}
+
+func bodyTooLarge(most int) *reply {
+	return newReply(fasthttp.StatusRequestEntityTooLarge, outcomeTooLarge, wire.PayloadTooLarge,
+		"The body must not be longer than "+strconv.Itoa(most)+" bytes.")
+}
+
+// tooManyQuotes returns the 429 for a request for quotes over a bound. All those in flight have ended when its wait is over.
+func tooManyQuotes(o outcome, message string) *reply {
+	return &reply{
+		status:  fasthttp.StatusTooManyRequests,
+		outcome: o,
+		body: encode(wire.Error{
+			Code: wire.RateLimited, Message: message, Details: wire.RateLimitDetails{TryAgainIn: wire.MaxQuoteWait.Milliseconds()},
+		}),
+		retryAfter: ceil(wire.MaxQuoteWait, time.Second),
+	}
 }
 
 func pollRefused(message string) *reply {

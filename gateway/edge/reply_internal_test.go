@@ -12,7 +12,7 @@ import (
 func TestReply_Bodies(t *testing.T) {
 	t.Parallel()
 	replies := []*reply{
-		noKey, refusedKey, scopeRefused[apikey.IntentsWrite], keysUnavailable, limiterUnavailable, keyPolls, bodyTooLarge, notJSON, compressedBody,
+		noKey, refusedKey, scopeRefused[apikey.IntentsWrite], keysUnavailable, limiterUnavailable, keyPolls, transferTooLarge, notJSON, compressedBody,
 		badPath, notFound, methodNotAllowed("GET, HEAD"), tooSlow, tooManyHeaders, badVersion, badExpectation, coreUnreachable, coreBroken, coreTimeout,
 		brokenWrite.other, lateWrite.other, lateWrite.once, internalError, (&exchange{}).tooManyRequests(),
 	}

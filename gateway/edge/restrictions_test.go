@@ -29,6 +29,8 @@ var neededScopes = map[string]string{
 	"GET /v2/transfers/{id}/refund":       "intents:write",
 	"GET /v2/transfers/{id}/preflight":    "intents:read",
 	"GET /v2/events":                      "intents:read",
+	"POST /v2/quotes":                     "intents:read",
+	"GET /v2/quotes/{id}":                 "intents:read",
 
 	"GET /v2/webhooks":                                  "webhooks",
 	"POST /v2/webhooks":                                 "webhooks",

@@ -18,7 +18,8 @@ const (
 	anyKey access = iota
 	// intentsKey routes require the scope intents:read for a GET, and intents:write for every other method.
 	intentsKey
-	// intentsWriteKey routes require the scope intents:write, whatever the method.
+	// intentsReadKey and intentsWriteKey routes require the scope intents:read or intents:write, whatever the method.
+	intentsReadKey
 	intentsWriteKey
 	// webhooksKey routes require the scope webhooks.
 	webhooksKey
@@ -38,6 +39,7 @@ const (
 	refuse action = iota
 	forwardAsIs
 	forwardTransfer
+	forwardQuoteRequest
 	serveShared
 	healthCheck
 )
@@ -104,6 +106,8 @@ var (
 	preflight   = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
 	cancel      = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
 	events      = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
+	quotes      = newRoute("/v2/quotes", intentsReadKey, actions{post: forwardQuoteRequest})
+	quote       = newRoute("/v2/quotes/{id}", intentsReadKey, actions{get: forwardAsIs})
 
 	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs}).withIdempotencyKey()
 	webhook         = newRoute("/v2/webhooks/{id}", webhooksKey, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
@@ -125,7 +129,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events,
+	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -177,6 +181,8 @@ func match(path []byte) *route {
 		return transfers
 	case "/v2/events":
 		return events
+	case "/v2/quotes":
+		return quotes
 	case "/v2/webhooks":
 		return webhooks
 	case "/console":
@@ -188,6 +194,9 @@ func match(path []byte) *route {
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)
+	}
+	if id, below := bytes.CutPrefix(path, []byte("/v2/quotes/")); below && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
+		return quote
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/webhooks/")); below {
 		return matchWebhook(rest)
@@ -264,7 +273,7 @@ func (r *route) scope(method []byte) apikey.Scopes {
 	switch {
 	case r.action(method) == refuse:
 		return 0
-	case r.access == intentsKey && string(method) == get:
+	case r.access == intentsReadKey, r.access == intentsKey && string(method) == get:
 		return apikey.IntentsRead
 	case r.access == intentsKey, r.access == intentsWriteKey:
 		return apikey.IntentsWrite
@@ -278,7 +287,7 @@ func (r *route) scope(method []byte) apikey.Scopes {
 // streams reports whether the response may be long. Responses to writes, single records and webhook routes are never long.
 func (r *route) streams(method []byte) bool {
 	switch r {
-	case transfer, refund, preflight, webhooks, webhook, deliveries:
+	case transfer, refund, preflight, quote, webhooks, webhook, deliveries:
 		return false
 	}
 	return (string(method) == get || string(method) == head) && r.action(method) != refuse && r.action(method) != healthCheck

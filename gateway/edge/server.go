@@ -29,6 +29,9 @@ type ServerOptions struct {
 	// MaxLongLists bounds the lists that stream, each of which holds a connection to core. One account may have 1/24 of them, and
 	// a quarter as many lists of any length in flight at core (0 for no bound).
 	MaxLongLists int
+	// MaxQuoteRequests bounds the requests for quotes in flight at core. One account may have 1/8 of them, one key 1/16 (0 for no
+	// bound).
+	MaxQuoteRequests int
 	// MaxHeaderBytes bounds the request line and header, MaxBodyBytes the body. A header has at most 64 lines.
 	MaxHeaderBytes, MaxBodyBytes int
 }

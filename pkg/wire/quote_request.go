@@ -14,6 +14,8 @@ const (
 	MaxQuoteRequestBytes = 16 << 10
 	// MaxQuoteProviders is how many providers a request may name.
 	MaxQuoteProviders = 16
+	// MaxQuoteWait is how long core waits for providers.
+	MaxQuoteWait = 3 * time.Second
 )
 
 // QuoteRequest is a body of POST /v2/quotes that follows the grammar. It should have one of the two amounts.

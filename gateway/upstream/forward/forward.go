@@ -56,6 +56,8 @@ type Request struct {
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
+	// MinTimeout replaces a shorter Options.Timeout; zero for none.
+	MinTimeout time.Duration
 }
 
 // Peer is the client's connection.
@@ -116,7 +118,8 @@ func (c *Client) Do(r *Request, response *Response) error {
 
 // tryCores is Do without its bookkeeping. The buffer is for the encoded request.
 func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span trace.Span) error {
-	options := attemptOptions{began: r.Began, deadline: r.Began.Add(c.timeout), replayable: r.IsReplayable(), peer: r.Peer}
+	timeout := max(c.timeout, r.MinTimeout)
+	options := attemptOptions{began: r.Began, deadline: r.Began.Add(timeout), replayable: r.IsReplayable(), peer: r.Peer}
 	var tried cores.Tried
 	failed := ErrUnreachable
 	for sent, first, began := 0, true, r.Began; ; first = false {
@@ -153,7 +156,7 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 			return ErrBroken
 		case errors.Is(err, errUpstreamDown):
 			failed = ErrTimeout
-		case errors.Is(err, ErrTimeout) && options.deadline.Sub(began) < c.timeout/2:
+		case errors.Is(err, ErrTimeout) && options.deadline.Sub(began) < timeout/2:
 			core.ProbeNow()
 			failed = err
 		default:
