@@ -268,15 +268,13 @@ func (i *Intent) Answers(r wire.TransferRequest) bool {
 	if r.Destination.Amount == "" && i.Type == Transfer {
 		r.Destination.Amount = r.Source.Amount
 	}
-	if r.QuoteID != "" && r.Source == (wire.Leg{}) { // the quote has the rest
-		return i.Quote.ID.String() == r.QuoteID && i.Reference == r.Reference
+	if quoted := i.Quote.ID != uuid.Nil; quoted != (r.QuoteID != "") || quoted && i.Quote.ID.String() != r.QuoteID {
+		return false
 	}
-	return i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination) && i.answersQuote(r.QuoteID) &&
-		(i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID))) || r.QuoteID != "" && r.Deadline.IsZero()) && i.Reference == r.Reference
-}
-
-func (i *Intent) answersQuote(id string) bool {
-	return id == "" && i.Quote.ID == uuid.Nil || id == i.Quote.ID.String()
+	// A quote has the sides and the deadline that a request leaves out.
+	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID)))
+	return sides && deadline && i.Reference == r.Reference
 }
 
 func (l Leg) isOf(r wire.Leg) bool {

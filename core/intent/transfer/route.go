@@ -41,12 +41,12 @@ func NewRoute(created time.Time, r wire.TransferRequest, known *registry.Snapsho
 	if err != nil {
 		return nil, err
 	}
-	pairs, err := d.deployments()
-	if err != nil {
+	var usable []deployment
+	if err := d.deployments(func(p deployment) (more bool) { usable = append(usable, p); return true }); err != nil {
 		return nil, err
 	}
 	route := &Route{Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline}
-	for _, p := range pairs {
+	for _, p := range usable {
 		settlement, err := d.settlementOf(p, deadline)
 		if err != nil {
 			return nil, err

@@ -28,11 +28,11 @@ func (d *draft) settlement(deadline time.Time) (Settlement, error) {
 	if d.kind == Transfer {
 		return Settlement{Scheme: chain.StandardOrder, Expires: deadline}, nil
 	}
-	pairs, err := d.deployments()
-	if err != nil {
+	var preferred deployment
+	if err := d.deployments(func(p deployment) (more bool) { preferred = p; return false }); err != nil {
 		return Settlement{}, err
 	}
-	return d.settlementOf(pairs[0], deadline)
+	return d.settlementOf(preferred, deadline)
 }
 
 // deployment is one deployment on both chains of an order.
@@ -59,14 +59,15 @@ func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, erro
 	return s, nil
 }
 
-// deployments returns the deployments that can execute the order, in the source chain's order of preference: at least one, or a rejection.
-func (d *draft) deployments() (common []deployment, err error) {
-	for _, c := range []chain.Chain{d.sourceChain, d.destinationChain} {
+// deployments visits the deployments that can execute the order, in the source chain's order of preference, while visit returns true: at least
+// one, or it returns a rejection.
+func (d *draft) deployments(visit func(deployment) (more bool)) error {
+	for _, c := range []*chain.Chain{&d.sourceChain, &d.destinationChain} {
 		if len(c.Settlements) == 0 {
-			return nil, reject(SettlerNotConfigured, "No settlement is configured on %s, so no %s can be executed there.", c.ID, d.kind)
+			return reject(SettlerNotConfigured, "No settlement is configured on %s, so no %s can be executed there.", c.ID, d.kind)
 		}
 	}
-	native, refused := token.Native(d.source.Token), false
+	native, found, refused := token.Native(d.source.Token), false, false
 	for _, origin := range d.sourceChain.Settlements {
 		for _, destination := range d.destinationChain.Settlements {
 			switch {
@@ -74,20 +75,22 @@ func (d *draft) deployments() (common []deployment, err error) {
 			case native && !origin.Native:
 				refused = true
 			default:
-				common = append(common, deployment{origin, destination})
+				if found = true; !visit(deployment{origin, destination}) {
+					return nil
+				}
 			}
 		}
 	}
 	switch {
-	case len(common) > 0:
-		return common, nil
+	case found:
+		return nil
 	case refused:
-		return nil, reject(NativeNotSupported, "No deployment that executes this %s takes the native token of %s as input; use its wrapped token.",
+		return reject(NativeNotSupported, "No deployment that executes this %s takes the native token of %s as input; use its wrapped token.",
 			d.kind, d.sourceChain.ID).at("/source/token")
 	case d.kind == Swap:
-		return nil, reject(SettlerNotConfigured, "No deployment on %s fills orders on its own chain, so no swap can be executed there.", d.sourceChain.ID)
+		return reject(SettlerNotConfigured, "No deployment on %s fills orders on its own chain, so no swap can be executed there.", d.sourceChain.ID)
 	default:
-		return nil, reject(SettlerNotConfigured, "%s and %s have no deployment in common, so no bridge can be executed between them.",
+		return reject(SettlerNotConfigured, "%s and %s have no deployment in common, so no bridge can be executed between them.",
 			d.sourceChain.ID, d.destinationChain.ID)
 	}
 }
