@@ -1,6 +1,7 @@
 package quotes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/big"
@@ -62,7 +63,7 @@ type Answer struct {
 // Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
 // *intent.EnvironmentError or a *transfer.Rejection as a POST of the intent would, or one of the errors above.
 func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
-	known, now := s.Registry.Current(), s.Store.Now()
+	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
 	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
 	if wrong, ok := transfer.WrongEnvironment(sides, known, by.Environment); ok {
 		return Answer{}, &intent.EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: by.Environment}
@@ -130,12 +131,11 @@ func (s *Service) askAll(
 		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, requestOf(route, q.settlement, now), now) })
 	}
 	asking.Wait()
-	retryAfter = defaultRetryAfter
 	for n, q := range asked {
 		if failure := failures[n]; failure != nil {
 			answer.Failures = append(answer.Failures, quote.Failure{Provider: q.Name, Code: failure.Code})
-			if failure.RetryAfter > 0 {
-				retryAfter = min(retryAfter, failure.RetryAfter)
+			if wait := cmp.Or(failure.RetryAfter, defaultRetryAfter); retryAfter == 0 || wait < retryAfter {
+				retryAfter = wait
 			}
 		}
 		for _, offer := range offers[n] {

@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/quotes"
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -50,22 +51,17 @@ func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment net
 // ErrMismatch is returned for an intent whose body differs from its quote.
 var ErrMismatch = errors.New("the request differs from its quote")
 
-// Create stores the intent that a quote makes. It returns the errors of Find, ErrMismatch, a *transfer.Rejection where the registry has changed
-// since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create.
+// Create stores the intent that a quote makes. It returns the errors of Find, an *intent.EnvironmentError, ErrMismatch, a *transfer.Rejection
+// where the registry has changed since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create, also
+// after the quote's end or removal.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *intent.Record, replayed bool, err error) {
+	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
+		return nil, false, &intent.EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: by.Environment}
+	}
 	now := s.Store.Now()
-	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
-	if err != nil {
-		return nil, false, err
-	}
-	quoted, ok := complete(request, q)
-	if !ok {
-		return nil, false, ErrMismatch
-	}
-	of := transfer.Quote{ID: q.ID, Provider: q.Provider, ExpiresAt: q.ExpiresAt}
-	draft, order, err := transfer.NewQuoted(transfer.NewID(now), by, quoted, s.Registry.Current(), q.Settlement, of)
 	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
 	var stored *transfer.Intent
+	draft, order, err := s.draft(ctx, by, request, now)
 	if err == nil {
 		stored, err = s.Store.Use(ctx, draft, idempotency)
 	}
@@ -78,17 +74,33 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	return s.Intents.RecordCreated(draft, order, stored, now)
 }
 
+// draft makes the intent of the request's quote.
+func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
+	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
+	if err != nil {
+		return nil, nil, err
+	}
+	quoted, ok := complete(request, q)
+	if !ok {
+		return nil, nil, ErrMismatch
+	}
+	of := transfer.Quote{ID: q.ID, Provider: q.Provider, ExpiresAt: q.ExpiresAt}
+	return transfer.NewQuoted(transfer.NewID(now), by, quoted, s.Registry.Current(), q.Settlement, of)
+}
+
 // complete returns the request with what its quote has; ok is false if it names something else.
 func complete(r wire.TransferRequest, q quote.Quote) (completed wire.TransferRequest, ok bool) {
 	completed = wire.TransferRequest{Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID}
-	if r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) {
-		return completed, r.Deadline.IsZero() || r.Deadline.Truncate(time.Second).Equal(q.Deadline)
+	if !r.Deadline.IsZero() && !r.Deadline.Truncate(time.Second).Equal(q.Deadline) {
+		return completed, false
 	}
-	if r.Destination.Token == (wire.Leg{}).Token {
+	if r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) {
+		return completed, true
+	}
+	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
 	}
-	same := r.Source == completed.Source && r.Destination == completed.Destination
-	return completed, same && (r.Deadline.IsZero() || r.Deadline.Truncate(time.Second).Equal(q.Deadline))
+	return completed, r.Source == completed.Source && r.Destination == completed.Destination
 }
 
 func legOf(l transfer.Leg) wire.Leg {
@@ -99,7 +111,7 @@ func legOf(l transfer.Leg) wire.Leg {
 func refused(err error) bool {
 	_, used := errors.AsType[*quotes.UsedError](err)
 	_, rejected := errors.AsType[*transfer.Rejection](err)
-	return used || rejected || errors.Is(err, quotes.ErrExpired)
+	return used || rejected || errors.Is(err, quotes.ErrExpired) || errors.Is(err, quotes.ErrNotFound) || errors.Is(err, ErrMismatch)
 }
 
 // firstOr returns the intent that an earlier request with the idempotency key made, or the error of this request if there is none.
