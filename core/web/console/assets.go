@@ -38,6 +38,7 @@ var assetTypes = []struct{ name, mediaType string }{
 	{"sign-in.js", javascript},
 	{"amounts.js", javascript},
 	{"send.js", javascript},
+	{"countdown.js", javascript},
 	{"console.js", javascript},
 }
 

@@ -19,13 +19,14 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
+	"intents.internal/core/quotes"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/pkg/telemetry"
 )
 
-// Config is what the console needs; every field except Webhooks must be set.
+// Config is what the console needs; every field except Webhooks and Quotes must be set.
 type Config struct {
 	Identity   *identity.Service
 	Identities *identities.Store
@@ -36,6 +37,8 @@ type Config struct {
 	Cookie     identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
 	Webhooks *webhook.Rules
+	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
+	Quotes *quotes.Service
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger
@@ -135,6 +138,7 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 // formRoutes are the forms, by their paths.
 func (c *console) formRoutes() map[string]sessionRoute {
 	newKey := append([]string{"name", "environment", "expiresIn", "formToken", "password"}, restrictionFields...)
+	confirmed := append([]string{"quoteId"}, transferFields...)
 	recorded := append([]string{"request", "formToken"}, transferFields...)
 	return map[string]sessionRoute{
 		"/console/keys":                       {identity.Develop, submitForm(c.createKey, c.listKeys, newKey...)},
@@ -146,7 +150,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		"/console/keys/{id}/rotate":           {identity.Develop, submitForm(c.rotateKey, c.showKey, "gracePeriod", "password")},
 		"/console/keys/{id}/delete":           {identity.Develop, submitButton(c.deleteKey)},
 		"/console/transfers/{id}/transaction": {identity.Develop, submitForm(c.reportTransaction, c.showTransfer, "hash")},
-		newTransferPath + "/confirm":          {identity.Develop, submitForm(c.confirmTransfer, c.renderNewTransfer, transferFields...)},
+		newTransferPath + "/confirm":          {identity.Develop, submitForm(c.confirmTransfer, c.renderNewTransfer, confirmed...)},
 		newTransferPath + "/record":           {identity.Develop, submitForm(c.recordTransfer, c.renderNewTransfer, recorded...)},
 		"/console/webhooks":                   {identity.Develop, submitForm(c.createWebhook, c.listWebhooks, "url", "environment", "types", "description", "formToken")},
 		"/console/webhooks/{id}/change":       {identity.Develop, submitForm(c.changeWebhook, c.showWebhook, "url", "types", "description")},

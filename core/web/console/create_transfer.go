@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
@@ -26,6 +28,7 @@ type transferBody struct {
 	Destination legBody `json:"destination"`
 	Deadline    string  `json:"deadline,omitempty"`
 	Reference   string  `json:"reference,omitempty"`
+	QuoteID     string  `json:"quoteId,omitempty"`
 }
 
 type legBody struct {
@@ -50,6 +53,8 @@ type confirmView struct {
 	// Request is the body of POST /v2/transfers that will be recorded. The confirmation sends it back complete, so that a
 	// registry change in the meantime cannot change its amounts.
 	Request string
+	// Quote is the quote that the intent is made from, nil for none.
+	Quote *quoteView
 	// Fields are the form's values, to fill it in again.
 	Fields    []hiddenField
 	FormToken string
@@ -58,13 +63,17 @@ type confirmView struct {
 // hiddenField is a hidden input.
 type hiddenField struct{ Name, Value string }
 
-// confirmTransfer answers POST /console/transfers/new/confirm with the intent that the form asks for. Nothing is stored.
+// confirmTransfer answers POST /console/transfers/new/confirm with the intent that the form asks for, or with quotes for a swap or bridge
+// without one of its amounts. No intent is stored.
 func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	key, err := c.checkChoices(r, user, f)
 	if err != nil || !f.ok() {
 		return "", err
 	}
-	body, err := c.transferBody(f)
+	if f.wantsQuote() {
+		return c.confirmQuote(w, r, user, f, key)
+	}
+	body, err := json.Marshal(c.transferBody(f))
 	if err != nil {
 		return "", err
 	}
@@ -76,21 +85,30 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 	if err != nil {
 		return "", f.noteRejection(err)
 	}
-	v := confirmView{
-		Intent: intent, Source: c.legView(intent.Source), Destination: c.legView(intent.Destination),
-		Environment: key.Environment, Key: key, Request: string(body), FormToken: newFormToken(),
-	}
-	for _, name := range transferFields {
-		v.Fields = append(v.Fields, hiddenField{name, f.values[name]})
-	}
-	return "", c.render(w, r, user, "confirm-transfer", view{
-		Title: "Record this " + string(intent.Type) + "?", Section: "transfers", Form: f, Body: v,
+	return "", c.renderConfirm(w, r, user, f, confirmView{Intent: intent, Key: key, Request: string(body)})
+}
+
+// renderConfirm completes the view with what it shows of the intent, and writes its page.
+func (c *console) renderConfirm(w http.ResponseWriter, r *http.Request, user currentUser, f *form, v confirmView) error {
+	v.Source, v.Destination, v.Environment = c.legView(v.Intent.Source), c.legView(v.Intent.Destination), v.Key.Environment
+	v.Fields, v.FormToken = f.transferFields(), newFormToken()
+	return c.render(w, r, user, "confirm-transfer", view{
+		Title: "Record this " + string(v.Intent.Type) + "?", Section: "transfers", Form: f, Body: v,
 	})
+}
+
+// transferFields are the form's values as hidden fields.
+func (f *form) transferFields() []hiddenField {
+	fields := make([]hiddenField, len(transferFields))
+	for n, name := range transferFields {
+		fields[n] = hiddenField{name, f.values[name]}
+	}
+	return fields
 }
 
 // recordTransfer answers POST /console/transfers/new/record: it stores the intent that was confirmed and leads to its page. The form's
 // one-time token is the intent's idempotency key, so the same form sent again leads to the same intent.
-func (c *console) recordTransfer(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
+func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	token, err := formToken(user, f)
 	if err != nil {
 		return "", err
@@ -106,23 +124,30 @@ func (c *console) recordTransfer(_ http.ResponseWriter, r *http.Request, user cu
 	if err := c.Identity.TakeRequest(r.Context(), key, user.owner.Limit); err != nil {
 		return "", err
 	}
+	if request.QuoteID != "" {
+		return c.recordQuoted(w, r, user, f, key, request, token)
+	}
 	record, _, err := c.Intents.Create(r.Context(), callerOf(key), request, formKey(token))
 	if err != nil {
 		return "", f.noteRejection(err)
 	}
-	return "/console/transfers/" + record.Intent.ID.String() + "?done=recorded", nil
+	return recordedPath(record.Intent.ID), nil
 }
 
-// transferBody encodes the form's fields as the body of POST /v2/transfers. A value that cannot be encoded is an error of its
-// field.
-func (c *console) transferBody(f *form) ([]byte, error) {
+func recordedPath(id uuid.UUID) string { return "/console/transfers/" + id.String() + "?done=recorded" }
+
+// transferBody returns the form's fields as the body of POST /v2/transfers. A value that cannot be converted is an error of its field. Of the
+// amounts one may be missing where a quote is asked for.
+func (c *console) transferBody(f *form) transferBody {
 	source, destination := f.values["sourceChain"], cmp.Or(f.values["destinationChain"], f.values["sourceChain"])
 	body := transferBody{
 		Source:      legBody{Account: f.account("sourceAccount", source), Token: f.values["sourceToken"]},
 		Destination: legBody{Account: f.account("destinationAccount", destination), Token: f.values["destinationToken"]},
 		Deadline:    c.deadline(f), Reference: f.values["reference"],
 	}
-	body.Source.Amount = c.amount(f, "sourceAmount", "sourceToken")
+	if !f.wantsQuote() || !f.is("sourceAmount", "") {
+		body.Source.Amount = c.amount(f, "sourceAmount", "sourceToken")
+	}
 	switch {
 	case f.is("destinationAmount", ""):
 	case f.is("destinationToken", ""): // it defaults to the source token
@@ -130,7 +155,7 @@ func (c *console) transferBody(f *form) ([]byte, error) {
 	default:
 		body.Destination.Amount = c.amount(f, "destinationAmount", "destinationToken")
 	}
-	return json.Marshal(body)
+	return body
 }
 
 // account returns the CAIP-10 id of an address on a chain. The field may also hold a complete CAIP-10 id.
@@ -170,11 +195,16 @@ func (c *console) deadline(f *form) string {
 // transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet.
 func (f *form) transferRequest(body []byte) wire.TransferRequest {
 	request, issues := wire.DecodeTransferRequest(body)
+	f.addIssues(issues)
+	return request
+}
+
+// addIssues adds the issues of a body as errors of the fields that have none yet.
+func (f *form) addIssues(issues []wire.Issue) {
 	for _, issue := range issues {
 		field := memberFields[issue.Path]
 		f.addOnce(pageError{status: http.StatusBadRequest, Field: field, Text: label(field) + ": " + issue.Message + "."})
 	}
-	return request
 }
 
 // checkChoices reads the environment, the chains and the key of the form, on which its other fields depend. A key that usableKeys

@@ -72,6 +72,13 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*identity.Config))
 
 func startWith(t *testing.T, store *store.Rooms, changeIntents func(*intent.Config), change ...func(*identity.Config)) *site {
 	t.Helper()
+	return startPages(t, store, changeIntents, func(*console.Config) {}, change...)
+}
+
+func startPages(
+	t *testing.T, store *store.Rooms, changeIntents func(*intent.Config), changePages func(*console.Config), change ...func(*identity.Config),
+) *site {
+	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
 	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
 	if err != nil {
@@ -107,6 +114,7 @@ func startWith(t *testing.T, store *store.Rooms, changeIntents func(*intent.Conf
 		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(intents),
 	}
+	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ type newTransferView struct {
 	// Source and Destination have tokens once their chains are chosen.
 	Source, Destination tokenChoices
 	Lifetimes           []choice
+	// Quotes means that one of the amounts of a swap or bridge may be left to providers.
+	Quotes bool
 	// Tabs are the links to the form of either environment.
 	Tabs []environmentTab
 }
@@ -90,7 +92,7 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 	if err != nil {
 		return err
 	}
-	v := newTransferView{Environment: env, Keys: keys, Lifetimes: lifetimes}
+	v := newTransferView{Environment: env, Keys: keys, Lifetimes: lifetimes, Quotes: c.quoting(env)}
 	for _, tab := range []network.Environment{network.Test, network.Live} {
 		v.Tabs = append(v.Tabs, environmentTab{tab, tab == env})
 	}

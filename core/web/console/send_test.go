@@ -260,7 +260,7 @@ func TestAssets_Imports(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 8 {
+	if len(seen) != 9 {
 		t.Errorf("%d scripts: %v", len(seen), seen)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
@@ -26,7 +28,9 @@ type transferView struct {
 	Source, Destination legView
 	Events              []eventView
 	// Key is nil if it was deleted.
-	Key          *account.Key
+	Key *account.Key
+	// QuoteEnds is the end of the intent's quote, nil if it has none or is no longer to be sent.
+	QuoteEnds    *countdown
 	Transactions []transactionView
 	// Send is nil unless the intent is created.
 	Send      *sendView
@@ -65,9 +69,13 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}
+	var ends *countdown
+	if sending != nil && intent.Quote.ID != uuid.Nil {
+		ends = new(c.countdown(intent.Quote.ExpiresAt))
+	}
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
-		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(events), Key: key,
+		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(events), Key: key, QuoteEnds: ends,
 		Transactions: c.transactionViews(record.Transactions), Send: sending, Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
@@ -146,11 +154,14 @@ func titleOf(intent *transfer.Intent, source legView) string {
 }
 
 func (c *console) legView(l transfer.Leg) legView {
-	v := legView{Leg: l, Chain: c.chainName(l.Account.Chain), Amount: l.Amount.String() + " units"}
-	if known, ok := c.Registry.Current().Token(l.Token); ok {
-		v.Amount = decimal(l.Amount, int(known.Decimals)) + " " + known.Symbol
+	return legView{Leg: l, Chain: c.chainName(l.Account.Chain), Amount: c.amountOf(l.Amount, l.Token)}
+}
+
+func (c *console) amountOf(units *big.Int, token caip.AccountID) string {
+	if known, ok := c.Registry.Current().Token(token); ok {
+		return decimal(units, int(known.Decimals)) + " " + known.Symbol
 	}
-	return v
+	return units.String() + " units"
 }
 
 // decimal formats a number of smallest units as whole tokens, exactly.

@@ -34,6 +34,7 @@ for (const form of document.querySelectorAll("form[data-once]")) {
 // Scripts of single pages.
 if (document.querySelector("[data-wallet]")) import("./sign-in.js");
 if (document.querySelector("[data-send], [data-report]")) import("./send.js");
+if (document.querySelector("[data-left]")) import("./countdown.js");
 if (document.querySelector("[data-units]")) import("./amounts.js");
 
 // A page that keeps up: the parts marked data-live are taken from a fresh copy of it, every data-refresh seconds of the copy before while

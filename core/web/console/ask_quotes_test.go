@@ -1,0 +1,226 @@
+package console_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/net/html"
+
+	"intents.internal/core/intent"
+	"intents.internal/core/quotes"
+	"intents.internal/core/quotes/provider"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/web/console"
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/telemetry"
+)
+
+// solver is a provider of LI.FI's API that fills in the missing amount.
+type solver struct {
+	received, paid string
+	// refuses is the status that it answers instead, 0 for none.
+	refuses atomic.Int32
+	asked   atomic.Int32
+}
+
+func (s *solver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.asked.Add(1)
+	if status := s.refuses.Load(); status != 0 {
+		w.WriteHeader(int(status))
+		return
+	}
+	var request struct {
+		Intent struct {
+			Inputs  []map[string]any `json:"inputs"`
+			Outputs []map[string]any `json:"outputs"`
+		} `json:"intent"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	in, out := request.Intent.Inputs, request.Intent.Outputs
+	if in[0]["amount"] == nil {
+		in[0]["amount"] = s.paid
+	} else {
+		out[0]["amount"] = s.received
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"quotes": []any{map[string]any{
+		"quoteId": "q", "validUntil": time.Now().Add(time.Minute).Unix(), "eta": 30, "preview": map[string]any{"inputs": in, "outputs": out},
+	}}})
+}
+
+// startQuoting starts a site that asks solvers, by the names first, second and so on.
+func startQuoting(t *testing.T, solvers ...*solver) *site {
+	t.Helper()
+	var endpoints []provider.Endpoint
+	for n, s := range solvers {
+		server := httptest.NewServer(s)
+		t.Cleanup(server.Close)
+		endpoints = append(endpoints, provider.Endpoint{
+			Name: []string{"first", "second"}[n], Kind: provider.LIFI, URL: telemetry.Secret(server.URL), Environment: network.Test, Deployment: "test",
+			Timeout: time.Minute, // the machine may be busy
+		})
+	}
+	providers := provider.New(endpoints, provider.Options{Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(providers.Close)
+	store := pgtest.New(t)
+	return startPages(t, store, func(*intent.Config) {}, func(c *console.Config) {
+		c.Quotes = quotes.New(quotes.Config{Store: store.Quotes, Transfers: store.Intents, Registry: c.Registry, Intents: c.Intents, Providers: providers})
+	})
+}
+
+// bridge are the fields of a bridge of USDC from Sepolia to Base Sepolia, without its amounts.
+func bridge(keyID string, change ...string) []string {
+	return payment(keyID, append([]string{"sourceAmount", "", "destinationChain", baseSepolia, "destinationToken", baseSepoliaUSDC, "reference", "inv-7"}, change...)...)
+}
+
+// sent is what a form sends: its hidden fields and the ticked choice.
+func (a *answer) sent(path string) (fields []string) {
+	a.t.Helper()
+	for n := range a.form(path).Descendants() {
+		ticked := slices.ContainsFunc(n.Attr, func(at html.Attribute) bool { return at.Key == "checked" })
+		if n.Data == "input" && (attribute(n, "type") == "hidden" || ticked) {
+			fields = append(fields, attribute(n, "name"), attribute(n, "value"))
+		}
+	}
+	return fields
+}
+
+const (
+	confirmPath = newTransferPath + "/confirm"
+	recordPath  = newTransferPath + "/record"
+)
+
+// A swap or bridge without one of its amounts, from the quotes to the intent's page.
+func TestAskQuotes(t *testing.T) {
+	t.Parallel()
+	s := startQuoting(t, &solver{received: "1480000", paid: "1510000"}, &solver{received: "1490000", paid: "1520000"})
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	ann.get(newTransferPath+"?sourceChain="+sepolia).is(http.StatusOK, "empty for quotes of what it brings", "Empty for quotes of what a swap or bridge costs")
+
+	for _, c := range []struct {
+		name, field, provider, row, paid, received string
+	}{
+		{"exact input", "sourceAmount", "second", "second 1.5 USDC 1.49 USDC total 0.01 USDC 30 seconds", "1500000", "1490000"},
+		{"exact output", "destinationAmount", "first", "first 1.51 USDC 1.5 USDC total 0.01 USDC 30 seconds", "1510000", "1500000"},
+	} {
+		page := ann.post(confirmPath, bridge(keyID, c.field, "1.5")...).is(http.StatusOK, "Choose a quote", c.row, "Nothing is recorded yet.")
+		left := page.find(func(n *html.Node) bool { return attribute(n, "role") == "timer" })
+		if seconds := attribute(left, "data-left"); len(seconds) != 2 {
+			t.Errorf("%s: the script is told of %q seconds", c.name, seconds)
+		}
+		choices := 0
+		for n := range page.root.Descendants() {
+			if attribute(n, "type") == "radio" {
+				choices++
+			}
+		}
+		if choices != 2 {
+			t.Errorf("%s: %d quotes to choose from", c.name, choices)
+		}
+		confirmed := ann.post(confirmPath, page.sent(confirmPath)...).
+			is(http.StatusOK, "Record this bridge?", "Quote of "+c.provider, "Smallest units "+c.paid, "Smallest units "+c.received, "inv-7", "while the quote holds")
+		record := confirmed.sent(recordPath)
+		recorded := ann.post(recordPath, record...)
+		intentPage, _, _ := strings.Cut(recorded.header.Get("Location"), "?")
+		recorded.leadsTo(intentPage + "?done=recorded")
+		ann.get(intentPage).is(http.StatusOK, "Quote of "+c.provider+", to be sent before", "inv-7")
+
+		t.Log(c.name + ": the form again, the quote again, and its page left open, lead to the one intent, also once the quote has run out")
+		other := ann.post(confirmPath, bridge(keyID, c.field, "1.5")...).sent(confirmPath)
+		pgtest.Exec(t, s.store, "UPDATE quotes SET expires_at = created_at WHERE transfer_id IS NOT NULL")
+		ann.post(recordPath, record...).leadsTo(intentPage + "?done=recorded")
+		ann.post(confirmPath, page.sent(confirmPath)...).leadsTo(intentPage + "?done=quote-used")
+		again := slices.Clone(record)
+		again[slices.Index(again, "formToken")+1] = ann.post(confirmPath, other...).field("formToken")
+		ann.post(recordPath, again...).leadsTo(intentPage + "?done=quote-used")
+		ann.get(intentPage+"?done=quote-used").is(http.StatusOK, "The quote had made this intent before")
+	}
+	got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(quote_provider || ' ' || source_amount || ' ' || destination_amount, ', ' ORDER BY id) FROM transfers`)
+	if want := "second 1500000 1490000, first 1510000 1500000"; got != want {
+		t.Errorf("recorded: %s, want %s", got, want)
+	}
+}
+
+// A quote that ran out, is not the account's or does not fit is answered with new ones, wherever it was shown.
+func TestAskQuotes_Renewed(t *testing.T) {
+	t.Parallel()
+	s := startQuoting(t, &solver{received: "1480000"})
+	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
+	keyID, _ := ann.makeKey("mover")
+	bensKey, _ := ben.makeKey("mover")
+	const renewed = "The quote that was chosen cannot be used any more. Nothing is recorded; these are new ones."
+	fields := bridge(keyID, "sourceAmount", "1.5")
+	chosen := ann.post(confirmPath, fields...).sent(confirmPath)
+	record := ann.post(confirmPath, chosen...).sent(recordPath)
+	ben.post(confirmPath, append(bridge(bensKey, "sourceAmount", "1.5"), "quoteId", chosen[slices.Index(chosen, "quoteId")+1])...).is(http.StatusOK, renewed)
+	other := slices.Clone(record)
+	n := slices.Index(other, "request") + 1
+	other[n] = strings.Replace(other[n], "1480000", "1480001", 1)
+	ann.post(recordPath, other...).is(http.StatusOK, renewed)
+
+	pgtest.Exec(t, s.store, "UPDATE quotes SET expires_at = created_at")
+	ann.post(recordPath, record...).is(http.StatusOK, renewed)
+	page := ann.post(confirmPath, chosen...).is(http.StatusOK, renewed, "first 1.5 USDC 1.48 USDC")
+	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM transfers"); n != 0 {
+		t.Errorf("%d intents are stored", n)
+	}
+	recorded := ann.post(recordPath, ann.post(confirmPath, page.sent(confirmPath)...).sent(recordPath)...)
+	if recorded.status != http.StatusSeeOther {
+		t.Errorf("a new quote: %d %s", recorded.status, recorded.text())
+	}
+}
+
+// Without a quote the form says why, and can be sent with both amounts. A transfer never asks.
+func TestAskQuotes_None(t *testing.T) {
+	t.Parallel()
+	asked := &solver{}
+	quoting, plain := startQuoting(t, asked), start(t)
+	ann, ben := quoting.signedUp(t, "ann@example.com"), plain.signedUp(t, "ben@example.com")
+	keyID, _ := ann.makeKey("mover")
+	bensKey, _ := ben.makeKey("mover")
+	const notConfigured = "This service has nobody to ask for quotes on these chains. Enter both amounts."
+	ben.post(confirmPath, bridge(bensKey, "sourceAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("destinationAmount", notConfigured)
+	ben.post(confirmPath, bridge(bensKey, "destinationAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("sourceAmount", notConfigured)
+
+	for _, c := range []struct {
+		refuses int
+		status  int
+		wants   string
+	}{
+		{http.StatusForbidden, http.StatusNotFound, "There is no quote for this now (first: refuses). Enter the other amount instead, or both."},
+		{http.StatusInternalServerError, http.StatusServiceUnavailable, "No provider of quotes answers. Try again in 5 seconds, or enter both amounts."},
+	} {
+		asked.refuses.Store(int32(c.refuses))
+		a := ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5")...).is(c.status)
+		a.tied("destinationAmount", c.wants)
+		if wait := a.header.Get("Retry-After"); (wait == "5") != (c.status == http.StatusServiceUnavailable) {
+			t.Errorf("%d has Retry-After %q", c.status, wait)
+		}
+	}
+	before := asked.asked.Load()
+	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5x")...).is(http.StatusBadRequest)
+	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5", "deadline", "120")...).is(http.StatusUnprocessableEntity).
+		tied("deadline", "The deadline of a bridge from eip155:11155111 must be 204 seconds to 7 days from now.")
+	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5", "destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d")...).
+		is(http.StatusUnprocessableEntity).alerts("No settlement is configured on eip155:421614")
+	ann.confirm(bridge(keyID, "sourceAmount", "1.5", "destinationAmount", "1.4"))
+	for _, same := range []string{"", sepolia} {
+		ann.confirm(payment(keyID, "destinationChain", same))
+		ann.post(confirmPath, payment(keyID, "destinationChain", same, "sourceAmount", "", "destinationAmount", "1.5")...).is(http.StatusBadRequest).
+			tied("sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point.")
+	}
+	if n := asked.asked.Load(); n != before {
+		t.Errorf("%d requests of a provider by forms that need no quote", n-before)
+	}
+}
