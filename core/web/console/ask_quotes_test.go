@@ -103,7 +103,8 @@ const (
 // A swap or bridge without one of its amounts, from the quotes to the intent's page.
 func TestAskQuotes(t *testing.T) {
 	t.Parallel()
-	s := startQuoting(t, &solver{received: "1480000", paid: "1510000"}, &solver{received: "1490000", paid: "1520000"})
+	second := &solver{received: "1490000", paid: "1520000"}
+	s := startQuoting(t, &solver{received: "1480000", paid: "1510000"}, second)
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	ann.get(newTransferPath+"?sourceChain="+sepolia).is(http.StatusOK, "empty for quotes of what it brings", "Empty for quotes of what a swap or bridge costs")
@@ -146,6 +147,9 @@ func TestAskQuotes(t *testing.T) {
 		ann.post(recordPath, again...).leadsTo(intentPage + "?done=quote-used")
 		ann.get(intentPage+"?done=quote-used").is(http.StatusOK, "The quote had made this intent before")
 	}
+	second.refuses.Store(http.StatusInternalServerError)
+	ann.post(confirmPath, payment(keyID, "destinationToken", sepoliaWETH)...).
+		is(http.StatusOK, "Type swap", "first 1.5 USDC 0.00000000000148 WETH none stated", "No quote of second: does not answer.")
 	got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(quote_provider || ' ' || source_amount || ' ' || destination_amount, ', ' ORDER BY id) FROM transfers`)
 	if want := "second 1500000 1490000, first 1510000 1500000"; got != want {
 		t.Errorf("recorded: %s, want %s", got, want)
