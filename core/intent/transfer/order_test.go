@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/chain"
 	"intents.internal/core/chains/evm"
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 )
 
