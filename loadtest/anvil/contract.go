@@ -83,15 +83,6 @@ func Read[T any](tb testing.TB, n *Node, d Deployed, method string, args ...any)
 // Event returns the values of the first event of this name that the contract has in a receipt.
 func (d Deployed) Event(tb testing.TB, receipt Receipt, name string) []any {
 	tb.Helper()
-	values, found := d.find(tb, receipt, name)
-	if !found {
-		tb.Fatalf("no event %s in %+v", name, receipt)
-	}
-	return values
-}
-
-func (d Deployed) find(tb testing.TB, receipt Receipt, name string) (values []any, found bool) {
-	tb.Helper()
 	event := d.ABI.Events[name]
 	for _, l := range receipt.Logs {
 		if l.Address != d.Address || len(l.Topics) == 0 || l.Topics[0] != event.ID {
@@ -101,20 +92,8 @@ func (d Deployed) find(tb testing.TB, receipt Receipt, name string) (values []an
 		if err != nil {
 			tb.Fatalf("%s: %v", name, err)
 		}
-		return values, true
+		return values
 	}
-	return nil, false
-}
-
-// Delivery returns the transaction by which the owner of a Settler delivers a message (Settle or Refund) from the Settler of
-// another domain.
-func (d Deployed) Delivery(tb testing.TB, owner common.Address, from Deployed, domain uint32, sent Receipt) Transaction {
-	tb.Helper()
-	filled, orders, data := false, any(nil), any([][]byte{})
-	if values, found := from.find(tb, sent, "Settle"); found {
-		filled, orders, data = true, values[0], values[1]
-	} else {
-		orders = from.Event(tb, sent, "Refund")[0]
-	}
-	return d.Transaction(tb, owner, "deliver", domain, [32]byte(common.BytesToHash(from.Address[:])), filled, orders, data)
+	tb.Fatalf("no event %s in %+v", name, receipt)
+	return nil
 }

@@ -49,8 +49,7 @@ func (h History) finalized(t Transaction) bool {
 	return known && t.Block != nil && t.Block.Number <= read.Final
 }
 
-// Unverifiable reports whether an attempt was mined whose effect is not visible on chain: a native transfer from a contract
-// account.
+// Unverifiable reports whether an attempt was mined whose effect cannot be judged: see Unsupported.
 func (h History) Unverifiable() bool {
 	unsupported := func(t Transaction) bool { return t.State == Unsupported }
 	return Effect(h.Transactions) == nil && slices.ContainsFunc(h.Transactions, unsupported)

@@ -109,8 +109,10 @@ func (i *Intent) Classify(in Inclusion) (state State, logIndex int64) {
 	switch {
 	case !in.Receipt.Succeeded:
 		return Reverted, 0
-	case i.Type != Transfer:
+	case i.HasOrder():
 		return i.classifyOpen(in)
+	case i.Type != Transfer: // of a scheme whose events are not known
+		return Unsupported, 0
 	case i.Predates(in.BlockTime):
 		return Mismatch, 0
 	case token.Native(i.Source.Token):

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
+	"intents.internal/core/chains/evm"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 )
@@ -178,6 +179,10 @@ func TestIntent_OlderScheme(t *testing.T) {
 	log.Topics[1] = swap.OrderID
 	if seen, ok := swap.MatchLog(baseSepolia, log); ok {
 		t.Errorf("a fill matches: %+v", seen)
+	}
+	// What it did is not known, so the intent does not fail.
+	if state, _ := swap.Classify(transfer.Inclusion{Receipt: evm.Receipt{Succeeded: true, Logs: []evm.Log{log}}}); state != transfer.Unsupported {
+		t.Errorf("a transaction in a block is %s", state)
 	}
 	swap.Status = transfer.Confirmed
 	if swap.Refundable(transfer.History{SourceReadUntil: swap.Settlement.Expires.Add(time.Hour)}) || swap.Awaits(transfer.Transaction{State: transfer.Mined, Role: transfer.RoleOpen}) {

@@ -43,7 +43,8 @@ const (
 	Mismatch State = "mismatch"
 	// OrderMismatch is a transaction in which the settler opened another order.
 	OrderMismatch State = "order_mismatch"
-	// Unsupported is a native transfer from a contract account, which emits no log to judge by.
+	// Unsupported is a transaction without an event to judge by: a native transfer from a contract account, or one that opens an order of a
+	// scheme that is no longer supported.
 	Unsupported State = "unsupported"
 	// Dropped is an attempt that no provider knew long after the deadline.
 	Dropped State = "dropped"

@@ -45,11 +45,12 @@ func (s *solver) follow(ctx context.Context, origin *chain) {
 	f := &follower{solver: s, origin: origin, seen: map[common.Hash]uint64{}}
 	state := health{log: s.log.With("chain", origin.ID)}
 	for {
+		pause := min(pollInterval, s.delay)
 		err := f.readOrders(ctx)
-		if err == nil {
-			f.solveDue(ctx)
+		if err == nil && f.solveDue(ctx) {
+			pause = 0
 		}
-		if !sleep(ctx, state.report(ctx, err, min(pollInterval, s.delay))) {
+		if !sleep(ctx, state.report(ctx, err, pause)) {
 			return
 		}
 	}
@@ -101,15 +102,19 @@ func (f *follower) enqueue(orders []*order) {
 	}
 }
 
-// solveDue solves the orders that are due, one after the other, and keeps the unfinished ones.
-func (f *follower) solveDue(ctx context.Context) {
+// solveDue solves the orders that are due and keeps the unfinished ones. After an order was paid it leaves the unpaid ones to the next
+// call, and paid is set: claims must not wait for the fills of many orders, since unclaimed orders can be refunded once they expire.
+func (f *follower) solveDue(ctx context.Context) (paid bool) {
 	var kept []*order
 	for _, o := range f.pending {
-		if !f.process(ctx, o) {
+		unpaid := o.fill == nil
+		if paid && unpaid || !f.process(ctx, o) {
 			kept = append(kept, o)
 		}
+		paid = paid || unpaid && o.fill != nil
 	}
 	f.pending = kept
+	return paid
 }
 
 // process solves an order if it is due. done is set if the order has ended, or was claimed, skipped, or rejected too often.
