@@ -60,11 +60,11 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	}
 	now := s.Store.Now()
 	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
-	var stored *transfer.Intent
 	draft, order, err := s.draft(ctx, by, request, now)
 	if err == nil {
-		stored, err = s.Store.Use(ctx, draft, idempotency)
+		err = s.Store.Use(ctx, draft, key)
 	}
+	stored := draft
 	if err != nil && key != "" && refused(err) {
 		stored, err = s.firstOr(ctx, by, idempotency, err)
 	}

@@ -145,7 +145,10 @@ func TestIntent_Answers_Quote(t *testing.T) {
 	intent.Quote, intent.Deadline = quoted, quotedAt.Add(20*time.Minute).Truncate(time.Second)
 	body.QuoteID = quoted.ID.String()
 	alone := wire.TransferRequest{QuoteID: body.QuoteID, Reference: "inv-42"}
-	with := func(r wire.TransferRequest, change func(*wire.TransferRequest)) wire.TransferRequest { change(&r); return r }
+	with := func(r wire.TransferRequest, change func(*wire.TransferRequest)) wire.TransferRequest {
+		change(&r)
+		return r
+	}
 	for name, c := range map[string]struct {
 		of      *transfer.Intent
 		request wire.TransferRequest

@@ -74,57 +74,59 @@ type UsedError struct{ TransferID uuid.UUID }
 
 func (e *UsedError) Error() string { return "the quote has made transfer " + e.TransferID.String() }
 
-// errDuplicateKey rolls the use of a quote back: the idempotency key has made an intent before.
-var errDuplicateKey = errors.New("the idempotency key is used")
-
 // Use stores the intent that a quote makes, with its first event, and sets the intent's times, all in the transaction that marks the quote as
-// used. It returns a *UsedError, ErrExpired or ErrNotFound if the quote cannot be used. An idempotency key that the account has used before
-// in this environment writes nothing and returns the current intent of that key, or postgres.ErrKeyReused. After an OutcomeUnknownError
-// the intent may be stored.
-func (s *Store) Use(ctx context.Context, intent *transfer.Intent, idempotency intents.Idempotency) (*transfer.Intent, error) {
+// used. It returns a *UsedError, ErrExpired or ErrNotFound if the quote cannot be used, and postgres.ErrKeyReused for an idempotency key that the
+// account has used before in this environment; nothing is written then. After an OutcomeUnknownError the intent may be stored.
+func (s *Store) Use(ctx context.Context, intent *transfer.Intent, idempotencyKey string) error {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := markUsed(ctx, tx, intent); err != nil {
+		expiresAt, err := markUsed(ctx, tx, intent)
+		if err != nil {
 			return err
 		}
-		inserted, err := intents.Within(tx).InsertTransfer(ctx, intent, idempotency.Key)
-		if err == nil && !inserted {
-			err = errDuplicateKey
+		inserted, err := intents.Within(tx).InsertTransfer(ctx, intent, idempotencyKey)
+		switch {
+		case err != nil:
+			return err
+		case !inserted:
+			return postgres.ErrKeyReused // by an intent of another quote or of none
+		case !intent.CreatedAt.Before(expiresAt): // an unchanged row is not compared again after the wait for it
+			return ErrExpired
+		default:
+			return nil
 		}
-		return err
 	})
 	switch {
 	case err == nil:
 		s.intents.CountTransitions([]transfer.Event{{To: transfer.Created}})
-		return intent, nil
-	case errors.Is(err, errDuplicateKey):
-		return s.intents.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
+		return nil
 	case postgres.IsOutcomeUnknown(err):
-		return nil, &postgres.OutcomeUnknownError{Err: err, Repeatable: true} // the quote makes no second intent
+		return &postgres.OutcomeUnknownError{Err: err, Repeatable: true} // the quote makes no second intent
 	default:
-		return nil, err
+		return err
 	}
 }
 
-// markUsed lets one transaction win: the others wait for the row and then find it used.
-func markUsed(ctx context.Context, tx bun.Tx, intent *transfer.Intent) error {
-	result, err := tx.NewUpdate().Model((*row)(nil)).Set("transfer_id = ?", intent.ID).
+// markUsed lets one transaction win: the others wait for the row and then find it used. It returns the quote's end.
+func markUsed(ctx context.Context, tx bun.Tx, intent *transfer.Intent) (expiresAt time.Time, err error) {
+	var marked []time.Time
+	err = tx.NewUpdate().Model((*row)(nil)).Set("transfer_id = ?", intent.ID).
 		Where("account_id = ? AND id = ? AND environment = ?", intent.AccountID, intent.Quote.ID, intent.Environment).
-		Where("transfer_id IS NULL AND expires_at > clock_timestamp()").Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("use quote %s: %w", intent.Quote.ID, err)
-	}
-	if used, err := result.RowsAffected(); err != nil || used == 1 {
-		return err
+		Where("transfer_id IS NULL AND expires_at > clock_timestamp()").Returning("expires_at").Scan(ctx, &marked)
+	switch {
+	case err != nil:
+		return time.Time{}, fmt.Errorf("use quote %s: %w", intent.Quote.ID, err)
+	case len(marked) == 1:
+		return marked[0], nil
 	}
 	known, err := find(ctx, tx, intent.AccountID, intent.Environment, intent.Quote.ID)
 	switch {
 	case err != nil:
-		return err
+		return time.Time{}, err
 	case known.TransferID != uuid.Nil:
-		return &UsedError{known.TransferID}
+		return time.Time{}, &UsedError{known.TransferID}
 	default:
-		return ErrExpired
+		return time.Time{}, ErrExpired
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes/quote"
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
@@ -73,6 +74,7 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	body := strings.Replace(pgtest.SwapBody, "inv-42", "for "+p.traces[0], 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
 	pgtest.Must(t, err)
+	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
 	pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: p.traces[0]}))
 	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), p.account.ID, actor, pgtest.Now()))
 	link := identities.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
@@ -118,7 +120,7 @@ func TestEraseAccount(t *testing.T) {
 		}
 	}
 	erased, err := store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now())
-	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 5, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "reset_tokens": 1, "transfers": 2}, erased); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 5, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "quotes": 1, "reset_tokens": 1, "transfers": 2}, erased); diff != "" || err != nil {
 		t.Errorf("erased %v (-want +got):\n%s", err, diff)
 	}
 	for _, trace := range ann.traces {

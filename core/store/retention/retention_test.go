@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes/quote"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/retention"
 )
@@ -128,5 +129,20 @@ func TestPrune_Batches(t *testing.T) {
 	}
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM events`); n != 1 {
 		t.Errorf("%d events are left", n)
+	}
+}
+
+// Quotes can be read for 30 days.
+func TestPrune_Quotes(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, at, owner := pgtest.LoadRegistry(t, store), pgtest.Now(), uuid.New()
+	for age, left := range map[time.Duration]bool{0: true, 30*day - time.Minute: true, 30*day + time.Minute: false} {
+		q := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.CreatedAt = at.Add(-age) })
+		_, err := store.Retention.Prune(t.Context(), at, retention.Retention{})
+		pgtest.Must(t, err)
+		if _, err := store.Quotes.Find(t.Context(), owner, q.Environment, q.ID); (err == nil) != left {
+			t.Errorf("a quote of %s ago: %v", age, err)
+		}
 	}
 }
