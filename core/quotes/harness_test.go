@@ -82,7 +82,7 @@ func (s *service) addDeployment(t *testing.T) {
 		if len(c.Settlements) > 0 {
 			other := c.Settlements[0]
 			other.Deployment, other.Oracle = "other", "0x0000000000000000000000000000000000000777"
-			list.Chains[n].Settlements = append(c.Settlements, other)
+			list.Chains[n].Settlements = []chain.Settlement{c.Settlements[0], other}
 		}
 	}
 	_, err = s.store.Intents.ImportChains(t.Context(), list.Chains, time.Now(), func(int) {})
