@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/intent"
+	"intents.internal/core/quotes"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
@@ -34,6 +35,7 @@ type Config struct {
 	Events     *events.Store
 	Registry   *intents.LiveRegistry
 	Intents    *intent.Service
+	Quotes     *quotes.Service
 	Identity   *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
@@ -147,6 +149,9 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"POST /v2/transfers":             s.route(s.createTransfer, transferFallback),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
+
+		"POST /v2/quotes":     s.route(s.createQuotes, transferFallback),
+		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
 
 		"GET /v2/events": compress(s.route(s.listEvents, transferFallback)),
 

@@ -6,7 +6,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// createTransfer answers POST /v2/transfers with the new intent. Errors are checked in the order 413, 415, 400, 403, 422.
+// createTransfer answers POST /v2/transfers with the new intent, made from a quote if the body has a quoteId. Errors are checked in the order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
@@ -27,7 +27,11 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	record, replayed, err := s.Intents.Create(r.Context(), by, request, key)
+	create := s.Intents.Create
+	if request.QuoteID != "" {
+		create = s.Quotes.Create
+	}
+	record, replayed, err := create(r.Context(), by, request, key)
 	if err != nil {
 		return err
 	}

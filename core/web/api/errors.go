@@ -95,9 +95,10 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 		return limited(rateLimited)
 	}
 	if shared, ok := apierror.Of(err); ok {
-		e := newError(shared.Status, shared.Code, shared.Message)
-		e.retryAfter = int(shared.RetryAfter / time.Second)
-		return e
+		return &apiError{
+			status: shared.Status, body: wire.Error{Code: shared.Code, Message: shared.Message, Details: shared.Details},
+			retryAfter: int(roundUp(shared.RetryAfter, time.Second)),
+		}
 	}
 	if fallback.code == "" {
 		fallback = internalFallback

@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
+	"intents.internal/core/quotes"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
@@ -43,6 +44,7 @@ type settings struct {
 	api      api.Config
 	identity identity.Config
 	intents  intent.Config
+	quotes   quotes.Config
 }
 
 // wide are limits that no test reaches that is not about them.
@@ -76,6 +78,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 			AccessLog: log,
 		},
 		intents: intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live},
+		quotes:  quotes.Config{Store: store.Quotes, Transfers: store.Intents, Registry: live},
 		identity: identity.Config{
 			Store: store.Identities, Events: store.Events, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
@@ -87,6 +90,8 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 		t.Fatal(err)
 	}
 	config.api.Intents = intent.New(config.intents)
+	config.quotes.Intents = config.api.Intents
+	config.api.Quotes = quotes.New(config.quotes)
 	if s.handler, err = api.New(config.api); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/representation"
 	"intents.internal/core/intent/transfer"
@@ -33,6 +35,8 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = appendLeg(b, i.Destination)
 	b = append(b, `,"deadline":`...)
 	b = representation.AppendTimestamp(b, i.Deadline)
+	b = append(b, `,"quote":`...)
+	b = appendQuote(b, &i.Quote)
 	b = append(b, `,"order":`...)
 	b = appendOrder(b, r.Order, &i.Settlement)
 	b = append(b, `,"confirmations":`...)
@@ -64,6 +68,20 @@ func appendLeg(b []byte, l transfer.Leg) []byte {
 	b = representation.AppendAccountID(b, l.Token)
 	b = append(b, `,"amount":`...)
 	b = representation.AppendDecimal(b, l.Amount)
+	return append(b, '}')
+}
+
+// appendQuote appends the quote that an intent was made from, or null for none.
+func appendQuote(b []byte, q *transfer.Quote) []byte {
+	if q.ID == uuid.Nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"id":`...)
+	b = representation.AppendUUID(b, q.ID)
+	b = append(b, `,"provider":`...)
+	b = representation.AppendText(b, q.Provider)
+	b = append(b, `,"expiresAt":`...)
+	b = representation.AppendTimestamp(b, q.ExpiresAt)
 	return append(b, '}')
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"intents.internal/core/intent"
@@ -22,6 +23,7 @@ type intentJSON struct {
 	Source        legJSON                `json:"source"`
 	Destination   legJSON                `json:"destination"`
 	Deadline      string                 `json:"deadline"`
+	Quote         *usedQuoteJSON         `json:"quote"`
 	Order         *orderJSON             `json:"order"`
 	Confirmations *confirmationsJSON     `json:"confirmations"`
 	Transactions  []transactionJSON      `json:"transactions"`
@@ -45,10 +47,10 @@ type transactionJSON struct {
 	SeenAt      string                      `json:"seenAt"`
 }
 
-type legJSON struct {
-	Account string `json:"account"`
-	Token   string `json:"token"`
-	Amount  string `json:"amount"`
+type usedQuoteJSON struct {
+	ID        string `json:"id"`
+	Provider  string `json:"provider"`
+	ExpiresAt string `json:"expiresAt"`
 }
 
 // orderJSON has every field of the order under its ABI name.
@@ -102,13 +104,15 @@ func newOrderJSON(o *transfer.Order, s transfer.Settlement) *orderJSON {
 
 func newIntentJSON(r *intent.Record) intentJSON {
 	i := r.Intent
-	leg := func(l transfer.Leg) legJSON { return legJSON{l.Account.String(), l.Token.String(), l.Amount.String()} }
 	out := intentJSON{
 		Summary: representationtest.NewSummary(i.Summary()),
 		Final:   transfer.Final(i.Type, i.Status), Failure: representationtest.Optional(i.Failure),
-		Source: leg(i.Source), Destination: leg(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
+		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
 		Order: newOrderJSON(r.Order, i.Settlement),
 		Tx:    representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
+	}
+	if q := i.Quote; q.ID != uuid.Nil {
+		out.Quote = &usedQuoteJSON{q.ID.String(), q.Provider, representationtest.Timestamp(q.ExpiresAt)}
 	}
 	if c := r.Confirmations; c != nil {
 		out.Confirmations = &confirmationsJSON{c.Have, c.Need, c.Finalized}
@@ -133,6 +137,9 @@ func anyRecord(t *rapid.T) *intent.Record {
 	r, err := intent.NewRecord(i, i.Deadline.Add(-time.Hour), time.Second)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if rapid.Bool().Draw(t, "quoted") {
+		i.Quote = transfer.Quote{ID: i.ID, Provider: "solver", ExpiresAt: representationtest.Time().Draw(t, "expires")}
 	}
 	r.Refundable, r.Unverifiable = rapid.Bool().Draw(t, "refundable"), rapid.Bool().Draw(t, "unverifiable")
 	if rapid.Bool().Draw(t, "in a block") {

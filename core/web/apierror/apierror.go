@@ -18,9 +18,11 @@ import (
 	"intents.internal/core/identity/siwe"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/quotes"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
+	stored "intents.internal/core/store/quotes"
 	"intents.internal/pkg/wire"
 )
 
@@ -30,6 +32,8 @@ type Error struct {
 	// Code and Message are for the API.
 	Code    wire.Code
 	Message string
+	// Details are written as JSON beside code and message; nil for none.
+	Details any
 	// RetryAfter is zero if a retry does not help.
 	RetryAfter time.Duration
 	// Page is for the console; its zero value means the API's message.
@@ -83,6 +87,9 @@ func Of(err error) (public Error, ok bool) {
 			Page:    Page{Title: "Not available", Text: "No node of the chain answers at this moment. Try again in a few seconds."},
 		}, true
 	}
+	if public, ok := ofQuotes(err); ok {
+		return public, true
+	}
 	for _, entry := range errorMap {
 		if errors.Is(err, entry.err) {
 			return entry.public, true
@@ -135,6 +142,30 @@ var errorMap = []struct {
 	{intents.ErrTransferNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},
+	}},
+	{quotes.ErrNotConfigured, Error{
+		Status: http.StatusUnprocessableEntity, Code: "QUOTES_NOT_CONFIGURED",
+		Message: "The operator has configured no provider of quotes in this environment. Choose both amounts, and make the transfer without a quote.",
+		Page:    correctable("", "This service has no provider of quotes for these chains. Give both amounts yourself."),
+	}},
+	{quotes.ErrRouteUnsupported, Error{
+		Status: http.StatusUnprocessableEntity, Code: transfer.RouteUnsupported,
+		Message: "None of the providers asked serves a deployment that executes this swap or bridge. Choose both amounts, and make the transfer without a quote.",
+		Page:    correctable("", "No provider of quotes serves this swap or bridge. Give both amounts yourself."),
+	}},
+	{quotes.ErrMismatch, Error{
+		Status: http.StatusUnprocessableEntity, Code: "QUOTE_MISMATCH",
+		Message: "The request differs from its quote. Send quoteId without source, destination and deadline, which the quote has, or ask for a new quote.",
+		Page:    correctable("", "The form differs from its quote. Ask for a new quote."),
+	}},
+	{stored.ErrNotFound, Error{
+		Status: http.StatusNotFound, Code: "QUOTE_NOT_FOUND",
+		Message: "The account has no such quote in the environment of this key. Quotes are kept for 30 days; ask for a new one.",
+		Page:    Page{Title: "No such quote", Text: "Your account has no such quote. Quotes are kept for 30 days; ask for a new one."},
+	}},
+	{stored.ErrExpired, Error{
+		Status: http.StatusGone, Code: "QUOTE_EXPIRED", Message: "The quote has expired, and nothing was recorded. Ask for a new one.",
+		Page: Page{Title: "Expired", Text: "The quote has expired, and nothing was recorded. Ask for a new one."},
 	}},
 	{events.ErrFeedCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"intents.internal/core/quotes"
+	"intents.internal/core/web/apierror"
+	"intents.internal/pkg/wire"
+)
+
+type quotesJSON struct {
+	// Quotes and Failures are never nil, so that they are written as [] and not as null.
+	Quotes   []quoteJSON             `json:"quotes"`
+	Failures []apierror.QuoteFailure `json:"failures"`
+}
+
+// createQuotes answers POST /v2/quotes with what providers offer for a swap or bridge, the best first. Errors are checked in the order 413,
+// 415, 400, 403, 422; providers are named wrongly where nothing else is wrong.
+func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
+	by, err := caller(r)
+	if err != nil {
+		return err
+	}
+	body, err := readBodyUpTo(r, wire.MaxQuoteRequestBytes, errTooLarge)
+	if err != nil {
+		return err
+	}
+	if _, err := query(r); err != nil {
+		return err
+	}
+	request, issues := wire.DecodeQuoteRequest(body)
+	if len(issues) > 0 {
+		return invalid(issues...)
+	}
+	if refusal, ok := request.CheckAmounts(); !ok {
+		return &apiError{status: http.StatusBadRequest, body: refusal}
+	}
+	answer, err := s.Quotes.Ask(r.Context(), by, request)
+	if unknown, ok := errors.AsType[*quotes.UnknownProviderError](err); ok {
+		return invalid(unknownProvider(request.Providers, unknown.Name, string(by.Environment)))
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, quotesJSON{each(answer.Quotes, newQuoteJSON), apierror.NewQuoteFailures(answer.Failures)})
+}
+
+func unknownProvider(named []string, name, environment string) wire.Issue {
+	return wire.Issue{
+		Path:    fmt.Sprintf("/providers/%d", slices.Index(named, name)),
+		Message: "is not a provider of quotes for " + environment + " keys; leave providers out to ask all",
+	}
+}

@@ -1,0 +1,164 @@
+package api_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/network"
+)
+
+var (
+	exactInput  = body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "", "")
+	exactOutput = body(aliceOnSepolia, sepoliaUSDC, "", bobOnBase, baseUSDC, "5", "")
+)
+
+func TestCreateQuotes(t *testing.T) {
+	t.Parallel()
+	honest, down := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
+	down.setAnswer(answering(502, ""))
+	s := start(t, quoting(honest, down))
+	key := keyed(uuid.New(), "test")
+	s.example(t, "what an amount brings", "POST", "/v2/quotes", exactInput, key...)
+	down.setAnswer(answering(200, `{"quotes":[]}`))
+	s.example(t, "what an amount costs", "POST", "/v2/quotes", exactOutput, key...)
+	asked := down.requests.Load()
+	s.example(t, "a swap, of one provider", "POST", "/v2/quotes", body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "", `,"providers":["solver"]`), key...)
+	if down.requests.Load() != asked {
+		t.Error("another provider was asked too")
+	}
+}
+
+func TestCreateQuotes_NoQuote(t *testing.T) {
+	t.Parallel()
+	one, other := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
+	s := start(t, quoting(one, other))
+	key := keyed(uuid.New(), "test")
+	one.setAnswer(answering(200, `{"quotes":[]}`))
+	other.setAnswer(answering(500, ""))
+	s.example(t, "nobody quotes", "POST", "/v2/quotes", exactInput, key...)
+	one.setAnswer(answering(500, ""))
+	other.setAnswer(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3")
+		w.WriteHeader(429)
+	})
+	got := s.example(t, "nobody answers", "POST", "/v2/quotes", exactInput, key...)
+	if got.Header["Retry-After"] != "3" {
+		t.Errorf("Retry-After: %q", got.Header["Retry-After"])
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM quotes`); n != 0 {
+		t.Errorf("%d quotes are stored", n)
+	}
+}
+
+func TestCreateQuotes_Refused(t *testing.T) {
+	t.Parallel()
+	asked := startSolver(t, "solver", network.Test)
+	s := start(t, quoting(asked))
+	key := keyed(uuid.New(), "test")
+	for name, request := range map[string]string{
+		"no amount":                 body(aliceOnSepolia, sepoliaUSDC, "", bobOnBase, baseUSDC, "", ""),
+		"both amounts":              bridgeBody,
+		"an amount as a number":     strings.Replace(exactInput, `"5"`, `5`, 1),
+		"an unknown provider":       strings.Replace(exactInput, `{`, `{"providers":["solver","lifi"],`, 1),
+		"a chain of live keys":      strings.ReplaceAll(exactInput, "eip155:84532", "eip155:1"),
+		"a transfer":                transferBody,
+		"an unknown chain":          strings.ReplaceAll(exactInput, "eip155:84532", "eip155:404"),
+		"nothing arrives":           strings.Replace(exactOutput, `"5"`, `"0"`, 1),
+		"a deadline too soon":       strings.Replace(exactInput, `{`, `{"deadline":"2020-01-01T00:00:00Z",`, 1),
+		"no settler at the target":  body(aliceOnSepolia, sepoliaUSDC, "5", bobOnArbitrum, arbitrumUSDC, "", ""),
+		"a body that is too long":   `{"reference":"` + strings.Repeat("x", 16<<10) + `"}`,
+		"a field of POST transfers": strings.Replace(exactInput, `{`, `{"reference":"inv-42",`, 1),
+	} {
+		s.example(t, name, "POST", "/v2/quotes", request, key...)
+	}
+	s.example(t, "another media type", "POST", "/v2/quotes", exactInput, append(key, "Content-Type", "text/plain")...)
+	same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "POST", "/v2/quotes?now=1", exactInput, key...))
+	if n := asked.requests.Load(); n != 0 {
+		t.Errorf("the provider was asked %d times", n)
+	}
+}
+
+func TestCreateQuotes_RouteUnsupported(t *testing.T) {
+	t.Parallel()
+	asked := startSolver(t, "solver", network.Test)
+	asked.endpoint.Deployment = "another"
+	s := start(t, quoting(asked))
+	s.example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, keyed(uuid.New(), "test")...)
+}
+
+// What the registry refuses is told before what is not configured.
+func TestCreateQuotes_NotConfigured(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	key := keyed(uuid.New(), "test")
+	s.example(t, "no provider", "POST", "/v2/quotes", exactInput, key...)
+	got := s.call(t, "POST", "/v2/quotes", body(aliceOnSepolia, sepoliaUSDC, "5", bobOnArbitrum, arbitrumUSDC, "", ""), key...)
+	if code := got.Body.(map[string]any)["code"]; code != "SETTLER_NOT_CONFIGURED" {
+		t.Errorf("code %v", code)
+	}
+}
+
+// A provider is asked for keys of its own environment alone, and the other environment's is as unknown as any.
+func TestCreateQuotes_Environment(t *testing.T) {
+	t.Parallel()
+	test, live := startSolver(t, "test-solver", network.Test), startSolver(t, "live-solver", network.Live)
+	store := pgtest.New(t)
+	lonely, both := startOn(t, store, quoting(test)), startOn(t, store, quoting(test, live))
+	pgtest.Exec(t, store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
+	pgtest.Exec(t, store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
+	for _, s := range []*service{lonely, both} {
+		if err := s.live.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mainnet := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "eip155:1:0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "", "")
+	key := keyed(uuid.New(), "live")
+	if got := lonely.call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 422 || got.Body.(map[string]any)["code"] != "QUOTES_NOT_CONFIGURED" {
+		t.Errorf("with a provider of testnets alone: %+v", got)
+	}
+	if got := both.call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.requests.Load() != 1 {
+		t.Errorf("with one of each: %+v", got)
+	}
+	same(t, "by name", invalid(t, "/providers/0", "is not a provider of quotes for live keys; leave providers out to ask all"),
+		both.call(t, "POST", "/v2/quotes", strings.Replace(mainnet, `{`, `{"providers":["test-solver"],`, 1), key...))
+	if n := test.requests.Load(); n != 0 {
+		t.Errorf("the testnets' provider was asked %d times", n)
+	}
+}
+
+// Whoever makes a transfer without a quote waits for no provider.
+func TestCreateTransfer_HangingProvider(t *testing.T) {
+	t.Parallel()
+	asked := startSolver(t, "solver", network.Test)
+	arrived := make(chan struct{})
+	asked.setAnswer(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // its end lets the server see that the client has gone
+		close(arrived)
+		<-r.Context().Done()
+	})
+	s := start(t, quoting(asked))
+	key := keyed(uuid.New(), "test")
+	quoted := make(chan answer, 1)
+	go func() { quoted <- s.call(t, "POST", "/v2/quotes", exactInput, key...) }()
+	<-arrived
+	if status, _, record := s.create(t, bridgeBody, key...); status != 201 {
+		t.Errorf("%d %s", status, record)
+	}
+	select {
+	case early := <-quoted:
+		t.Errorf("the provider did not hang: %+v", early)
+	default:
+	}
+	got := <-quoted
+	want := refused(t, 503, "QUOTES_UNAVAILABLE", "No provider of quotes answers; see details.failures. Wait as long as Retry-After says, then ask again.", "Retry-After", "5")
+	want.Body.(map[string]any)["details"] = map[string]any{"failures": []any{map[string]any{"provider": "solver", "code": "PROVIDER_TIMEOUT"}}}
+	same(t, "answer", want, got)
+	if n := asked.requests.Load(); n != 1 {
+		t.Errorf("the provider was asked %d times", n)
+	}
+}
