@@ -67,6 +67,12 @@ type Config struct {
 	// ChainGrace is how long after an intent's deadline core waits for a reported transaction that no provider knows, 1m to 168h.
 	// Default 1h.
 	ChainGrace time.Duration `env:"CORE_CHAIN_GRACE" envDefault:"1h"`
+	// QuotesFile is the path of a JSON file with 1 to 32 providers of quotes. Without it requests for quotes are refused with
+	// QUOTES_NOT_CONFIGURED. Default none.
+	QuotesFile string `env:"CORE_QUOTES_FILE"`
+	// QuotesAllow are networks that the providers of QuotesFile may be in besides public addresses, on any port: CIDRs, comma separated.
+	// Webhooks lead nowhere in them. Default none.
+	QuotesAllow string `env:"CORE_QUOTES_ALLOW"`
 	// GatewaySecret is the secret shared with the gateways, the value of GATEWAY_CORE_SECRET: at least 32 characters. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
 	// GatewaySecretPrevious is a second secret that core accepts from gateways while the shared secret is being replaced: at least
@@ -178,6 +184,7 @@ func (c Config) Validate() error {
 		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, retention.MinAuditRetention),
 		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, retention.MinTransfersRetention),
 		c.validateChains(),
+		c.validateQuotes(),
 		c.validateWebhooks(),
 		c.validateMail(),
 		c.validateOIDC(),

@@ -21,6 +21,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/intent"
+	"intents.internal/core/quotes/provider"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/web/api"
@@ -50,7 +51,7 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prometheus.Registry) (err error) {
-	config, providers, err := readWithProviders(Config.Validate)
+	config, providers, quoteProviders, err := readToServe()
 	if err != nil {
 		return err
 	}
@@ -93,9 +94,14 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	intents := intent.New(intent.Config{
 		Store: store.Intents, Transactions: store.Chains, Registry: live, Chains: chains.client, Created: chains.activity.Created, Reported: chains.watcher.Reported,
 	})
+	quotes, asked, err := newQuotes(config, quoteProviders, store, live, intents, log, metrics)
+	if err != nil {
+		return err
+	}
+	defer asked.Close()
 	pages, err := console.New(console.Config{
 		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Intents: intents, Webhooks: rules,
+		Intents: intents, Quotes: quotes, Webhooks: rules,
 	})
 	if err != nil {
 		return err
@@ -105,7 +111,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	handler, err := api.New(api.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
-		Intents: intents, Console: pages, Tracer: tracer, AccessLog: accessLog,
+		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
 	})
 	if err != nil {
@@ -119,6 +125,16 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		chains.start(ctx, group, config)
 		group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	})
+}
+
+// readToServe reads the settings and both files of providers, and reports the faults of all at once.
+func readToServe() (config Config, nodes rpc.Providers, quotes []provider.Endpoint, err error) {
+	config, nodes, err = readWithProviders(func(c Config) error {
+		var unreadable error
+		quotes, unreadable = c.readQuoteProviders()
+		return errors.Join(c.Validate(), unreadable)
+	})
+	return config, nodes, quotes, err
 }
 
 // runServers serves gateways and operators, and starts the workers, until ctx ends and all of them have.

@@ -99,11 +99,18 @@ func TestServe_AllFaults(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"eip155:1": ["ws://hunter2.example"], "eip155:x": ["https://a.example"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	quotes := filepath.Join(t.TempDir(), "quotes.json")
+	if err := os.WriteFile(quotes, []byte(`[
+		{"name": "lifi", "kind": "lifi", "url": "https://hunter2@quotes.example", "environment": "live", "deployment": "d", "headers": {"Host": "hunter2"}}
+	]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	got := core(t, "", []string{
 		"CORE_LISTEN=8081", "CORE_OPS_LISTEN=", "CORE_DATABASE_CONNECTIONS=0", "CORE_STATEMENT_TIMEOUT=1ms", "CORE_GATEWAY_SECRET=hunter2",
 		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_DRAIN_DELAY=2m", "CORE_SHUTDOWN_GRACE=1h",
 		"CORE_REDIS_URL=http://:hunter2@127.0.0.1", "CORE_SIGN_IN_PER_IP=0", "CORE_KEYS_PER_IP=1000001", "CORE_OIDC_ISSUER=http://id.example",
 		"CORE_RPC_FILE=" + file, "CORE_CHAIN_TICK=1ms", "CORE_CHAIN_GRACE=1s",
+		"CORE_QUOTES_FILE=" + quotes, "CORE_QUOTES_ALLOW=10.0.0.1",
 	}, "serve")
 	if got.Code != 1 || got.Out != "" {
 		t.Errorf("got %+v", got)
@@ -112,6 +119,7 @@ func TestServe_AllFaults(t *testing.T) {
 		"CORE_DATABASE_URL", "CORE_LISTEN", "CORE_DATABASE_CONNECTIONS", "CORE_STATEMENT_TIMEOUT", "CORE_GATEWAY_SECRET",
 		"CORE_PUBLIC_URL", "CORE_SIGN_UP", "CORE_SHUTDOWN_GRACE", "CORE_REDIS_URL", "CORE_SIGN_IN_PER_IP", "CORE_KEYS_PER_IP",
 		"CORE_OIDC_ISSUER", "CORE_OIDC_CLIENT_ID", "CORE_OIDC_CLIENT_SECRET", "CORE_CHAIN_TICK", "CORE_CHAIN_GRACE",
+		"CORE_QUOTES_ALLOW", "CORE_QUOTES_FILE: read the quotes file: lifi: the header Host is set by the client of HTTP\nlifi: url has a user or password;",
 		"CORE_RPC_FILE: read the RPC file: eip155:1[0]: the URL must begin with https:// or http://\neip155:x: must be a chain id",
 	} {
 		if !strings.Contains(got.ErrOut, name+" ") {

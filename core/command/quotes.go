@@ -1,0 +1,64 @@
+package command
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/intent"
+	"intents.internal/core/outbound"
+	"intents.internal/core/quotes"
+	"intents.internal/core/quotes/provider"
+	"intents.internal/core/store"
+	"intents.internal/core/store/intents"
+)
+
+// validateQuotes reports the faults of CORE_QUOTES_ALLOW; those of the file are readQuoteProviders'.
+func (c Config) validateQuotes() error {
+	_, err := outbound.ParsePrefixes(c.QuotesAllow)
+	return expect(err == nil, "CORE_QUOTES_ALLOW %v", err)
+}
+
+// readQuoteProviders reads the file that CORE_QUOTES_FILE names; none without a file. The error has a line for each provider that is wrong, or
+// at an address that CORE_QUOTES_ALLOW does not allow. It contains nothing secret.
+func (c Config) readQuoteProviders() ([]provider.Endpoint, error) {
+	if c.QuotesFile == "" {
+		return nil, nil
+	}
+	endpoints, err := provider.ReadFile(c.QuotesFile)
+	if err != nil {
+		return nil, fmt.Errorf("CORE_QUOTES_FILE: %w", err)
+	}
+	networks, err := c.quoteNetworks()
+	if err != nil {
+		return nil, nil //nolint:nilerr // validateQuotes reports it
+	}
+	if err := provider.CheckAddresses(endpoints, networks); err != nil {
+		return nil, fmt.Errorf("CORE_QUOTES_FILE names addresses that are not public, and CORE_QUOTES_ALLOW does not allow them: %w", err)
+	}
+	return endpoints, nil
+}
+
+func (c Config) quoteNetworks() (*outbound.Networks, error) {
+	allowed, err := outbound.ParsePrefixes(c.QuotesAllow)
+	if err != nil {
+		return nil, err
+	}
+	return outbound.NewNetworks(allowed), nil
+}
+
+// newQuotes returns the providers of CORE_QUOTES_FILE too, which are closed after the last request.
+func newQuotes(
+	config Config, endpoints []provider.Endpoint, store *store.Rooms, live *intents.LiveRegistry, service *intent.Service,
+	log *slog.Logger, metrics prometheus.Registerer,
+) (*quotes.Service, *provider.Providers, error) {
+	networks, err := config.quoteNetworks()
+	if err != nil {
+		return nil, nil, err
+	}
+	providers := provider.New(endpoints, provider.Options{Networks: networks, Registry: metrics, Log: log})
+	return quotes.New(quotes.Config{
+		Store: store.Quotes, Transfers: store.Intents, Registry: live, Intents: service, Providers: providers,
+	}), providers, nil
+}
