@@ -45,7 +45,7 @@ func ofQuotes(err error) (public Error, ok bool) {
 		return Error{
 			Status: http.StatusNotFound, Code: "NO_QUOTE", Details: QuoteFailures{NewQuoteFailures(none.Failures)},
 			Message: "No provider has a quote for this; see details.failures. Ask for another amount or another token, or try again later.",
-			Page:    correctable("", "No provider has a quote for this. Try another amount or another token, or try again later."),
+			Page:    correctable("", "No provider has a quote for this. Give the other amount instead, or both, or try again later."),
 		}, true
 	}
 	if unavailable, ok := errors.AsType[*quotes.UnavailableError](err); ok {

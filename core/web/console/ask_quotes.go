@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -181,28 +180,18 @@ func quoteUsedPath(id uuid.UUID) string {
 	return "/console/transfers/" + id.String() + "?done=quote-used"
 }
 
-// noteNoQuote adds the reason why there are no quotes to the form, as an error of the amount that is missing. It returns any other error
-// than noteRejection does.
+// noteNoQuote adds the reason why there are no quotes to the form, as an error of the amount that is missing. It handles any other error as
+// noteRejection does.
 func (f *form) noteNoQuote(err error) error {
-	e := pageError{Field: "destinationAmount"}
+	_, none := errors.AsType[*quotes.NoQuoteError](err)
+	_, unavailable := errors.AsType[*quotes.UnavailableError](err)
+	if !none && !unavailable && !errors.Is(err, quotes.ErrNotConfigured) && !errors.Is(err, quotes.ErrRouteUnsupported) {
+		return f.noteRejection(err)
+	}
+	e := toPageError(err)
+	e.Field = "destinationAmount"
 	if f.is("sourceAmount", "") {
 		e.Field = "sourceAmount"
-	}
-	none, isNone := errors.AsType[*quotes.NoQuoteError](err)
-	unavailable, isUnavailable := errors.AsType[*quotes.UnavailableError](err)
-	switch {
-	case errors.Is(err, quotes.ErrNotConfigured):
-		e.status, e.Text = http.StatusUnprocessableEntity, "This service has nobody to ask for quotes on these chains. Enter both amounts."
-	case errors.Is(err, quotes.ErrRouteUnsupported):
-		e.status, e.Text = http.StatusUnprocessableEntity, "No provider quotes between these chains. Enter both amounts."
-	case isNone:
-		e.status = http.StatusNotFound
-		e.Text = fmt.Sprintf("There is no quote for this now (%s). Enter the other amount instead, or both.", failureTexts(none.Failures))
-	case isUnavailable:
-		e.status, e.retryAfter = http.StatusServiceUnavailable, unavailable.RetryAfter
-		e.Text = fmt.Sprintf("No provider of quotes answers. Try again in %s, or enter both amounts.", wait(unavailable.RetryAfter))
-	default:
-		return f.noteRejection(err)
 	}
 	f.add(e)
 	return nil

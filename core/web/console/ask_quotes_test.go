@@ -193,7 +193,7 @@ func TestAskQuotes_None(t *testing.T) {
 	ann, ben := quoting.signedUp(t, "ann@example.com"), plain.signedUp(t, "ben@example.com")
 	keyID, _ := ann.makeKey("mover")
 	bensKey, _ := ben.makeKey("mover")
-	const notConfigured = "This service has nobody to ask for quotes on these chains. Enter both amounts."
+	const notConfigured = "This service has no provider of quotes for these chains. Give both amounts yourself."
 	ben.post(confirmPath, bridge(bensKey, "sourceAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("destinationAmount", notConfigured)
 	ben.post(confirmPath, bridge(bensKey, "destinationAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("sourceAmount", notConfigured)
 
@@ -202,8 +202,8 @@ func TestAskQuotes_None(t *testing.T) {
 		status  int
 		wants   string
 	}{
-		{http.StatusForbidden, http.StatusNotFound, "There is no quote for this now (first: refuses). Enter the other amount instead, or both."},
-		{http.StatusInternalServerError, http.StatusServiceUnavailable, "No provider of quotes answers. Try again in 5 seconds, or enter both amounts."},
+		{http.StatusForbidden, http.StatusNotFound, "No provider has a quote for this. Give the other amount instead, or both, or try again later."},
+		{http.StatusInternalServerError, http.StatusServiceUnavailable, "No provider of quotes answers at this moment. Try again in a few seconds, or give both amounts yourself."},
 	} {
 		asked.refuses.Store(int32(c.refuses))
 		a := ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5")...).is(c.status)
