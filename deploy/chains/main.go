@@ -27,6 +27,7 @@ type config struct {
 	CORS    []string // origins that may call from a browser
 	Gateway string   // URL of the API for the solver; empty: no solver
 	APIKey  string   // the solver's key
+	Quotes  string   // address of the solver's quotes
 }
 
 func main() {
@@ -65,6 +66,7 @@ func parse(args []string, out io.Writer) (c config, err error) {
 	listen := flags.String("listen", "127.0.0.1:8545,127.0.0.1:8546", "addresses of the JSON-RPC of 31337 and 31338; port 0 is any free one")
 	cors := flags.String("cors", "", "origins that may call from a browser, separated by commas")
 	flags.StringVar(&c.Gateway, "gateway", "", "URL of the API whose orders a solver fills; its key is in CHAINS_API_KEY")
+	flags.StringVar(&c.Quotes, "quotes", "127.0.0.1:0", "address at which the solver answers requests for quotes (POST /api/v1/quotes); port 0 is any free one")
 	if err := flags.Parse(args); err != nil {
 		return config{}, err
 	}

@@ -2,18 +2,40 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net"
 
 	"intents.internal/deploy/chains/solver"
 )
 
 // runSolver fills orders of both chains until ctx ends.
 func runSolver(ctx context.Context, config config, chains []*chain, log *slog.Logger) error {
-	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Log: log.With("part", "solver")}
+	quotes, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.Quotes)
+	if err != nil {
+		return fmt.Errorf("-quotes: %w", err)
+	}
+	log.Info("quotes are answered", "quotes", "http://"+quotes.Addr().String())
+	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Quotes: quotes, Prices: prices(), Log: log.With("part", "solver")}
 	for _, chain := range chains {
 		c.Chains = append(c.Chains, solver.Chain{
 			ID: chain.name(), RPC: chain.url(), InputSettler: inputSettler, OutputSettler: outputSettler, Oracle: oracle, Key: solverKey,
 		})
 	}
 	return solver.Run(ctx, c)
+}
+
+// prices are of the native token and of the test tokens but tFEE, which takes a fee on transfers and cannot be an order's input.
+func prices() []solver.Price {
+	const dollar, ether = 100, 300_000
+	list := []solver.Price{{Decimals: 18, Cents: ether}}
+	for _, t := range tokens {
+		switch t.symbol {
+		case "tUSDC", "tUSDT":
+			list = append(list, solver.Price{Token: t.address, Decimals: t.decimals, Cents: dollar})
+		case "tWETH":
+			list = append(list, solver.Price{Token: t.address, Decimals: t.decimals, Cents: ether})
+		}
+	}
+	return list
 }

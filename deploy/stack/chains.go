@@ -22,6 +22,7 @@ const (
 	chainsDir      = "chains"
 	chainPortsFile = "chain-ports.json"
 	rpcFile        = "rpc.json"
+	quotesFile     = "quotes.json"
 	chainListFile  = "local-chains.json"
 )
 
@@ -30,6 +31,9 @@ var localChains = []struct {
 	id   string
 	port int
 }{{"31337", 8545}, {"31338", 8546}}
+
+// quotesPort is the default port at which the solver of the local chains answers requests for quotes.
+const quotesPort = 8547
 
 // LocalChain is a local chain of a running stack.
 type LocalChain struct {
@@ -60,13 +64,36 @@ func (s *Stack) assignChainPorts() error {
 		kept[chain.id] = port
 		s.chains.chains = append(s.chains.chains, LocalChain{chain.id, "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
 	}
+	port, err := chainPort(kept[quotesFile], quotesPort)
+	if err != nil {
+		return fmt.Errorf("choose a port for the quotes of the local chains: %w", err)
+	}
+	kept[quotesFile] = port
+	s.chains.quotes = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if text, err = json.Marshal(kept); err != nil {
 		return err
 	}
 	if err := writePrivate(s.path(chainPortsFile), append(text, '\n')); err != nil {
 		return fmt.Errorf("store the ports of the local chains: %w", err)
 	}
+	if err := s.writeQuotesFile(); err != nil {
+		return err
+	}
 	return s.writeRPCFile()
+}
+
+// writeQuotesFile names the solver of the local chains as a provider of quotes, which answers once the chains run.
+func (s *Stack) writeQuotesFile() error {
+	text, err := json.Marshal([]map[string]string{{
+		"name": "local-solver", "kind": "oif", "url": "http://" + s.chains.quotes, "environment": "test", "deployment": "local",
+	}})
+	if err != nil {
+		return err
+	}
+	if err := writePrivate(s.path(quotesFile), append(text, '\n')); err != nil {
+		return fmt.Errorf("write the providers of quotes: %w", err)
+	}
+	return nil
 }
 
 // chainPort returns the first of the wanted ports that is free, or any free one.
@@ -132,7 +159,7 @@ func (s *Stack) configureChains() {
 	s.chains.env = append(Environ(), "CHAINS_API_KEY="+s.account.TestKey)
 	s.chains.args = []string{
 		"-data", s.path(chainsDir), "-listen", strings.Join(addresses, ","),
-		"-cors", strings.Join(origins, ","), "-gateway", s.gateways[0].url(),
+		"-cors", strings.Join(origins, ","), "-gateway", s.gateways[0].url(), "-quotes", s.chains.quotes,
 	}
 }
 

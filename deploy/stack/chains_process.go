@@ -14,6 +14,7 @@ import (
 // chainsProcess is the process of the local chains. Restart and Stop are for one goroutine at a time.
 type chainsProcess struct {
 	chains  []LocalChain
+	quotes  string // address at which the solver answers requests for quotes
 	path    string
 	args    []string
 	env     []string

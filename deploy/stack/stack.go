@@ -228,7 +228,11 @@ func (s *Stack) configure() {
 			"CORE_RPC_FILE="+s.rpcFile(),
 			"CORE_WEBHOOK_SECRET_KEY="+s.webhookKey,
 			"CORE_WEBHOOK_ALLOW=127.0.0.0/8,::1/128", // webhook receivers in development on this machine
+			"CORE_QUOTES_ALLOW=127.0.0.0/8,::1/128",  // and providers of quotes
 		)
+		if s.chains != nil && os.Getenv("CORE_QUOTES_FILE") == "" {
+			core.env = append(core.env, "CORE_QUOTES_FILE="+s.path(quotesFile))
+		}
 		if s.chains != nil && s.config.RPCFile == "" {
 			core.env = append(core.env, "CORE_CHAIN_TICK=1s") // local chains produce a block each second, and have no quota of requests
 		}

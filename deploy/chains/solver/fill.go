@@ -79,17 +79,16 @@ func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *s
 		return fmt.Errorf("ask for the newest block: %w", err)
 	}
 	now := max(time.Now().Unix(), int64(head.Time)) //nolint:gosec // block times are small
-	if now+int64(deadlineMargin/time.Second) > int64(o.FillDeadline) {
+	switch {
+	case now+int64(deadlineMargin/time.Second) > int64(o.FillDeadline):
 		return &skippedError{"its deadline is too near"}
+	case !f.prices.pays(o):
+		return &skippedError{"it asks for more than its input is worth, or a token has no price"}
 	}
 	value, amount := new(big.Int), o.output().Amount
 	if o.native() {
 		value = amount
-		err = destination.requireNative(ctx, value)
-	} else {
-		err = destination.mintAndApprove(ctx, o.token(), amount)
-	}
-	if err != nil {
+	} else if err := destination.mintAndApprove(ctx, o.token(), amount); err != nil {
 		return err
 	}
 	solver := contracts.Word(f.origin.account)
@@ -116,18 +115,6 @@ func (f *follower) claim(ctx context.Context, o *order, destination *chain, log 
 		return err
 	}
 	log.Info("order was claimed", "hash", hash)
-	return nil
-}
-
-// requireNative returns a skippedError unless the balance exceeds the amount, because the account also pays for gas.
-func (c *chain) requireNative(ctx context.Context, amount *big.Int) error {
-	balance, err := c.client.BalanceAt(ctx, c.account, nil)
-	if err != nil {
-		return fmt.Errorf("ask for the balance: %w", err)
-	}
-	if balance.Cmp(amount) <= 0 {
-		return &skippedError{"it asks for more of the native token than there is"}
-	}
 	return nil
 }
 

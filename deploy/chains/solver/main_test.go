@@ -73,6 +73,7 @@ func (w *world) run(t *testing.T) (stop func()) {
 			Gateway: w.URL, APIKey: testKey, Delay: 20 * time.Millisecond,
 			Log:    slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			Chains: []solver.Chain{w.origin.config(), w.destination.config()},
+			Prices: w.prices(),
 		})
 		if err != nil {
 			t.Error(err)
@@ -81,6 +82,16 @@ func (w *world) run(t *testing.T) (stop func()) {
 	stop = sync.OnceFunc(func() { cancel(); <-ended })
 	t.Cleanup(stop)
 	return stop
+}
+
+// prices make 1000 wei worth 997 units of the tokens, after the fee.
+func (w *world) prices() (list []solver.Price) {
+	noContract := w.destination.token.Address
+	noContract[common.AddressLength-1]++
+	for _, token := range []common.Address{{}, w.origin.token.Address, w.destination.token.Address, noContract} {
+		list = append(list, solver.Price{Token: token, Decimals: 6, Cents: 100})
+	}
+	return list
 }
 
 func (s *side) config() solver.Chain {

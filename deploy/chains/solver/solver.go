@@ -1,7 +1,7 @@
 // Package solver is a demonstration of a solver: it pays the outputs of open orders and claims their inputs.
 //
-// It uses only what every solver can use: the public API's event feed and the chains' JSON-RPC. It stores nothing on disk, does
-// not judge prices, and mints the tokens that it pays, so it is for local chains only.
+// It uses only what every solver can use: the public API's event feed and the chains' JSON-RPC. It quotes and fills by a table of prices,
+// stores nothing on disk and mints the tokens that it pays, so it is for local chains only.
 package solver
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -30,6 +31,10 @@ type Config struct {
 	APIKey string
 	// Chains are the chains whose orders are filled, at least one.
 	Chains []Chain
+	// Prices are those at which orders are quoted and filled. Without any every order is filled and none is quoted.
+	Prices []Price
+	// Quotes is where requests for quotes are answered; nil for no quotes. Run closes it.
+	Quotes net.Listener
 	// Delay is the pause between seeing an order and filling it; DefaultDelay if it is zero.
 	Delay time.Duration
 	// Log is slog.Default() if it is nil.
@@ -78,6 +83,7 @@ func (c Config) validate() error {
 type solver struct {
 	feed   *feed
 	chains []*chain
+	prices prices
 	delay  time.Duration
 	log    *slog.Logger
 }
@@ -98,7 +104,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return fmt.Errorf("configure the solver: %w", err)
 	}
-	s := &solver{feed: events, delay: config.Delay, log: config.Log}
+	s := &solver{feed: events, prices: newPrices(config.Prices), delay: config.Delay, log: config.Log}
 	for _, c := range config.Chains {
 		connected, err := newChain(ctx, c)
 		if err != nil {
@@ -109,6 +115,13 @@ func Run(ctx context.Context, config Config) error {
 	}
 	var loops sync.WaitGroup
 	loops.Go(func() { s.feed.run(ctx) })
+	if config.Quotes != nil {
+		loops.Go(func() {
+			if err := s.serveQuotes(ctx, config.Quotes); err != nil {
+				s.log.Error("quotes are not served any more", "error", err)
+			}
+		})
+	}
 	for _, c := range s.chains {
 		loops.Go(func() { s.follow(ctx, c) })
 	}

@@ -1,0 +1,76 @@
+package solver
+
+import (
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Price is what a token is worth. A token has the same price on all chains.
+type Price struct {
+	// Token is the zero address for the native token.
+	Token    common.Address
+	Decimals uint8
+	// Cents is the price of a whole token in hundredths of the unit of account.
+	Cents int64
+}
+
+// feeBasisPoints is the solver's fee, in ten-thousandths of what it pays.
+const feeBasisPoints, basisPoints = 30, 10_000
+
+// prices are those of a solver. Without any it fills at every price.
+type prices map[common.Address]Price
+
+func newPrices(list []Price) prices {
+	p := make(prices, len(list))
+	for _, price := range list {
+		p[price.Token] = price
+	}
+	return p
+}
+
+// weight returns a token's price for its smallest unit, in a unit that is so small that it is a whole number.
+func (p prices) weight(token common.Address) (weight *big.Int, known bool) {
+	const mostDecimals = 36
+	price, known := p[token]
+	if !known || price.Decimals > mostDecimals {
+		return nil, false
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(mostDecimals-int64(price.Decimals)), nil)
+	return scale.Mul(scale, big.NewInt(price.Cents)), true
+}
+
+// output returns the most that the solver pays for an input; known is false for a token without a price.
+func (p prices) output(from, to common.Address, amount *big.Int) (most *big.Int, known bool) {
+	in, inKnown := p.weight(from)
+	out, outKnown := p.weight(to)
+	if !inKnown || !outKnown {
+		return nil, false
+	}
+	most = new(big.Int).Mul(amount, in)
+	most.Mul(most, big.NewInt(basisPoints-feeBasisPoints))
+	return most.Quo(most, out.Mul(out, big.NewInt(basisPoints))), true
+}
+
+// input returns the least for which the solver pays an output; known is false for a token without a price.
+func (p prices) input(from, to common.Address, amount *big.Int) (least *big.Int, known bool) {
+	in, inKnown := p.weight(from)
+	out, outKnown := p.weight(to)
+	if !inKnown || !outKnown {
+		return nil, false
+	}
+	least = new(big.Int).Mul(amount, out)
+	least.Mul(least, big.NewInt(basisPoints))
+	divisor := in.Mul(in, big.NewInt(basisPoints-feeBasisPoints))
+	least.Add(least, divisor).Sub(least, big.NewInt(1)) // rounded up
+	return least.Quo(least, divisor), true
+}
+
+// pays reports whether an order's input is worth its output to the solver.
+func (p prices) pays(o *order) bool {
+	if len(p) == 0 {
+		return true
+	}
+	most, known := p.output(common.BigToAddress(o.Inputs[0][0]), o.token(), o.Inputs[0][1])
+	return known && o.output().Amount.Cmp(most) <= 0
+}
