@@ -44,13 +44,17 @@ func TestReadme_Walk(t *testing.T) {
 	w := startReadmeWalk(t)
 	viem := w.startLifecycles()
 	var intents []walkIntent
-	for n, create := range w.commands[2:6] {
+	quotes := decoded[struct{ Quotes []struct{ ID string } }](t, w.run(w.commands[3])).Quotes
+	if len(quotes) != 1 {
+		t.Fatalf("quotes: %+v, want the local solver's", quotes)
+	}
+	for n, create := range []string{w.commands[2], filled(w.commands[4], "QUOTE", quotes[0].ID), w.commands[5], w.commands[6]} {
 		intents = append(intents, decoded[walkIntent](t, w.run(create)))
 		if want := []string{"transfer", "swap", "bridge", "bridge"}[n]; intents[n].Type != want || intents[n].Status != "created" {
 			t.Errorf("intent %d: %+v, want a %s", n, intents[n], want)
 		}
 	}
-	send, sendCall, report, refund := w.commands[6], w.commands[7], w.commands[8], w.commands[10]
+	send, sendCall, report, refund := w.commands[7], w.commands[8], w.commands[9], w.commands[11]
 	transfer, swap, bridge, unfilled := intents[0], intents[1], intents[2], intents[3]
 	var sent struct{ Result string }
 	for _, call := range transfer.Tx.Calls.Calls {
@@ -93,7 +97,7 @@ func TestReadme_Walk(t *testing.T) {
 // resets sends a bridge of a token that refuses to change an allowance, where one that is too small stands.
 func (w *readmeWalk) resets(send, sendCall string) {
 	w.t.Helper()
-	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[4], "0xE1620de3a36756143582895e7E426Ade69e4f2D7", tether, 1)))
+	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[5], "0xE1620de3a36756143582895e7E426Ade69e4f2D7", tether, 1)))
 	approve := bridge.Tx.Calls.Calls[0]
 	one := approve.Data[:len(approve.Data)-64] + fmt.Sprintf("%064x", 1)
 	sent := decoded[struct{ Result string }](w.t, w.run(filled(sendCall, "FROM", bridge.Tx.From, "TO", approve.To, "DATA", one)))
@@ -114,7 +118,7 @@ func (w *readmeWalk) resets(send, sendCall string) {
 type readmeWalk struct {
 	t        *testing.T
 	root     string
-	commands []string // eval, create(), four that create intents, send, send by hand, report, events, refund
+	commands []string // eval, create(), a transfer, a quote, a swap of it, two bridges, send, send by hand, report, events, refund
 	env      []string
 	next     string          // the cursor of the events
 	seen     map[string]bool // the statuses that events have told of, by intent
@@ -177,7 +181,7 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 	}
 	w.env = slices.Collect(strings.SplitSeq(strings.TrimSpace(w.run("set -a\n"+w.commands[0]+"\nenv")), "\n"))
 	banner := strings.Join(strings.Fields(log.String()), " ")
-	for _, create := range w.commands[2:5] { // each kind
+	for _, create := range []string{w.commands[2], w.commands[5]} { // a transfer and a bridge
 		if !strings.Contains(banner, strings.Join(strings.Fields(create), " ")) {
 			t.Errorf("the banner does not show\n%s", create)
 		}
@@ -203,7 +207,7 @@ func (w *readmeWalk) readCommands() {
 			}
 		}
 	}
-	if len(w.commands) != 11 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
+	if len(w.commands) != 12 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
 		w.t.Fatalf("README.md has other commands than this test knows: %q", w.commands)
 	}
 }
@@ -244,7 +248,7 @@ func (w *readmeWalk) await(want map[string]string) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("no event that %v; events: %v", want, w.seen)
 		}
-		command := w.commands[9]
+		command := w.commands[10]
 		if w.next != "" {
 			command = strings.Replace(command, "wait=25", "wait=25&after="+w.next, 1)
 		}
