@@ -64,11 +64,11 @@ func (s *Stack) assignChainPorts() error {
 		kept[chain.id] = port
 		s.chains.chains = append(s.chains.chains, LocalChain{chain.id, "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
 	}
-	port, err := chainPort(kept[quotesFile], quotesPort)
+	port, err := chainPort(kept["quotes"], quotesPort)
 	if err != nil {
 		return fmt.Errorf("choose a port for the quotes of the local chains: %w", err)
 	}
-	kept[quotesFile] = port
+	kept["quotes"] = port
 	s.chains.quotes = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	if text, err = json.Marshal(kept); err != nil {
 		return err

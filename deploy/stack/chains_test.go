@@ -35,10 +35,12 @@ func TestStack_LocalChains(t *testing.T) {
 		t.Fatalf("chains %+v, processes %+v", env.LocalChains, env.Processes)
 	}
 	first, second := env.LocalChains[0].RPCURL, env.LocalChains[1].RPCURL
+	quotes := quotesAddress(t, f.config.Data)
 	for _, want := range []string{
-		fmt.Sprintf("chains    | runs [-data %s -listen %s,%s -cors %s,%s -gateway %s] with %s\n",
+		fmt.Sprintf("chains    | runs [-data %s -listen %s,%s -cors %s,%s -gateway %s -quotes %s] with %s\n",
 			filepath.Join(f.config.Data, "chains"), strings.TrimPrefix(first, "http://"), strings.TrimPrefix(second, "http://"),
-			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, env.TestKey),
+			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, quotes, env.TestKey),
+		fmt.Sprintf(`asks in 127.0.0.0/8,::1/128 the providers [{"deployment":"local","environment":"test","kind":"oif","name":"local-solver","url":"http://%s"}]`, quotes),
 		fmt.Sprintf(`rpc.json {"eip155:31337":[{"requestsPerSecond":1000,"url":%q}],"eip155:31338":[{"requestsPerSecond":1000,"url":%q}]}`, first, second),
 		fmt.Sprintf("did [chains import %s]\n", filepath.Join(f.config.Data, "local-chains.json")), "/deploy/chains/lists/tokens.json]\n",
 	} {
@@ -98,12 +100,26 @@ func publicURLs(t *testing.T, data string) map[string][]string {
 	return urls
 }
 
+// quotesAddress is where the solver of a stack answers requests for quotes.
+func quotesAddress(t *testing.T, data string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(data, "chain-ports.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := map[string]int{}
+	if err := json.Unmarshal(text, &ports); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", ports["quotes"])
+}
+
 // The next start has the same addresses, and a reset forgets the chains' data.
 func TestStack_LocalChains_Data(t *testing.T) {
 	t.Parallel()
 	f := withChains(t)
 	ports := filepath.Join(f.config.Data, "chain-ports.json")
-	kept := fmt.Sprintf(`{"31337":%d,"31338":%d}`+"\n", freePort(t), freePort(t))
+	kept := fmt.Sprintf(`{"31337":%d,"31338":%d,"quotes":%d}`+"\n", freePort(t), freePort(t), freePort(t))
 	if err := os.WriteFile(ports, []byte(kept), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,10 @@ func standInCore() int {
 		text, _ := os.ReadFile(file)
 		fmt.Println("watches the chains of", file, strings.TrimSpace(string(text)))
 	}
+	if file := os.Getenv("CORE_QUOTES_FILE"); file != "" {
+		text, _ := os.ReadFile(file)
+		fmt.Println("asks in", os.Getenv("CORE_QUOTES_ALLOW"), "the providers", strings.TrimSpace(string(text)))
+	}
 	fmt.Println("seals with", os.Getenv("CORE_WEBHOOK_SECRET_KEY")+", may reach", os.Getenv("CORE_WEBHOOK_ALLOW"))
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/sign-up/email", func(w http.ResponseWriter, r *http.Request) {
