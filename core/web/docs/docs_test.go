@@ -109,6 +109,25 @@ func TestRender_ReferenceDescription(t *testing.T) {
 	}
 }
 
+func TestRender_RequestAlternatives(t *testing.T) {
+	t.Parallel()
+	page, err := docs.Render([]byte(`{"tags":[{"name":"a"}],"components":{"schemas":{"One":{"properties":{"x":{}}},"Other":{"properties":{"y":{}}}}},
+		"paths":{"/a":{"post":{"tags":["a"],"requestBody":{"content":{"application/json":{"schema":{
+		"oneOf":[{"$ref":"#/components/schemas/One"},{"$ref":"#/components/schemas/Other"}]}}}}}}}}`))
+	for _, want := range []string{
+		`Body: <a href="#schema-One">One</a>`, `Or: <a href="#schema-Other">Other</a>`,
+	} {
+		if err != nil || strings.Count(string(page), want) != 1 {
+			t.Errorf("%v: no %s in %s", err, want, page)
+		}
+	}
+	for _, member := range []string{`<code>x</code>`, `<code>y</code>`} {
+		if strings.Count(string(page), member) != 2 { // at the endpoint and among the objects
+			t.Errorf("%s is not shown at the endpoint", member)
+		}
+	}
+}
+
 func TestRender_Code(t *testing.T) {
 	t.Parallel()
 	page, err := docs.Render([]byte("{\"info\":{\"description\":\"Before.\\n\\n```js\\nconst a = `<b>`\\n  + **c**\\n```\\n\\nAfter `d`.\"}}"))
