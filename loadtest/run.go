@@ -37,6 +37,12 @@ var operations = map[string]operation{
 		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
 			"token": "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "amount": "1"},
 		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`},
+	// Without a provider or a settlement of both testnets the answer is a 422.
+	"quote": {http.MethodPost, "/v2/quotes", `{
+		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+			"token": "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "amount": "1000000"},
+		"destination": {"account": "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+			"token": "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"}}`},
 }
 
 // deployment is a deployed service and its load.
@@ -69,7 +75,7 @@ func parseDeployment(args []string) (d deployment, err error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.StringVar(&d.url, "url", "", "the gateway's `URL`, such as https://intents.example.com")
 	keys := flags.String("keys", "", "a `FILE` with one API key a line; requests use them in turn, and each may send 50 a minute")
-	mix := flags.String("mix", "list=6,create=3,tokens=1", "the `SHARES` of operations: list, create, tokens")
+	mix := flags.String("mix", "list=6,create=3,tokens=1", "the `SHARES` of operations: list, create, quote, tokens")
 	flags.Float64Var(&d.load.rate, "rate", 10, "requests a second, whether or not there are responses to earlier ones")
 	flags.DurationVar(&d.load.duration, "time", 30*time.Second, "for how long")
 	flags.IntVar(&d.load.connections, "conns", 64, "connections at the most")
@@ -87,7 +93,7 @@ func parseDeployment(args []string) (d deployment, err error) {
 	if d.mix, err = parseMix(*mix); err != nil {
 		return d, err
 	}
-	d.keys, err = readKeys(*keys, slices.Contains(d.mix, "create"))
+	d.keys, err = readKeys(*keys, slices.ContainsFunc(d.mix, func(name string) bool { return name == "create" || name == "quote" }))
 	return d, err
 }
 
@@ -97,7 +103,7 @@ func parseMix(text string) (mix []string, err error) {
 		name, share, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(share)
 		if _, known := operations[name]; !known || err != nil || n < 0 || n > 1000 {
-			return nil, fmt.Errorf("-mix %q: each part is list, create or tokens, = and a whole number up to 1000", part)
+			return nil, fmt.Errorf("-mix %q: each part is list, create, quote or tokens, = and a whole number up to 1000", part)
 		}
 		mix = append(mix, slices.Repeat([]string{name}, n)...)
 	}
@@ -107,9 +113,8 @@ func parseMix(text string) (mix []string, err error) {
 	return mix, nil
 }
 
-// readKeys reads one key per line. With create, live keys are an error: the intents are on a testnet, and live keys are for
-// mainnets only.
-func readKeys(path string, create bool) ([]string, error) {
+// readKeys reads one key per line. For testnets live keys are an error: they are for mainnets only.
+func readKeys(path string, testnet bool) ([]string, error) {
 	if path == "" {
 		return nil, errors.New("-keys is required: a file with one API key a line")
 	}
@@ -123,8 +128,8 @@ func readKeys(path string, create bool) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: key %d: %w", path, n+1, err)
 		}
-		if create && key.Environment() != network.Test {
-			return nil, fmt.Errorf("%s: key %d is a live key, and create creates intents on a testnet: leave create out of -mix, or use test keys", path, n+1)
+		if testnet && key.Environment() != network.Test {
+			return nil, fmt.Errorf("%s: key %d is a live key, and create and quote are about testnets: leave them out of -mix, or use test keys", path, n+1)
 		}
 	}
 	if len(keys) == 0 {

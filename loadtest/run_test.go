@@ -111,7 +111,7 @@ func TestRunDeployment_Flags(t *testing.T) {
 		"other scheme":  {[]string{"-url", "ftp://x", "-keys", good}, "-url"},
 		"no keys":       {[]string{"-url", "http://x"}, "-keys"},
 		"no such file":  {[]string{"-url", "http://x", "-keys", good + "x"}, "no such file"},
-		"live key":      {[]string{"-url", "http://x", "-keys", live}, "leave create out"},
+		"live key":      {[]string{"-url", "http://x", "-keys", live}, "leave them out"},
 		"unknown share": {[]string{"-url", "http://x", "-keys", good, "-mix", "swap=1"}, "-mix"},
 		"no share":      {[]string{"-url", "http://x", "-keys", good, "-mix", "list=0"}, "nothing to do"},
 		"no rate":       {[]string{"-url", "http://x", "-keys", good, "-rate", "0"}, "-rate"},
