@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -93,6 +94,15 @@ func list(text string) []string {
 }
 
 func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
+	var quotes net.Listener
+	urls := []any{}
+	if config.Gateway != "" {
+		if quotes, err = (&net.ListenConfig{}).Listen(ctx, "tcp", config.Quotes); err != nil {
+			return fmt.Errorf("-quotes: %w", err)
+		}
+		defer quotes.Close()
+		urls = append(urls, "quotes", "http://"+quotes.Addr().String())
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var chains []*chain
 	var parts sync.WaitGroup
@@ -127,9 +137,9 @@ func serve(ctx context.Context, config config, log *slog.Logger) (err error) {
 		start("relay fills", r.run)
 	}
 	if config.Gateway != "" {
-		start("solve", func(ctx context.Context) error { return runSolver(ctx, config, chains, log) })
+		start("solve", func(ctx context.Context) error { return runSolver(ctx, config, quotes, chains, log) })
 	}
-	log.Info("ready", "chain_31337", chains[0].url(), "chain_31338", chains[1].url())
+	log.Info("ready", append(urls, "chain_31337", chains[0].url(), "chain_31338", chains[1].url())...)
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause

@@ -2,20 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 
 	"intents.internal/deploy/chains/solver"
 )
 
-// runSolver fills orders of both chains until ctx ends.
-func runSolver(ctx context.Context, config config, chains []*chain, log *slog.Logger) error {
-	quotes, err := (&net.ListenConfig{}).Listen(ctx, "tcp", config.Quotes)
-	if err != nil {
-		return fmt.Errorf("-quotes: %w", err)
-	}
-	log.Info("quotes are answered", "quotes", "http://"+quotes.Addr().String())
+// runSolver quotes and fills orders of both chains until ctx ends.
+func runSolver(ctx context.Context, config config, quotes net.Listener, chains []*chain, log *slog.Logger) error {
 	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Quotes: quotes, Prices: prices(), Log: log.With("part", "solver")}
 	for _, chain := range chains {
 		c.Chains = append(c.Chains, solver.Chain{

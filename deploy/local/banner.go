@@ -50,15 +50,17 @@ func chainsLine(env stack.Env) string {
 	return strings.Join(parts, "   ")
 }
 
-// tryNext creates an intent of each kind, like README.md. The tokens are tUSDC and tWETH of deploy/chains/lists.
-const tryNext = `A transfer, a swap and a bridge, to paste in another terminal. Each answer has an id:
+// tryNext creates an intent of each kind, the swap from a quote, like README.md. The tokens are tUSDC and tWETH of deploy/chains/lists.
+const tryNext = `A transfer, a swap of a quote and a bridge, to paste in another terminal. Each answer has an id:
 
   eval "$(go run ./deploy/local env FLAG)"
   create() { curl -s $GATEWAY_URL/v2/transfers -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d "$1"; }
   create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
            "destination": {"account": "eip155:31337:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}'
-  create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
-           "destination": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0x1Fa5e93549a4c07583E8e20806E5249AB96D7321", "amount": "300000000000000"}}'
+  curl -s $GATEWAY_URL/v2/quotes -H "x-api-key: $TEST_KEY" -H 'content-type: application/json' -d '{
+           "source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
+           "destination": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0x1Fa5e93549a4c07583E8e20806E5249AB96D7321"}}'
+  create '{"quoteId": "QUOTE"}'   # the id of the first quote, within a minute
   create '{"source": {"account": "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "token": "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "1000000"},
            "destination": {"account": "eip155:31338:0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "token": "eip155:31338:0xE1620de3a36756143582895e7E426Ade69e4f2D7", "amount": "990000"}}'
   go run ./deploy/local send ID FLAG   # sends the transaction to its local chain

@@ -181,9 +181,9 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 	}
 	w.env = slices.Collect(strings.SplitSeq(strings.TrimSpace(w.run("set -a\n"+w.commands[0]+"\nenv")), "\n"))
 	banner := strings.Join(strings.Fields(log.String()), " ")
-	for _, create := range []string{w.commands[2], w.commands[5]} { // a transfer and a bridge
-		if !strings.Contains(banner, strings.Join(strings.Fields(create), " ")) {
-			t.Errorf("the banner does not show\n%s", create)
+	for _, command := range w.commands[2:6] { // a transfer, a quote, a swap of it, a bridge
+		if !strings.Contains(banner, strings.Join(strings.Fields(command), " ")) {
+			t.Errorf("the banner does not show\n%s", command)
 		}
 	}
 	return w

@@ -83,7 +83,7 @@ func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *s
 	case now+int64(deadlineMargin/time.Second) > int64(o.FillDeadline):
 		return &skippedError{"its deadline is too near"}
 	case !f.prices.pays(o):
-		return &skippedError{"it asks for more than its input is worth, or a token has no price"}
+		return &skippedError{"it asks for more than its input is worth or than is paid for one order, or a token has no price"}
 	}
 	value, amount := new(big.Int), o.output().Amount
 	if o.native() {

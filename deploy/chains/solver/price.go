@@ -9,14 +9,20 @@ import (
 // Price is what a token is worth. A token has the same price on all chains.
 type Price struct {
 	// Token is the zero address for the native token.
-	Token    common.Address
+	Token common.Address
+	// Decimals are 36 at most.
 	Decimals uint8
-	// Cents is the price of a whole token in hundredths of the unit of account.
+	// Cents is the price of a whole token in hundredths of the unit of account, 1 at least.
 	Cents int64
 }
 
 // feeBasisPoints is the solver's fee, in ten-thousandths of what it pays.
 const feeBasisPoints, basisPoints = 30, 10_000
+
+const mostDecimals = 36
+
+// mostCents is the most that the solver pays for one order: a million whole units of account.
+const mostCents = 1_000_000 * 100
 
 // prices are those of a solver. Without any it fills at every price.
 type prices map[common.Address]Price
@@ -29,15 +35,17 @@ func newPrices(list []Price) prices {
 	return p
 }
 
-// weight returns a token's price for its smallest unit, in a unit that is so small that it is a whole number.
+// powerOfTen returns 10^n.
+func powerOfTen(n int64) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(n), nil) }
+
+// weight returns a token's price for its smallest unit, in cents/10^mostDecimals, so that it is a whole number.
 func (p prices) weight(token common.Address) (weight *big.Int, known bool) {
-	const mostDecimals = 36
 	price, known := p[token]
-	if !known || price.Decimals > mostDecimals {
+	if !known {
 		return nil, false
 	}
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(mostDecimals-int64(price.Decimals)), nil)
-	return scale.Mul(scale, big.NewInt(price.Cents)), true
+	weight = powerOfTen(mostDecimals - int64(price.Decimals))
+	return weight.Mul(weight, big.NewInt(price.Cents)), true
 }
 
 // output returns the most that the solver pays for an input; known is false for a token without a price.
@@ -66,11 +74,25 @@ func (p prices) input(from, to common.Address, amount *big.Int) (least *big.Int,
 	return least.Quo(least, divisor), true
 }
 
-// pays reports whether an order's input is worth its output to the solver.
+// affords reports whether an output is no more than the solver pays for one order.
+func (p prices) affords(token common.Address, amount *big.Int) bool {
+	weight, known := p.weight(token)
+	if !known {
+		return false
+	}
+	limit := powerOfTen(mostDecimals)
+	return weight.Mul(weight, amount).Cmp(limit.Mul(limit, big.NewInt(mostCents))) <= 0
+}
+
+// pays reports whether an order's input is worth its output to the solver, and whether it affords that.
 func (p prices) pays(o *order) bool {
 	if len(p) == 0 {
 		return true
 	}
-	most, known := p.output(common.BigToAddress(o.Inputs[0][0]), o.token(), o.Inputs[0][1])
-	return known && o.output().Amount.Cmp(most) <= 0
+	token, amount := o.Inputs[0][0], o.Inputs[0][1]
+	if token.BitLen() > 8*common.AddressLength {
+		return false
+	}
+	most, known := p.output(common.BigToAddress(token), o.token(), amount)
+	return known && o.output().Amount.Cmp(most) <= 0 && p.affords(o.token(), o.output().Amount)
 }

@@ -68,6 +68,11 @@ func (c Config) validate() error {
 	if c.Delay < 0 {
 		faults = append(faults, fmt.Errorf("the delay %s is negative", c.Delay))
 	}
+	for _, price := range c.Prices {
+		if price.Cents < 1 || price.Decimals > mostDecimals {
+			faults = append(faults, fmt.Errorf("the price of %s is less than a cent, or it has more than %d decimals", price.Token, mostDecimals))
+		}
+	}
 	for _, chain := range c.Chains {
 		if _, err := parseChainID(chain.ID); err != nil {
 			faults = append(faults, err)
@@ -88,9 +93,12 @@ type solver struct {
 	log    *slog.Logger
 }
 
-// Run fills orders until the context ends and then returns nil. It returns an error at once if the configuration is invalid. It
-// retries a gateway or a chain that does not answer without limit.
-func Run(ctx context.Context, config Config) error {
+// Run fills orders until the context ends and then returns nil. It returns an error at once if the configuration is invalid, and one
+// when quotes cannot be served any more. It retries a gateway or a chain that does not answer without limit.
+func Run(ctx context.Context, config Config) (err error) {
+	if config.Quotes != nil {
+		defer config.Quotes.Close()
+	}
 	if err := config.validate(); err != nil {
 		return fmt.Errorf("configure the solver: %w", err)
 	}
@@ -113,12 +121,14 @@ func Run(ctx context.Context, config Config) error {
 		defer connected.client.Close()
 		s.chains = append(s.chains, connected)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var loops sync.WaitGroup
 	loops.Go(func() { s.feed.run(ctx) })
 	if config.Quotes != nil {
 		loops.Go(func() {
-			if err := s.serveQuotes(ctx, config.Quotes); err != nil {
-				s.log.Error("quotes are not served any more", "error", err)
+			if err = s.serveQuotes(ctx, config.Quotes); err != nil {
+				cancel()
 			}
 		})
 	}
@@ -126,7 +136,7 @@ func Run(ctx context.Context, config Config) error {
 		loops.Go(func() { s.follow(ctx, c) })
 	}
 	loops.Wait()
-	return nil
+	return err
 }
 
 const (
