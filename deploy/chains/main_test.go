@@ -67,6 +67,7 @@ type program struct {
 	command *exec.Cmd
 	chains  map[string]*rpc.Client
 	urls    map[string]string
+	quotes  string // URL of the solver's quotes
 }
 
 // launch starts the program and returns once it is ready.
@@ -92,6 +93,7 @@ func launch(dir string, args ...string) (*program, error) {
 		var line map[string]string
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line["msg"] == "ready" {
 			p.urls = map[string]string{chainA: line["chain_31337"], chainB: line["chain_31338"]}
+			p.quotes = line["quotes"]
 		}
 	}
 	if p.urls == nil {

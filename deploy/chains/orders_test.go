@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -154,6 +156,7 @@ func TestSolver(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	dir := t.TempDir()
 	p := start(t, dir, "-gateway", gateway.URL)
+	checkQuote(t, p)
 	swap := newOrder(t, p, newAccount(t, 0), chainA, chainA, time.Now().Add(time.Minute))
 	intents <- swap.id
 	swap.await(t, p, claimed)
@@ -170,6 +173,33 @@ func TestSolver(t *testing.T) {
 	p = start(t, dir, "-gateway", gateway.URL)
 	intents <- bridge.id
 	bridge.await(t, p, claimed)
+}
+
+// checkQuote asks what a bridge of 1,000 tUSDC to tUSDT brings. A second program cannot answer at the same address.
+func checkQuote(t *testing.T, p *program) {
+	t.Helper()
+	const user = "14f39fd6e51aad88f6f4ce6ab8827279cfffb92266"
+	body := fmt.Sprintf(`{"intent":{"intentType":"oif-swap","inputs":[{"user":"0x00010000027a69%s","asset":"0x00010000027a6914%x","amount":"1000000000"}],`+
+		`"outputs":[{"receiver":"0x00010000027a6a%s","asset":"0x00010000027a6a14%x"}]}}`, user, tUSDC, user, tUSDT)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.quotes+"/api/v1/quotes", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, err := io.ReadAll(response.Body); err != nil || !strings.Contains(string(text), `"amount":"997000000"`) {
+		t.Errorf("the quote is %s, %v", text, err)
+	}
+	second, err := launch(t.TempDir(), "-gateway", "http://127.0.0.1:1", "-quotes", strings.TrimPrefix(p.quotes, "http://"))
+	if err == nil {
+		second.kill()
+	}
+	if err == nil || !strings.Contains(err.Error(), "-quotes: ") {
+		t.Errorf("a second program at the same address: %v", err)
+	}
 }
 
 func TestRefund(t *testing.T) {

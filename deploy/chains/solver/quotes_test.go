@@ -99,6 +99,7 @@ func TestQuotes(t *testing.T) {
 		"an output is rounded down": {request(ether, "1000000001", ether, "", "exact-input"), "1000000001", "997000000"},
 		"an exact output":           {request(dollars, "", dollars, "997000", "exact-output"), "1000000", "997000"},
 		"an input is rounded up":    {request(dollars, "", ether, "1", "exact-output"), "1", "1"},
+		"the most that is paid":     {request(dollars, "", dollars, "1000000000000", "exact-output"), "1003009027082", "1000000000000"},
 	} {
 		status, text := ask(t, url, c.body)
 		var answer struct {
@@ -123,30 +124,81 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
+// All members of the specification are taken, and a quote holds for as long as is asked.
+func TestQuotes_OptionalMembers(t *testing.T) {
+	t.Parallel()
+	until := time.Now().Add(30 * time.Minute).Unix()
+	body := strings.NewReplacer(
+		`{"intent":{`, fmt.Sprintf(`{"user":%q,"supportedTypes":["oif-resource-lock-v0","oif-escrow-v0"],"intent":{"minValidUntil":%d,"preference":"speed",`+
+			`"originSubmission":{"mode":"user"},"failureHandling":["refund-automatic"],"partialFill":false,"metadata":{"a":1},`, interoperable(31337, common.Address{1}), until),
+		`"user":`, `"lock":null,"user":`, `"receiver":`, `"amount":null,"calldata":null,"receiver":`,
+	).Replace(request(dollars, "1000000", dollars, "", "exact-input"))
+	status, text := ask(t, startQuotes(t), body)
+	if status != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"validUntil":%d,`, until)) {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
 func TestQuotes_Refused(t *testing.T) {
 	t.Parallel()
 	url := startQuotes(t)
-	far := strings.ReplaceAll(request(dollars, "1", dollars, "", "exact-input"), interoperable(31338, common.Address{})[:18], interoperable(31339, common.Address{})[:18])
+	good := request(dollars, "1000000", dollars, "", "exact-input")
+	with := func(old, replacement string) string {
+		t.Helper()
+		if !strings.Contains(good, old) {
+			t.Fatalf("no %s in %s", old, good)
+		}
+		return strings.Replace(good, old, replacement, 1)
+	}
+	amount := func(digits string) string { return with(`"1000000"`, digits) }
+	const invalid, asset, liquidity = "INVALID_REQUEST", "UNSUPPORTED_ASSET", "INSUFFICIENT_LIQUIDITY"
 	for name, c := range map[string]struct {
 		body string
 		want int
 		kind string
 	}{
-		"no JSON":           {"{", 400, "INVALID_REQUEST"},
-		"null":              {"null", 400, "INVALID_REQUEST"},
-		"no amount":         {request(dollars, "", dollars, "", "exact-input"), 400, "INVALID_REQUEST"},
-		"a negative amount": {request(dollars, "-1", dollars, "", "exact-input"), 400, "INVALID_REQUEST"},
-		"zero":              {request(dollars, "0", dollars, "", "exact-input"), 400, "INVALID_REQUEST"},
-		"an unknown type":   {request(dollars, "1", dollars, "", "limit"), 400, "INVALID_REQUEST"},
-		"no address":        {strings.Replace(request(dollars, "1", dollars, "", "exact-input"), "0x00010000", "0x00020000", 1), 400, "INVALID_REQUEST"},
-		"another chain":     {far, 422, "UNSUPPORTED_ASSET"},
-		"a token unpriced":  {request(common.HexToAddress("0xfee"), "1", dollars, "", "exact-input"), 422, "UNSUPPORTED_ASSET"},
-		"too small":         {request(ether, "1", dollars, "", "exact-input"), 422, "INSUFFICIENT_LIQUIDITY"},
-		"a huge body":       {`{"intent":"` + strings.Repeat("x", 1<<17) + `"}`, 400, "INVALID_REQUEST"},
+		"no JSON":           {"{", 400, invalid},
+		"null":              {"null", 400, invalid},
+		"a huge body":       {`{"intent":"` + strings.Repeat("x", 1<<17) + `"}`, 400, invalid},
+		"trailing data":     {good + "{}", 400, invalid},
+		"an unknown member": {with(`"swapType"`, `"slippage":1,"swapType"`), 400, invalid},
+		"a name twice":      {with(`"swapType"`, `"swapType":"exact-output","swapType"`), 400, invalid},
+		"an unknown type":   {with("exact-input", "limit"), 400, invalid},
+
+		"no amount":         {request(dollars, "", dollars, "", "exact-input"), 400, invalid},
+		"both amounts":      {request(dollars, "1", dollars, "1", "exact-input"), 400, invalid},
+		"the other amount":  {request(dollars, "", dollars, "1", "exact-input"), 400, invalid},
+		"a number":          {amount("1000000"), 400, invalid},
+		"a negative amount": {amount(`"-1"`), 400, invalid},
+		"zero":              {amount(`"0"`), 400, invalid},
+		"a leading zero":    {amount(`"01"`), 400, invalid},
+		"a fraction":        {amount(`"1.5"`), 400, invalid},
+		"2^256":             {amount(`"115792089237316195423570985008687907853269984665640564039457584007913129639936"`), 400, invalid},
+		"78 digits":         {amount(`"` + strings.Repeat("9", 78) + `"`), 400, invalid},
+		"79 digits":         {amount(`"` + strings.Repeat("1", 79) + `"`), 400, invalid},
+
+		"another version":              {with("0x0001", "0x0002"), 400, invalid},
+		"no 0x":                        {with("0x0001", "0001"), 400, invalid},
+		"a cut address":                {with(`00","asset"`, `","asset"`), 400, invalid},
+		"a longer address":             {with(`00","asset"`, `0000","asset"`), 400, invalid},
+		"a chain with a leading zero":  {strings.ReplaceAll(good, "027a69", "03007a69"), 400, invalid},
+		"no chain":                     {strings.ReplaceAll(good, "027a69", "00"), 400, invalid},
+		"account and asset on two":     {with("027a69", "027a6a"), 400, invalid},
+		"a lock":                       {with(`"user"`, `"lock":{"kind":"the-compact"},"user"`), 400, invalid},
+		"calldata":                     {with(`"receiver"`, `"calldata":"0x095ea7b3","receiver"`), 400, invalid},
+		"other order types":            {with(`{"intent"`, `{"supportedTypes":["oif-resource-lock-v0"],"intent"`), 400, invalid},
+		"valid for more than an hour":  {with(`"swapType"`, fmt.Sprintf(`"minValidUntil":%d,"swapType"`, time.Now().Add(2*time.Hour).Unix())), 400, invalid},
+		"another chain":                {strings.ReplaceAll(good, "027a6a", "027a6b"), 422, asset},
+		"an input without a price":     {request(common.HexToAddress("0xfee"), "1", dollars, "", "exact-input"), 422, asset},
+		"an output without a price":    {request(dollars, "", common.HexToAddress("0xfee"), "1", "exact-output"), 422, asset},
+		"too small":                    {request(ether, "1", dollars, "", "exact-input"), 422, liquidity},
+		"too much for an input":        {request(dollars, "115792089237316195423570985008687907853269984665640564039457584007913129639935", ether, "", "exact-input"), 422, liquidity},
+		"a unit more than is paid":     {request(dollars, "", dollars, "1000000000001", "exact-output"), 422, liquidity},
+		"more than there is of native": {request(dollars, "", common.Address{}, "1"+strings.Repeat("0", 48), "exact-output"), 422, liquidity},
 	} {
 		status, text := ask(t, url, c.body)
 		var refused struct{ Error, Message string }
-		if err := json.Unmarshal([]byte(text), &refused); err != nil || status != c.want || refused.Error != c.kind || (refused.Message == "") != (c.kind == "") {
+		if err := json.Unmarshal([]byte(text), &refused); err != nil || status != c.want || refused.Error != c.kind || refused.Message == "" {
 			t.Errorf("%s: %d %s, %v", name, status, text, err)
 		}
 	}

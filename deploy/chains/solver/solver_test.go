@@ -2,10 +2,14 @@ package solver_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"math/big"
+	"net"
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/deploy/chains/solver"
@@ -24,13 +28,14 @@ func TestRun_BridgesAndSwaps(t *testing.T) {
 	w.run(t)
 	bridge, swap, nativeBridge, back := w.bridge(2), w.swap(3), w.bridge(4), w.order(w.destination, w.origin, 5)
 	nativeBridge.Outputs[0].Token = [32]byte{}
+	swap.Outputs[0].Amount = big.NewInt(997) // its price
 	for _, o := range []contracts.StandardOrder{bridge, swap, nativeBridge, back} {
 		w.recordAndOpen(t, o)
 	}
 	w.waitClaimed(t, before, bridge, swap, nativeBridge, back)
 	for n, o := range []contracts.StandardOrder{before, bridge, swap, nativeBridge, back} {
-		if got := w.paid(t, o); got != 990 {
-			t.Errorf("recipient %d has %d", n, got)
+		if got, want := w.paid(t, o), o.Outputs[0].Amount.Int64(); got != want {
+			t.Errorf("recipient %d has %d, want %d", n, got, want)
 		}
 	}
 	// One mint served both bridges.
@@ -77,6 +82,7 @@ func TestRun_SkipsOrders(t *testing.T) {
 		w.recordAndOpen(t, o)
 		rows = append(rows, row{c.reason, o})
 	}
+	rows = append(rows, row{"than is paid for one order", w.openLarge(t, 98)}, row{"a token has no price", w.openUnpriced(t, 99)})
 	// The recipient takes no native token.
 	refused := w.bridge(100)
 	refused.Outputs[0].Token, refused.Outputs[0].Recipient = [32]byte{}, w.destination.token.Word()
@@ -101,6 +107,29 @@ func TestRun_SkipsOrders(t *testing.T) {
 	if n := len(w.destination.Logs(t, w.destination.output, "OutputFilled")); n != 1 {
 		t.Errorf("%d fills on the destination, want only the other solver's", n)
 	}
+}
+
+// openLarge opens an order that is worth its input, and a unit more than is paid for one order.
+func (w *world) openLarge(t *testing.T, nonce int64) contracts.StandardOrder {
+	t.Helper()
+	o := w.swap(nonce)
+	o.Inputs[0][1], o.Outputs[0].Amount = big.NewInt(2e12), big.NewInt(1e12+1)
+	w.record(t, o, "")
+	w.origin.Send(t, user, 2e12, w.origin.input, "open", o)
+	return o
+}
+
+// openUnpriced opens an order of which the input is a token without a price.
+func (w *world) openUnpriced(t *testing.T, nonce int64) contracts.StandardOrder {
+	t.Helper()
+	at, o := w.origin, w.swap(nonce)
+	token := at.Deploy(t, "TestTether", "Other", "OTHER", uint8(6))
+	o.Inputs[0][0] = new(big.Int).SetBytes(token.Address[:])
+	at.Send(t, user, 0, token, "mint", at.Account(user), big.NewInt(1000))
+	at.Send(t, user, 0, token, "approve", at.input.Address, big.NewInt(1000))
+	w.record(t, o, "")
+	at.Send(t, user, 0, at.input, "open", o)
+	return o
 }
 
 // fill pays a bridge as a solver that has the token.
@@ -205,6 +234,23 @@ func TestRun_DeadChain(t *testing.T) {
 	w.waitClaimed(t, again)
 }
 
+// A solver that cannot serve its quotes ends.
+func TestRun_QuotesFail(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config := solver.Config{Gateway: w.URL, APIKey: testKey, Chains: []solver.Chain{w.origin.config()}, Quotes: listener, Log: slog.New(slog.DiscardHandler)}
+	if err := solver.Run(t.Context(), config); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v, want that the listener is closed", err)
+	}
+}
+
 func TestRun_Config(t *testing.T) {
 	t.Parallel()
 	key, err := crypto.GenerateKey()
@@ -217,8 +263,10 @@ func TestRun_Config(t *testing.T) {
 	if err := solver.Run(ctx, solver.Config{Gateway: "http://127.0.0.1:1", APIKey: testKey, Chains: []solver.Chain{good}}); err != nil {
 		t.Errorf("an ended context: %v", err)
 	}
-	err = solver.Run(ctx, solver.Config{Delay: -1, Chains: []solver.Chain{{ID: "eip155:x"}}})
-	for _, fault := range []string{"gateway", "API key", "delay", `"eip155:x"`, "key of eip155:x"} {
+	err = solver.Run(ctx, solver.Config{Delay: -1, Chains: []solver.Chain{{ID: "eip155:x"}}, Prices: []solver.Price{
+		{Token: common.Address{1}, Decimals: 37, Cents: 1}, {Token: common.Address{2}},
+	}})
+	for _, fault := range []string{"gateway", "API key", "delay", `"eip155:x"`, "key of eip155:x", "price of 0x01", "price of 0x02"} {
 		if err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("no fault %q in %v", fault, err)
 		}
