@@ -231,37 +231,43 @@ func TestCompose_Settings(t *testing.T) {
 	}
 }
 
-// Cores get the file of RPC URLs that .env names, and no setting where it names none.
-func TestCompose_RPCFile(t *testing.T) {
+// Cores get the files of RPC URLs and of providers of quotes that .env names, and no setting where it names none.
+func TestCompose_Files(t *testing.T) {
 	t.Parallel()
-	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json"))
+	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, p := range map[string]*types.Project{"": project(t), "/run/secrets/rpc.json": given} {
-		core, file := p.Services["core"], map[bool]string{true: "/dev/null", false: "/etc/intents-rpc.json"}[want == ""]
-		if setting := *core.Environment["CORE_RPC_FILE"]; setting != want || p.Secrets["rpc"].File != file {
-			t.Errorf("CORE_RPC_FILE is %q, the secret is %s, want %q, %s", setting, p.Secrets["rpc"].File, want, file)
+	none := project(t)
+	for name, variable := range map[string]string{"rpc": "CORE_RPC_FILE", "quotes": "CORE_QUOTES_FILE"} {
+		for want, p := range map[string]*types.Project{"": none, "/run/secrets/" + name + ".json": given} {
+			file := map[bool]string{true: "/dev/null", false: "/etc/intents-" + name + ".json"}[want == ""]
+			if setting := *p.Services["core"].Environment[variable]; setting != want || p.Secrets[name].File != file {
+				t.Errorf("%s is %q, the secret is %s, want %q, %s", variable, setting, p.Secrets[name].File, want, file)
+			}
 		}
-		if diff := cmp.Diff([]types.ServiceSecretConfig{{Source: "rpc", Target: "rpc.json"}}, core.Secrets); diff != "" {
+	}
+	want := []types.ServiceSecretConfig{{Source: "rpc", Target: "rpc.json"}, {Source: "quotes", Target: "quotes.json"}}
+	for _, p := range []*types.Project{none, given} {
+		if diff := cmp.Diff(want, p.Services["core"].Secrets); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
-// Cores get the key of webhooks, the previous one, the private networks and the mail server that .env names. A file of an earlier
-// version, which names none, starts as well, without webhooks and mail.
-func TestCompose_Webhooks(t *testing.T) {
+// Cores get the key of webhooks, the previous one, the private networks of webhooks and quotes and the mail server that .env names. A
+// file of an earlier version, which names none, starts as well, without webhooks, quotes and mail.
+func TestCompose_Optional(t *testing.T) {
 	t.Parallel()
 	key, previous := strings.Repeat("5e", 32), strings.Repeat("c2", 32)
 	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8",
-		"SMTP_URL=smtp://a:b@mail.example.com", "SMTP_FROM=no-reply@example.com"))
+		"QUOTES_ALLOW=10.30.0.0/16,fd00:30::/64", "SMTP_URL=smtp://a:b@mail.example.com", "SMTP_FROM=no-reply@example.com"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"CORE_WEBHOOK_SECRET_KEY": key, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS": previous, "CORE_WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
-		"CORE_SMTP_URL": "smtp://a:b@mail.example.com", "CORE_SMTP_FROM": "no-reply@example.com",
+		"CORE_QUOTES_ALLOW": "10.30.0.0/16,fd00:30::/64", "CORE_SMTP_URL": "smtp://a:b@mail.example.com", "CORE_SMTP_FROM": "no-reply@example.com",
 	} {
 		if got := *given.Services["core"].Environment[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
