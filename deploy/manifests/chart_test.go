@@ -29,7 +29,7 @@ var releases = map[string]string{
 secret:
   name: intents
   settingsFiles: intents-settings
-  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url, rpcFile: rpc.json}
+  keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url, rpcFile: rpc.json, quotesFile: quotes.json}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}
@@ -46,7 +46,7 @@ core:
   replicas: 3
   extraVolumes: [{name: client, secret: {secretName: client}}]
   extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
-  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", CORE_QUOTES_ALLOW: "10.30.0.0/16, fd00:30::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
 ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
@@ -133,6 +133,7 @@ func TestChart_InvalidValues(t *testing.T) {
 		"a setting the chart makes":                          {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
 		"a mail server with its password among the settings": {ok + "core: {settings: {CORE_SMTP_URL: smtp://a:hush@b}}", "CORE_SMTP_URL"},
 		"a key among the settings":                           {ok + "core: {settings: {CORE_WEBHOOK_SECRET_KEY: hush}}", "CORE_WEBHOOK_SECRET_KEY"},
+		"a file that is no mount":                            {ok + "core: {settings: {CORE_QUOTES_FILE: quotes.json}}", "CORE_QUOTES_FILE"},
 		"a private range of no family":                       {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
 		"a setting that is no text":                          {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
 		"a Redis of no kind":                                 {ok + "redis: {mode: ring}", "mode"},

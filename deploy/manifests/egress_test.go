@@ -9,8 +9,8 @@ import (
 	networking "k8s.io/api/networking/v1"
 )
 
-// TestCoreEgress holds the second wall around webhooks to the first one, core's dialer: on the ports of webhooks a core reaches public
-// addresses and what values name, and nothing that the dialer's list denies.
+// TestCoreEgress holds the second wall around webhooks and providers of quotes to the first one, core's dialer: on their ports a core
+// reaches public addresses and what values name, and nothing that the dialer's list denies.
 func TestCoreEgress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -24,10 +24,18 @@ func TestCoreEgress(t *testing.T) {
 		},
 		"all on": {
 			releases["all on"],
-			[]string{"1.1.1.1:80", "10.20.1.2:443", "10.20.1.2:8443", "[fd00:20::1]:9000", "10.1.2.3:6432"},
+			[]string{"1.1.1.1:80", "10.20.1.2:443", "10.20.1.2:8443", "[fd00:20::1]:9000", "10.30.1.2:8443", "[fd00:30::1]:9000", "10.1.2.3:6432"},
 			[]string{"10.21.0.1:443", "44.128.0.1:443", "[2a00:1234::1]:443", "[fd00:21::1]:443", "10.2.2.3:6432"},
 		},
 		"without webhooks": {releases["without the job"], nil, []string{"1.1.1.1:80", "1.1.1.1:443", "[2606:4700::1111]:443"}},
+		"quotes without webhooks": {`
+secret: {name: intents, keys: {webhookSecretKey: "", quotesFile: quotes.json}}
+core: {settings: {CORE_WEBHOOK_ALLOW: 10.20.0.0/16, CORE_QUOTES_ALLOW: 10.30.0.0/16}}
+`, []string{"1.1.1.1:80", "1.1.1.1:443", "10.30.1.2:8443"}, []string{"1.1.1.1:8443", "10.20.1.2:443", "10.31.0.1:443"}},
+		"webhooks without quotes": {`
+secret: {name: intents}
+core: {settings: {CORE_WEBHOOK_ALLOW: 10.20.0.0/16, CORE_QUOTES_ALLOW: 10.30.0.0/16}}
+`, []string{"1.1.1.1:443", "10.20.1.2:8443"}, []string{"10.30.1.2:443", "10.30.1.2:8443"}},
 		"a node of one's own": {`
 secret: {name: intents, keys: {rpcFile: rpc.json}}
 networkPolicy: {rpc: {port: 8545, peers: [{ipBlock: {cidr: 10.3.0.0/24}}]}}

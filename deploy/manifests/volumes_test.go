@@ -16,9 +16,11 @@ func TestVolumes(t *testing.T) {
 			SecretName: "intents-settings", DefaultMode: &mode, Items: []core.KeyToPath{{Key: component + ".env", Path: component + ".env"}},
 		}}}
 	}
-	rpc := core.Volume{Name: "rpc", VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
-		SecretName: "intents", DefaultMode: &mode, Items: []core.KeyToPath{{Key: "rpc.json", Path: "rpc.json"}},
-	}}}
+	secret := func(name string) core.Volume {
+		return core.Volume{Name: name, VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
+			SecretName: "intents", DefaultMode: &mode, Items: []core.KeyToPath{{Key: name + ".json", Path: name + ".json"}},
+		}}}
+	}
 	authorities := core.Volume{Name: "authorities", VolumeSource: core.VolumeSource{Projected: &core.ProjectedVolumeSource{
 		DefaultMode: &mode, Sources: []core.VolumeProjection{
 			{ConfigMap: &core.ConfigMapProjection{LocalObjectReference: core.LocalObjectReference{Name: "authorities"}}},
@@ -32,13 +34,14 @@ func TestVolumes(t *testing.T) {
 		return core.VolumeMount{Name: name, MountPath: path, ReadOnly: true}
 	}
 	volumes := map[string][]core.Volume{
-		"core":    {settings("core"), rpc, authorities, extra("client")},
+		"core":    {settings("core"), secret("rpc"), secret("quotes"), authorities, extra("client")},
 		"gateway": {settings("gateway"), authorities, extra("redis-client")},
 		"migrate": {authorities, extra("client")},
 	}
 	mounts := map[string][]core.VolumeMount{
 		"core": {
-			mount("settings", "/etc/intents"), mount("rpc", "/etc/intents-rpc"), mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client"),
+			mount("settings", "/etc/intents"), mount("rpc", "/etc/intents-rpc"), mount("quotes", "/etc/intents-quotes"),
+			mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client"),
 		},
 		"gateway": {mount("settings", "/etc/intents"), mount("authorities", "/etc/ssl/authorities"), mount("redis-client", "/etc/redis-client")},
 		"migrate": {mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client")},
@@ -63,6 +66,9 @@ func TestVolumes(t *testing.T) {
 				}
 				if want := map[string]string{"core": "/etc/intents-rpc/rpc.json"}[component]; given["CORE_RPC_FILE"] != want {
 					t.Errorf("%s: %s looks for RPC URLs in %q", component, c.Name, given["CORE_RPC_FILE"])
+				}
+				if want := map[string]string{"core": "/etc/intents-quotes/quotes.json"}[component]; given["CORE_QUOTES_FILE"] != want {
+					t.Errorf("%s: %s looks for providers of quotes in %q", component, c.Name, given["CORE_QUOTES_FILE"])
 				}
 				if want := map[bool]string{true: "/etc/intents/" + component + ".env"}[component != "migrate"]; file != want || folder != "/etc/ssl/authorities" {
 					t.Errorf("%s: %s looks for its settings in %q and for authorities in %q", component, c.Name, file, folder)

@@ -60,9 +60,10 @@ further word. */}}
 {{- $component := index . 1 -}}
 {{- $settings := and (ne $component "migrate") $root.Values.secret.settingsFiles -}}
 {{- $rpc := and (eq $component "core") $root.Values.secret.keys.rpcFile -}}
+{{- $quotes := and (eq $component "core") $root.Values.secret.keys.quotesFile -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumes -}}
-{{- if or $settings $rpc $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $quotes $authorities.configMap $authorities.secret $extra }}
 volumes:
   {{- with $settings }}
   - name: settings
@@ -77,6 +78,13 @@ volumes:
       secretName: {{ include "intents.secretName" $root }}
       defaultMode: 0444
       items: [{key: {{ . }}, path: rpc.json}]
+  {{- end }}
+  {{- with $quotes }}
+  - name: quotes
+    secret:
+      secretName: {{ include "intents.secretName" $root }}
+      defaultMode: 0444
+      items: [{key: {{ . }}, path: quotes.json}]
   {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - name: authorities
@@ -100,15 +108,19 @@ volumes:
 {{- $root := index . 0 -}}
 {{- $settings := and (ne (index . 1) "migrate") $root.Values.secret.settingsFiles -}}
 {{- $rpc := and (eq (index . 1) "core") $root.Values.secret.keys.rpcFile -}}
+{{- $quotes := and (eq (index . 1) "core") $root.Values.secret.keys.quotesFile -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumeMounts -}}
-{{- if or $settings $rpc $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $quotes $authorities.configMap $authorities.secret $extra }}
 volumeMounts:
   {{- if $settings }}
   - {name: settings, mountPath: /etc/intents, readOnly: true}
   {{- end }}
   {{- if $rpc }}
   - {name: rpc, mountPath: /etc/intents-rpc, readOnly: true}
+  {{- end }}
+  {{- if $quotes }}
+  - {name: quotes, mountPath: /etc/intents-quotes, readOnly: true}
   {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - {name: authorities, mountPath: /etc/ssl/authorities, readOnly: true}
