@@ -27,7 +27,8 @@ func startBesideReplica(t *testing.T) (operations string) {
 	return operations
 }
 
-// startFollowing runs one more core on the shared database until the test ends, one that follows a chain which no other test uses. One
+// startFollowing runs one more core on the shared database until the test ends, one that has a provider of quotes and follows a chain which
+// no other test uses. One
 // of its three nodes is down.
 func startFollowing(t *testing.T) (operations string) {
 	t.Helper()
@@ -44,11 +45,14 @@ func startFollowing(t *testing.T) (operations string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "rpc.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	file, quotes := filepath.Join(dir, "rpc.json"), filepath.Join(dir, "quotes.json")
+	for name, text := range map[string]string{file: string(text), quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file)
+	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file, "CORE_QUOTES_FILE="+quotes)
 	asynctest.Eventually(t, "the chain is read", func() bool {
 		return strings.Contains(get(t, "http://"+operations+"/metrics", http.StatusOK), "intents_core_chain_read_timestamp_seconds{")
 	})

@@ -27,12 +27,12 @@ const nodes = Object.fromEntries(chains.map(({ id, url }) => {
 const node = nodes[here.id].client
 const walletOf = (account) => createWalletClient({ account, chain: nodes[here.id].chain, transport: http() })
 
-// call is a request to the service. One over the key's limit is repeated when the answer says so.
+// call is a request to the service. One over the key's limit, or one of which nothing was stored, is repeated when the answer says so.
 async function call(method, path, body, headers) {
   const answer = await fetch(gateway + path, {
     method, headers: { 'content-type': 'application/json', origin: gateway, ...headers }, body: body && JSON.stringify(body),
   })
-  if (answer.status === 429) {
+  if (answer.status === 429 || (answer.status === 503 && answer.headers.has('retry-after'))) {
     await pause(answer.headers.get('retry-after') * 1000)
     return call(method, path, body, headers)
   }
