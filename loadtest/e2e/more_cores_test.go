@@ -28,8 +28,7 @@ func startBesideReplica(t *testing.T) (operations string) {
 }
 
 // startFollowing runs one more core on the shared database until the test ends, one that has a provider of quotes and follows a chain which
-// no other test uses. One
-// of its three nodes is down.
+// no other test uses. One of the chain's three nodes is down.
 func startFollowing(t *testing.T) (operations string) {
 	t.Helper()
 	const number = 1301
