@@ -19,8 +19,8 @@ func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest) (*tran
 
 func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
 	known := s.Registry.Current()
-	if wrong, ok := transfer.WrongEnvironment(request, known, by.Environment); ok {
-		return nil, nil, &EnvironmentError{wrong.ID, wrong.Environment, by.Environment}
+	if err := CheckEnvironment(request, known, by.Environment); err != nil {
+		return nil, nil, err
 	}
 	return transfer.NewWithOrder(transfer.NewID(now), by, request, known)
 }

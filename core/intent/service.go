@@ -12,11 +12,13 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // Config is what the service needs.
@@ -47,6 +49,14 @@ type EnvironmentError struct {
 
 func (e *EnvironmentError) Error() string {
 	return fmt.Sprintf("chain %s is a %s chain and the key is a %s key", e.Chain, e.Environment, e.Key)
+}
+
+// CheckEnvironment returns an *EnvironmentError for the first chain in the request that keys of the environment may not use.
+func CheckEnvironment(request wire.TransferRequest, known *registry.Snapshot, environment network.Environment) error {
+	if wrong, ok := transfer.WrongEnvironment(request, known, environment); ok {
+		return &EnvironmentError{wrong.ID, wrong.Environment, environment}
+	}
+	return nil
 }
 
 // Find returns an account's intent by its UUID or its order id. It returns intents.ErrTransferNotFound for an intent of another

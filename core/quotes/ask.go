@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -18,8 +17,6 @@ import (
 )
 
 const (
-	// askTimeout bounds the wait for all providers.
-	askTimeout = 3 * time.Second
 	// wantedValidity is how long an offer should hold.
 	wantedValidity = time.Minute
 	// maxQuotes bounds the quotes of one answer.
@@ -65,14 +62,14 @@ type Answer struct {
 func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
 	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
 	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
-	if wrong, ok := transfer.WrongEnvironment(sides, known, by.Environment); ok {
-		return Answer{}, &intent.EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: by.Environment}
+	if err := intent.CheckEnvironment(sides, known, by.Environment); err != nil {
+		return Answer{}, err
 	}
 	route, err := transfer.NewRoute(now, sides, known)
 	if err != nil {
 		return Answer{}, err
 	}
-	asked, err := s.providersOf(route, by, request.Providers)
+	asked, err := s.providersOf(route, by, request.Providers, now)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -87,18 +84,15 @@ func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.Quot
 	}
 }
 
-// question is one provider with the contracts of the order that its quote makes.
+// question is what one provider is asked.
 type question struct {
 	*provider.Provider
-	settlement transfer.Settlement
+	provider.Request
 }
 
 // providersOf returns the providers that serve the route, of those that the request names.
-func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names []string) (asked []question, err error) {
-	var here []*provider.Provider
-	if s.Providers != nil {
-		here = s.Providers.In(by.Environment)
-	}
+func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names []string, now time.Time) (asked []question, err error) {
+	here := s.Providers.In(by.Environment)
 	if len(here) == 0 {
 		return nil, ErrNotConfigured
 	}
@@ -110,7 +104,7 @@ func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names [
 	for _, p := range here {
 		n := slices.IndexFunc(route.Settlements, func(t transfer.Settlement) bool { return t.Deployment == p.Deployment })
 		if n >= 0 && (len(names) == 0 || slices.Contains(names, p.Name)) {
-			asked = append(asked, question{p, route.Settlements[n]})
+			asked = append(asked, question{p, requestOf(route, route.Settlements[n], now)})
 		}
 	}
 	if len(asked) == 0 {
@@ -123,12 +117,12 @@ func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names [
 func (s *Service) askAll(
 	ctx context.Context, by transfer.Caller, route *transfer.Route, asked []question, known *registry.Snapshot, now time.Time,
 ) (answer Answer, retryAfter time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wire.MaxQuoteWait)
 	defer cancel()
 	offers, failures := make([][]provider.Offer, len(asked)), make([]*provider.Error, len(asked))
 	var asking sync.WaitGroup
 	for n, q := range asked {
-		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, requestOf(route, q.settlement, now), now) })
+		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, q.Request, now) })
 	}
 	asking.Wait()
 	for n, q := range asked {
@@ -149,7 +143,8 @@ func (s *Service) askAll(
 
 func requestOf(route *transfer.Route, settlement transfer.Settlement, now time.Time) provider.Request {
 	r := provider.Request{
-		Kind: quote.ExactInput, Source: route.Source, Destination: route.Destination, Settlement: settlement, MinValidUntil: now.Add(wantedValidity),
+		Kind: quote.ExactInput, Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: settlement,
+		MinValidUntil: now.Add(wantedValidity),
 	}
 	if route.Source.Amount == nil {
 		r.Kind = quote.ExactOutput
@@ -159,32 +154,20 @@ func requestOf(route *transfer.Route, settlement transfer.Settlement, now time.T
 
 func newQuote(by transfer.Caller, route *transfer.Route, of question, offer provider.Offer, known *registry.Snapshot, now time.Time) quote.Quote {
 	q := quote.Quote{
-		ID: transfer.NewID(now), AccountID: by.AccountID, Environment: by.Environment, Provider: of.Name, Kind: quote.ExactInput, Type: route.Type,
-		Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: of.settlement,
+		ID: transfer.NewID(now), AccountID: by.AccountID, Environment: by.Environment, Provider: of.Name, Kind: of.Kind, Type: route.Type,
+		Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: of.Settlement,
 		Duration: offer.Duration, CreatedAt: now, ExpiresAt: offer.ValidUntil,
 	}
-	if q.ExpiresAt.After(q.Deadline) {
-		q.ExpiresAt = q.Deadline
-	}
-	if route.Source.Amount == nil {
-		q.Kind, q.Source.Amount = quote.ExactOutput, offer.Amount
+	if q.Kind == quote.ExactOutput {
+		q.Source.Amount = offer.Amount
 	} else {
 		q.Destination.Amount = offer.Amount
 	}
-	if fee, ok := totalFee(q, known); ok {
+	// The providers' APIs state no fees.
+	source, _ := known.Token(q.Source.Token)
+	destination, _ := known.Token(q.Destination.Token)
+	if fee, ok := q.TotalFee(source, destination); ok {
 		q.Fees = append(q.Fees, fee)
 	}
 	return q
-}
-
-// totalFee is the difference between the amounts where both tokens are one asset: the registry gives them one symbol and as many decimals.
-// The providers' APIs state no fees.
-func totalFee(q quote.Quote, known *registry.Snapshot) (fee quote.Fee, ok bool) {
-	source, sourceKnown := known.Token(q.Source.Token)
-	destination, destinationKnown := known.Token(q.Destination.Token)
-	if !sourceKnown || !destinationKnown || source.Symbol != destination.Symbol || source.Decimals != destination.Decimals {
-		return fee, false
-	}
-	amount := new(big.Int).Sub(q.Source.Amount, q.Destination.Amount)
-	return quote.Fee{Kind: quote.FeeTotal, Token: q.Source.Token, Amount: amount, Included: true}, amount.Sign() >= 0
 }

@@ -55,8 +55,8 @@ var ErrMismatch = errors.New("the request differs from its quote")
 // where the registry has changed since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create, also
 // after the quote's end or removal.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *intent.Record, replayed bool, err error) {
-	if wrong, ok := transfer.WrongEnvironment(request, s.Registry.Current(), by.Environment); ok {
-		return nil, false, &intent.EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: by.Environment}
+	if err := intent.CheckEnvironment(request, s.Registry.Current(), by.Environment); err != nil {
+		return nil, false, err
 	}
 	now := s.Store.Now()
 	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
@@ -80,6 +80,17 @@ func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.Tr
 	if err != nil {
 		return nil, nil, err
 	}
+	return s.draftOf(by, request, q, now)
+}
+
+// Draft returns the intent that Create would make of a request and its quote, without storing it. It returns ErrMismatch or a
+// *transfer.Rejection.
+func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest, q quote.Quote) (*transfer.Intent, error) {
+	draft, _, err := s.draftOf(by, request, q, s.Store.Now())
+	return draft, err
+}
+
+func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q quote.Quote, now time.Time) (*transfer.Intent, *transfer.Order, error) {
 	quoted, ok := complete(request, q)
 	if !ok {
 		return nil, nil, ErrMismatch

@@ -12,6 +12,9 @@ import (
 
 const addressLength = len("0x") + 40
 
+// ZeroAddress is the EVM address that nobody has the key of.
+const ZeroAddress = "0x0000000000000000000000000000000000000000"
+
 var (
 	errAddress  = errors.New("must be an EVM address: 0x and 40 hexadecimal digits")
 	errChecksum = errors.New("the address has a wrong EIP-55 checksum; copy it again or write it all in lower case")

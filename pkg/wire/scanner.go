@@ -86,7 +86,7 @@ func (s *scanner) accountID(id *caip.AccountID) bool {
 
 func (s *scanner) amount(amount *string) (ok bool) {
 	*amount, ok = s.string()
-	return ok && isAmount(*amount)
+	return ok && IsAmount(*amount)
 }
 
 func (s *scanner) deadline(deadline *time.Time) bool {

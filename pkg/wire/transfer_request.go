@@ -130,14 +130,15 @@ func (d *decoder) amount(amount *string) {
 	if !ok {
 		return
 	}
-	if !isAmount(text) {
+	if !IsAmount(text) {
 		d.issue("must be a whole number of the token's smallest unit in decimal digits, without sign or leading zeros")
 		return
 	}
 	*amount = text
 }
 
-func isAmount(text string) bool {
+// IsAmount reports whether a text is an amount by the grammar: decimal digits without leading zeros, of any number.
+func IsAmount(text string) bool {
 	if text == "" || (text[0] == '0' && text != "0") {
 		return false
 	}

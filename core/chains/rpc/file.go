@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -44,7 +45,7 @@ func ReadFile(path string) (Providers, error) {
 	}
 	var chains map[string]jsontext.Value
 	if err := json.Unmarshal(text, &chains); err != nil || chains == nil {
-		return nil, fmt.Errorf("read the RPC file: line %d: must be one JSON object of chains, none of them twice", syntaxErrorLine(text, err))
+		return nil, fmt.Errorf("read the RPC file: line %d: must be one JSON object of chains, none of them twice", settings.SyntaxErrorLine(text, err))
 	}
 	file := fileReader{providers: Providers{}, places: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(chains)) {
@@ -54,15 +55,6 @@ func ReadFile(path string) (Providers, error) {
 		return nil, fmt.Errorf("read the RPC file: %w", err)
 	}
 	return file.providers, nil
-}
-
-// syntaxErrorLine is the line of a syntax error, whose own text may quote the file.
-func syntaxErrorLine(text []byte, err error) int {
-	var syntax *jsontext.SyntacticError
-	if !errors.As(err, &syntax) {
-		return 1
-	}
-	return 1 + strings.Count(string(text[:syntax.ByteOffset]), "\n")
 }
 
 type fileReader struct {

@@ -77,8 +77,8 @@ type row struct {
 }
 
 // ReadList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
-// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means that the complete file could
-// not be read.
+// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means
+// that the complete file could not be read.
 func ReadList(r io.Reader) (List, error) {
 	var file struct {
 		Chains []json.RawMessage `json:"chains"`

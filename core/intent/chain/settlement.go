@@ -54,9 +54,10 @@ const (
 	Origin      OutputOracle = "origin"
 )
 
-const zeroAddress = "0x0000000000000000000000000000000000000000"
-
 var deploymentName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+// IsDeployment reports whether a deployment can have this name.
+func IsDeployment(name string) bool { return deploymentName.MatchString(name) }
 
 // parseSettlements parses the deployments of a chain, the preferred one first.
 func parseSettlements(raw json.RawMessage) ([]Settlement, error) {
@@ -104,7 +105,7 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 	switch {
 	case r.Scheme != StandardOrder:
 		return Settlement{}, fmt.Errorf("scheme must be %q, the only one that is supported, not %q", StandardOrder, r.Scheme)
-	case !deploymentName.MatchString(r.Deployment):
+	case !IsDeployment(r.Deployment):
 		return Settlement{}, errors.New("deployment must have 1 to 64 characters of a-z, 0-9, dot and hyphen")
 	case r.OutputOracle != Destination && r.OutputOracle != Origin:
 		return Settlement{}, fmt.Errorf("outputOracle must be %q or %q, not %q", Destination, Origin, r.OutputOracle)
@@ -119,7 +120,7 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 		if *contract.address, err = caip.ParseAddress(contract.text); err != nil {
 			return Settlement{}, fmt.Errorf("%s %w", contract.name, err)
 		}
-		if *contract.address == zeroAddress { // a call to it succeeds and does nothing
+		if *contract.address == caip.ZeroAddress { // a call to it succeeds and does nothing
 			return Settlement{}, fmt.Errorf("%s must not be the zero address", contract.name)
 		}
 	}

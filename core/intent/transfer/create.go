@@ -20,8 +20,6 @@ const (
 	LongestLife     = 7 * 24 * time.Hour
 )
 
-const zeroAddress = "0x0000000000000000000000000000000000000000"
-
 // Caller is the owner of the intent that a request creates.
 type Caller struct {
 	AccountID   uuid.UUID
@@ -199,12 +197,12 @@ func parseAmount(side, digits string) (*big.Int, error) {
 
 func (d *draft) recipient() error {
 	switch d.destination.Account.Address {
-	case zeroAddress:
+	case caip.ZeroAddress:
 		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.").at("/destination/account")
 	case d.destination.Token.Address:
 		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.").at("/destination/account")
 	}
-	if d.source.Account.Address == zeroAddress {
+	if d.source.Account.Address == caip.ZeroAddress {
 		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.").at("/source/account")
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/core/intent/chain"
+	"intents.internal/pkg/caip"
 )
 
 // Order is the StandardOrder of an intent (scheme oif-v1/StandardOrder). The field names are those of the ABI. It has one input and one
@@ -91,7 +92,7 @@ func (i *Intent) Order() (*Order, error) {
 
 func orZero(address string) string {
 	if address == "" {
-		return zeroAddress
+		return caip.ZeroAddress
 	}
 	return address
 }

@@ -10,6 +10,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // minValidity is the shortest time for which an offer must still hold.
@@ -73,8 +74,7 @@ func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
 	case c.validUntil < now.Add(minValidity).Unix():
 		return Offer{}, dropExpired
 	}
-	// No offer holds longer than its order.
-	until := time.Unix(min(c.validUntil, r.Settlement.Expires.Unix()), 0).UTC()
+	until := time.Unix(min(c.validUntil, r.Deadline.Unix()), 0).UTC()
 	return Offer{Amount: offered, ValidUntil: until, Duration: duration(c.eta)}, ""
 }
 
@@ -89,7 +89,7 @@ var errAmount = errors.New("is no amount: decimal digits without leading zeros, 
 
 // parseAmount is strict: providers' amounts become those of orders.
 func parseAmount(text string) (*big.Int, error) {
-	if len(text) == 0 || len(text) > 78 || strings.Trim(text, "0123456789") != "" || (text[0] == '0' && text != "0") {
+	if len(text) > 78 || !wire.IsAmount(text) {
 		return nil, errAmount
 	}
 	amount, ok := new(big.Int).SetString(text, 10)

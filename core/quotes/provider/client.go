@@ -79,8 +79,11 @@ func headersOf(e Endpoint) http.Header {
 // Close closes the idle connections.
 func (p *Providers) Close() { p.client.CloseIdleConnections() }
 
-// In returns the providers of an environment in the file's order.
+// In returns the providers of an environment in the file's order; nil has none.
 func (p *Providers) In(environment network.Environment) (here []*Provider) {
+	if p == nil {
+		return nil
+	}
 	for _, one := range p.all {
 		if one.environment == environment {
 			here = append(here, one)

@@ -18,8 +18,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/net/http/httpguts"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/outbound"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -70,7 +72,7 @@ func ReadFile(path string) ([]Endpoint, error) {
 	}
 	var entries []jsontext.Value
 	if err := json.Unmarshal(text, &entries); err != nil || len(entries) == 0 {
-		return nil, fmt.Errorf("read the quotes file: line %d: must be one JSON list of at least one provider", syntaxErrorLine(text, err))
+		return nil, fmt.Errorf("read the quotes file: line %d: must be one JSON list of at least one provider", settings.SyntaxErrorLine(text, err))
 	}
 	file := fileReader{places: map[string]int{}}
 	if len(entries) > maxProviders {
@@ -86,15 +88,6 @@ func ReadFile(path string) ([]Endpoint, error) {
 	return endpoints, nil
 }
 
-// syntaxErrorLine is the line of a syntax error, whose own text may quote the file.
-func syntaxErrorLine(text []byte, err error) int {
-	var syntax *jsontext.SyntacticError
-	if !errors.As(err, &syntax) {
-		return 1
-	}
-	return 1 + strings.Count(string(text[:syntax.ByteOffset]), "\n")
-}
-
 type fileReader struct {
 	// places has where in the file each name was read.
 	places   map[string]int
@@ -105,10 +98,7 @@ func (f *fileReader) addProblem(place, format string, values ...any) {
 	f.problems = append(f.problems, fmt.Errorf("%s: %s", place, fmt.Sprintf(format, values...)))
 }
 
-var (
-	providerName   = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
-	deploymentName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
-)
+var providerName = regexp.MustCompile(`^[a-z0-9-]{1,32}$`)
 
 func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 	var entry struct {
@@ -140,7 +130,7 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 	if _, err := network.Parse(entry.Environment); err != nil {
 		f.addProblem(place, `environment must be "test" or "live"`)
 	}
-	if !deploymentName.MatchString(e.Deployment) {
+	if !chain.IsDeployment(e.Deployment) {
 		f.addProblem(place, "deployment must be one of the chains' settlements: 1 to 64 characters of a-z, 0-9, dot and hyphen")
 	}
 	if ms := entry.TimeoutMs; ms != nil {

@@ -38,7 +38,7 @@ func fuzzAnswers(f *testing.F, kind provider.Kind) {
 			t.Errorf("%d offers and %v", len(offers), failure)
 		}
 		for _, o := range offers {
-			if o.Amount.Sign() <= 0 || o.Amount.BitLen() > 256 || o.ValidUntil.Before(now.Add(15e9)) || o.ValidUntil.After(expires) || o.Duration < 0 {
+			if o.Amount.Sign() <= 0 || o.Amount.BitLen() > 256 || o.ValidUntil.Before(now.Add(15e9)) || o.ValidUntil.After(deadline) || o.Duration < 0 {
 				t.Errorf("%+v", o)
 			}
 		}

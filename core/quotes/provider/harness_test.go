@@ -37,8 +37,8 @@ const (
 var (
 	now     = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	account = uuid.MustParse("0199a1b2-c3d4-7e5f-8a6b-0c1d2e3f4a01")
-	// expires is the end of the order.
-	expires = now.Add(48 * time.Hour)
+	// deadline is that of the order.
+	deadline = now.Add(2 * time.Hour)
 )
 
 // route is a request for a bridge of one USDC from Ethereum to Base.
@@ -48,9 +48,9 @@ func route(kind quote.Kind) provider.Request {
 		return transfer.Leg{Account: caip.AccountID{Chain: id, Address: account}, Token: caip.AccountID{Chain: id, Address: token}}
 	}
 	r := provider.Request{
-		Kind: kind, Source: leg(1, sender, usdc), Destination: leg(8453, recipient, baseUSDC), MinValidUntil: now.Add(time.Minute),
+		Kind: kind, Source: leg(1, sender, usdc), Destination: leg(8453, recipient, baseUSDC), MinValidUntil: now.Add(time.Minute), Deadline: deadline,
 		Settlement: transfer.Settlement{
-			Scheme: chain.StandardOrder, Deployment: "lifi-v2", Expires: expires,
+			Scheme: chain.StandardOrder, Deployment: "lifi-v2", Expires: deadline.Add(48 * time.Hour),
 			InputSettler: "0x00fC00edbe7C003b006f870068c548940000223e", OutputSettler: "0x75220B7600c300005038432a0000f308e0000068",
 			InputOracle: "0x008C3800F3Ad9b3B662d002E90Cc00000000eE17", OutputOracle: "0x008C3800F3Ad9b3B662d002E90Cc00000000eE17",
 		},

@@ -120,7 +120,7 @@ func TestProvider_Ask_Offer(t *testing.T) {
 		until    time.Time
 		duration time.Duration
 	}{
-		"a minute": {func(*answer) {}, now.Add(time.Minute), 30 * time.Second}, "a year": {year, expires, 7 * 24 * time.Hour},
+		"a minute": {func(*answer) {}, now.Add(time.Minute), 30 * time.Second}, "a year": {year, deadline, 7 * 24 * time.Hour},
 	} {
 		s := newSubject(t, at(provider.OIF, serve(t, respond(answers(provider.OIF, honest(c.change))))), nil)
 		offers, failure := s.Ask(t.Context(), account, route(quote.ExactInput), now)

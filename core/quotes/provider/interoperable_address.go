@@ -11,13 +11,10 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// zeroAddress is the native asset towards providers.
-const zeroAddress = "0x0000000000000000000000000000000000000000"
-
-// assetAddress returns the address of a token as providers name it.
+// assetAddress returns the address of a token as providers name it: the zero address for the native asset.
 func assetAddress(id caip.AccountID) string {
 	if token.Native(id) {
-		return zeroAddress
+		return caip.ZeroAddress
 	}
 	return id.Address
 }

@@ -18,7 +18,9 @@ type Request struct {
 	Kind quote.Kind
 	// Source and Destination are the sides; the amount that is asked for is nil.
 	Source, Destination transfer.Leg
-	// Settlement has the contracts of the order that the quote makes.
+	// Deadline is that of the order that the quote makes: no offer holds longer.
+	Deadline time.Time
+	// Settlement has the contracts of that order.
 	Settlement transfer.Settlement
 	// MinValidUntil is until when an offer should hold.
 	MinValidUntil time.Time

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -53,15 +54,25 @@ type Quote struct {
 // Fee is part of the difference between the amounts of a quote. The fees of providers are their own statements.
 type Fee struct {
 	// Kind is the provider's word, or FeeTotal.
-	Kind   string         `json:"kind"`
-	Token  caip.AccountID `json:"token"`
-	Amount *big.Int       `json:"amount"`
+	Kind   string
+	Token  caip.AccountID
+	Amount *big.Int
 	// Included means that the quote's amounts are after the fee.
-	Included bool `json:"included"`
+	Included bool
 }
 
 // FeeTotal is the kind of a fee that is the whole difference between the two amounts of one asset.
 const FeeTotal = "total"
+
+// TotalFee returns the difference between the amounts; ok is false unless both tokens are one asset, which the registry gives one symbol and as
+// many decimals, and no more arrives than is sent.
+func (q *Quote) TotalFee(source, destination token.Definition) (fee Fee, ok bool) {
+	if source.Symbol != destination.Symbol || source.Decimals != destination.Decimals {
+		return fee, false
+	}
+	amount := new(big.Int).Sub(q.Source.Amount, q.Destination.Amount)
+	return Fee{Kind: FeeTotal, Token: q.Source.Token, Amount: amount, Included: true}, amount.Sign() >= 0
+}
 
 // FailureCode is why a provider has no quote.
 type FailureCode string

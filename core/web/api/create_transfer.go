@@ -6,7 +6,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// createTransfer answers POST /v2/transfers with the new intent, made from a quote if the body has a quoteId. Errors are checked in the order 413, 415, 400, 403, 422.
+// createTransfer answers POST /v2/transfers with the new intent, made from a quote if the body has a quoteId. Errors are checked in the
+// order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {

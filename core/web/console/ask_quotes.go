@@ -53,7 +53,7 @@ func (c *console) countdown(at time.Time) countdown {
 
 // quoting reports whether an environment has providers of quotes.
 func (c *console) quoting(env network.Environment) bool {
-	return c.Quotes != nil && c.Quotes.Providers != nil && len(c.Quotes.Providers.In(env)) > 0
+	return c.Quotes != nil && len(c.Quotes.Providers.In(env)) > 0
 }
 
 // wantsQuote reports whether the form is of a swap or bridge without one of its amounts. A transfer delivers what it sends.
@@ -134,8 +134,7 @@ func (c *console) confirmQuote(w http.ResponseWriter, r *http.Request, user curr
 	if !f.ok() {
 		return "", nil
 	}
-	of := transfer.Quote{ID: q.ID, Provider: q.Provider, ExpiresAt: q.ExpiresAt}
-	intent, _, err := transfer.NewQuoted(transfer.NewID(c.Transfers.Now()), caller, request, c.Registry.Current(), q.Settlement, of)
+	intent, err := c.Quotes.Draft(caller, request, q)
 	if err != nil {
 		return "", f.noteRejection(err)
 	}
