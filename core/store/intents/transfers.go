@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +12,6 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
-	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -21,41 +19,34 @@ import (
 // TransferRow is a row of transfers, which the stores of intents and of chains read.
 type TransferRow struct {
 	bun.BaseModel `bun:"table:transfers,alias:transfers"`
+	Sides
 
-	AccountID          uuid.UUID           `bun:"account_id,pk"`
-	ID                 uuid.UUID           `bun:"id,pk"`
-	KeyID              uuid.UUID           `bun:"key_id"`
-	Environment        network.Environment `bun:"environment"`
-	Type               transfer.Type       `bun:"type"`
-	Status             transfer.Status     `bun:"status"`
-	OrderID            []byte              `bun:"order_id"`
-	OrderScheme        string              `bun:"order_scheme"`
-	SourceChain        string              `bun:"source_chain"`
-	SourceAccount      string              `bun:"source_account"`
-	SourceToken        string              `bun:"source_token"`
-	SourceAmount       string              `bun:"source_amount"`
-	DestinationChain   string              `bun:"destination_chain"`
-	DestinationAccount string              `bun:"destination_account"`
-	DestinationToken   string              `bun:"destination_token"`
-	DestinationAmount  string              `bun:"destination_amount"`
-	Deployment         string              `bun:"deployment,nullzero"`
-	InputSettler       string              `bun:"origin_settler"`
-	OutputSettler      string              `bun:"destination_settler"`
-	InputOracle        string              `bun:"input_oracle,nullzero"`
-	OutputOracle       string              `bun:"output_oracle,nullzero"`
-	Expires            time.Time           `bun:"expires,nullzero"`
-	QuoteID            uuid.UUID           `bun:"quote_id,nullzero"`
-	QuoteProvider      string              `bun:"quote_provider,nullzero"`
-	QuoteExpiresAt     time.Time           `bun:"quote_expires_at,nullzero"`
-	Deadline           time.Time           `bun:"deadline"`
-	Reference          string              `bun:"reference,nullzero"`
-	IdempotencyKey     string              `bun:"idempotency_key,nullzero"`
-	Hash               string              `bun:"hash,nullzero"`
-	Failure            string              `bun:"failure,nullzero"`
-	CancelledAt        time.Time           `bun:"cancelled_at,nullzero"`
-	RefundableAt       time.Time           `bun:"refundable_at,nullzero"`
-	CreatedAt          time.Time           `bun:"created_at"`
-	UpdatedAt          time.Time           `bun:"updated_at"`
+	AccountID      uuid.UUID           `bun:"account_id,pk"`
+	ID             uuid.UUID           `bun:"id,pk"`
+	KeyID          uuid.UUID           `bun:"key_id"`
+	Environment    network.Environment `bun:"environment"`
+	Type           transfer.Type       `bun:"type"`
+	Status         transfer.Status     `bun:"status"`
+	OrderID        []byte              `bun:"order_id"`
+	OrderScheme    string              `bun:"order_scheme"`
+	Deployment     string              `bun:"deployment,nullzero"`
+	InputSettler   string              `bun:"origin_settler"`
+	OutputSettler  string              `bun:"destination_settler"`
+	InputOracle    string              `bun:"input_oracle,nullzero"`
+	OutputOracle   string              `bun:"output_oracle,nullzero"`
+	Expires        time.Time           `bun:"expires,nullzero"`
+	QuoteID        uuid.UUID           `bun:"quote_id,nullzero"`
+	QuoteProvider  string              `bun:"quote_provider,nullzero"`
+	QuoteExpiresAt time.Time           `bun:"quote_expires_at,nullzero"`
+	Deadline       time.Time           `bun:"deadline"`
+	Reference      string              `bun:"reference,nullzero"`
+	IdempotencyKey string              `bun:"idempotency_key,nullzero"`
+	Hash           string              `bun:"hash,nullzero"`
+	Failure        string              `bun:"failure,nullzero"`
+	CancelledAt    time.Time           `bun:"cancelled_at,nullzero"`
+	RefundableAt   time.Time           `bun:"refundable_at,nullzero"`
+	CreatedAt      time.Time           `bun:"created_at"`
+	UpdatedAt      time.Time           `bun:"updated_at"`
 }
 
 // Idempotency is the idempotency key of a request. The zero value is none.
@@ -161,10 +152,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 	row := TransferRow{
 		ID: i.ID, AccountID: i.AccountID, KeyID: i.KeyID, Environment: i.Environment, Type: i.Type, Status: i.Status,
 		OrderID: i.OrderID[:], OrderScheme: i.Settlement.Scheme,
-		SourceChain: i.Source.Account.Chain.String(), SourceAccount: i.Source.Account.Address,
-		SourceToken: i.Source.Token.Address, SourceAmount: i.Source.Amount.String(),
-		DestinationChain: i.Destination.Account.Chain.String(), DestinationAccount: i.Destination.Account.Address,
-		DestinationToken: i.Destination.Token.Address, DestinationAmount: i.Destination.Amount.String(),
+		Sides:      NewSides(i.Source, i.Destination),
 		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
@@ -179,13 +167,9 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 
 // Intent returns the intent of the row.
 func (r TransferRow) Intent() (*transfer.Intent, error) {
-	source, err := Leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	source, destination, err := r.Legs()
 	if err != nil {
-		return nil, fmt.Errorf("read the source of transfer %s: %w", r.ID, err)
-	}
-	destination, err := Leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
-	if err != nil {
-		return nil, fmt.Errorf("read the destination of transfer %s: %w", r.ID, err)
+		return nil, fmt.Errorf("read transfer %s: %w", r.ID, err)
 	}
 	expires := r.Expires.UTC()
 	if r.Type == transfer.Transfer {
@@ -201,22 +185,5 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}, nil
-}
-
-// Leg returns the side of an intent or a quote from its columns.
-func Leg(chainID, accountAddress, tokenAddress, amount string) (transfer.Leg, error) {
-	id, err := caip.ParseChainID(chainID)
-	if err != nil {
-		return transfer.Leg{}, err
-	}
-	units, ok := new(big.Int).SetString(amount, 10)
-	if !ok {
-		return transfer.Leg{}, fmt.Errorf("amount %q is not a number", amount)
-	}
-	return transfer.Leg{
-		Account: caip.AccountID{Chain: id, Address: accountAddress},
-		Token:   caip.AccountID{Chain: id, Address: tokenAddress},
-		Amount:  units,
 	}, nil
 }

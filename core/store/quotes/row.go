@@ -17,34 +17,27 @@ import (
 
 type row struct {
 	bun.BaseModel `bun:"table:quotes,alias:quotes"`
+	intents.Sides
 
-	AccountID          uuid.UUID           `bun:"account_id,pk"`
-	ID                 uuid.UUID           `bun:"id,pk"`
-	Environment        network.Environment `bun:"environment"`
-	Provider           string              `bun:"provider"`
-	Kind               quote.Kind          `bun:"kind"`
-	Type               transfer.Type       `bun:"type"`
-	SourceChain        string              `bun:"source_chain"`
-	SourceAccount      string              `bun:"source_account"`
-	SourceToken        string              `bun:"source_token"`
-	SourceAmount       string              `bun:"source_amount"`
-	DestinationChain   string              `bun:"destination_chain"`
-	DestinationAccount string              `bun:"destination_account"`
-	DestinationToken   string              `bun:"destination_token"`
-	DestinationAmount  string              `bun:"destination_amount"`
-	Deadline           time.Time           `bun:"deadline"`
-	OrderScheme        string              `bun:"order_scheme"`
-	Deployment         string              `bun:"deployment"`
-	InputSettler       string              `bun:"input_settler"`
-	OutputSettler      string              `bun:"output_settler"`
-	InputOracle        string              `bun:"input_oracle"`
-	OutputOracle       string              `bun:"output_oracle"`
-	Expires            time.Time           `bun:"expires"`
-	Fees               []fee               `bun:"fees,type:jsonb"`
-	EstimatedSeconds   int                 `bun:"estimated_seconds,nullzero"`
-	CreatedAt          time.Time           `bun:"created_at"`
-	ExpiresAt          time.Time           `bun:"expires_at"`
-	TransferID         uuid.UUID           `bun:"transfer_id,nullzero"`
+	AccountID        uuid.UUID           `bun:"account_id,pk"`
+	ID               uuid.UUID           `bun:"id,pk"`
+	Environment      network.Environment `bun:"environment"`
+	Provider         string              `bun:"provider"`
+	Kind             quote.Kind          `bun:"kind"`
+	Type             transfer.Type       `bun:"type"`
+	Deadline         time.Time           `bun:"deadline"`
+	OrderScheme      string              `bun:"order_scheme"`
+	Deployment       string              `bun:"deployment"`
+	InputSettler     string              `bun:"input_settler"`
+	OutputSettler    string              `bun:"output_settler"`
+	InputOracle      string              `bun:"input_oracle"`
+	OutputOracle     string              `bun:"output_oracle"`
+	Expires          time.Time           `bun:"expires"`
+	Fees             []fee               `bun:"fees,type:jsonb"`
+	EstimatedSeconds int                 `bun:"estimated_seconds,nullzero"`
+	CreatedAt        time.Time           `bun:"created_at"`
+	ExpiresAt        time.Time           `bun:"expires_at"`
+	TransferID       uuid.UUID           `bun:"transfer_id,nullzero"`
 }
 
 type fee struct {
@@ -57,10 +50,7 @@ type fee struct {
 func newRow(q quote.Quote) row {
 	r := row{
 		AccountID: q.AccountID, ID: q.ID, Environment: q.Environment, Provider: q.Provider, Kind: q.Kind, Type: q.Type,
-		SourceChain: q.Source.Account.Chain.String(), SourceAccount: q.Source.Account.Address,
-		SourceToken: q.Source.Token.Address, SourceAmount: q.Source.Amount.String(),
-		DestinationChain: q.Destination.Account.Chain.String(), DestinationAccount: q.Destination.Account.Address,
-		DestinationToken: q.Destination.Token.Address, DestinationAmount: q.Destination.Amount.String(),
+		Sides:    intents.NewSides(q.Source, q.Destination),
 		Deadline: q.Deadline, OrderScheme: q.Settlement.Scheme, Deployment: q.Settlement.Deployment,
 		InputSettler: q.Settlement.InputSettler, OutputSettler: q.Settlement.OutputSettler,
 		InputOracle: q.Settlement.InputOracle, OutputOracle: q.Settlement.OutputOracle, Expires: q.Settlement.Expires,
@@ -73,13 +63,9 @@ func newRow(q quote.Quote) row {
 }
 
 func (r row) quote() (quote.Quote, error) {
-	source, err := intents.Leg(r.SourceChain, r.SourceAccount, r.SourceToken, r.SourceAmount)
+	source, destination, err := r.Legs()
 	if err != nil {
-		return quote.Quote{}, fmt.Errorf("read the source of quote %s: %w", r.ID, err)
-	}
-	destination, err := intents.Leg(r.DestinationChain, r.DestinationAccount, r.DestinationToken, r.DestinationAmount)
-	if err != nil {
-		return quote.Quote{}, fmt.Errorf("read the destination of quote %s: %w", r.ID, err)
+		return quote.Quote{}, fmt.Errorf("read quote %s: %w", r.ID, err)
 	}
 	q := quote.Quote{
 		ID: r.ID, AccountID: r.AccountID, Environment: r.Environment, Provider: r.Provider, Kind: r.Kind, Type: r.Type,
