@@ -51,6 +51,11 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
+	turn, err := embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
+	if err != nil {
+		return 1, err
+	}
+	defer turn.Unlock()
 	running, err = stack.Start(ctx, withDefaults(stack.Config{Data: data, Gateways: 3, Cores: 2, Log: &log}))
 	if err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())

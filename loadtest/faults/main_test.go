@@ -86,6 +86,11 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := stack.Build(ctx, "", shared.binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
+	turn, err := embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
+	if err != nil {
+		return 1, err
+	}
+	defer turn.Unlock()
 	shared.stack, err = stack.Start(ctx, stack.Config{
 		Data: data, Binaries: shared.binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
 		CoreEnv: []string{"CORE_GATEWAY_SECRET=" + secret}, GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret},

@@ -88,3 +88,16 @@ func (l *Lock) Unlock() {
 	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
 	_ = l.file.Close()
 }
+
+// AwaitTurn waits until no other process of this user has the turn of that name, and takes it until the lock is released. The tests of whole
+// stacks take turns, because two stacks at once delay each other past the limits that are tested.
+func AwaitTurn(ctx context.Context, name string, waiting func()) (*Lock, error) {
+	dir, err := CacheDir()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return AwaitLock(ctx, filepath.Join(dir, name+".lock"), waiting)
+}
