@@ -150,6 +150,7 @@ var masks = []struct {
 	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=<$1>"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "https://provider.example"},
 	{regexp.MustCompile(`Nonce: [A-Za-z0-9]+`), "Nonce: <nonce>"},
+	{regexp.MustCompile(`The deadline is [0-9hms.]+ ahead`), "The deadline is <duration> ahead"},
 }
 
 // constant is the compact text of a body with masks for what differs from run to run.
