@@ -96,6 +96,8 @@ var (
 	openAPI = newDocument("/openapi.json", open, actions{get: serveShared, head: serveShared})
 	docs    = newDocument("/docs", session, actions{get: serveShared, head: serveShared})
 	style   = newDocument("/docs/style.css", session, actions{get: serveShared, head: serveShared})
+	agents  = newDocument("/docs/agents.md", open, actions{get: serveShared, head: serveShared})
+	llms    = newDocument("/llms.txt", open, actions{get: serveShared, head: serveShared})
 
 	tokens      = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
 	chains      = newDocument("/v2/chains", anyKey, actions{get: serveShared})
@@ -129,7 +131,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, quotes, quote,
+	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -191,6 +193,10 @@ func match(path []byte) *route {
 		return docs
 	case "/docs/style.css":
 		return style
+	case "/docs/agents.md":
+		return agents
+	case "/llms.txt":
+		return llms
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)

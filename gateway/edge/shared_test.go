@@ -37,6 +37,8 @@ func TestShared(t *testing.T) {
 		"/openapi.json?any=query":      {"/openapi.json", ""},
 		"/docs":                        {"/docs", ""},
 		"/docs/style.css":              {"/docs/style.css", ""},
+		"/docs/agents.md":              {"/docs/agents.md", ""},
+		"/llms.txt":                    {"/llms.txt", ""},
 		"/v2/tokens":                   {"/v2/tokens", key},
 		"/v2/tokens?chain-id=eip155:1": {"/v2/tokens?chain-id=eip155:1", key},
 		"/v2/chains":                   {"/v2/chains", key},

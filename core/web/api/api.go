@@ -142,7 +142,9 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 	return map[string]http.Handler{
 		"GET /openapi.json":              compress(s.route(s.getOpenAPI, fallbackError{})),
 		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
-		"GET " + docs.StylePath:          compress(s.route(s.getDocsStyle, fallbackError{})),
+		"GET " + docs.StylePath:          compress(s.route(getAsset(s.assets.style), fallbackError{})),
+		"GET " + docs.AgentsPath:         compress(s.route(getAsset(s.assets.agents), fallbackError{})),
+		"GET " + docs.LLMsPath:           compress(s.route(getAsset(s.assets.llms), fallbackError{})),
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),

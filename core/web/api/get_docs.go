@@ -14,7 +14,7 @@ import (
 const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // assets are pages that change only with the program.
-type assets struct{ openAPI, docs, style page }
+type assets struct{ openAPI, docs, style, agents, llms page }
 
 // programAssets are created once, because rendering and compressing takes 0.1 s.
 var programAssets = sync.OnceValues(newAssets)
@@ -34,7 +34,13 @@ func newAssets() (a assets, err error) {
 	if a.docs, err = newAsset("text/html; charset=utf-8", html); err != nil {
 		return a, err
 	}
-	a.style, err = newAsset("text/css; charset=utf-8", docs.Style)
+	if a.style, err = newAsset("text/css; charset=utf-8", docs.Style); err != nil {
+		return a, err
+	}
+	if a.agents, err = newAsset("text/markdown; charset=utf-8", docs.Agents); err != nil {
+		return a, err
+	}
+	a.llms, err = newAsset("text/plain; charset=utf-8", docs.LLMs)
 	return a, err
 }
 
@@ -48,8 +54,11 @@ func (s *Server) getDocs(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) getDocsStyle(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.assets.style.serve(w, r)
-	return nil
+// getAsset answers with a document that is part of the program.
+func getAsset(asset page) endpoint {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		asset.serve(w, r)
+		return nil
+	}
 }

@@ -14,6 +14,8 @@ func TestGetDocs(t *testing.T) {
 			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		},
 		"/docs/style.css": {"text/css; charset=utf-8", ":root {", ""},
+		"/docs/agents.md": {"text/markdown; charset=utf-8", "# Moving tokens", ""},
+		"/llms.txt":       {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
 	} {
 		response := s.send(t, "GET", path, "")
 		body, header := readAll(t, response), response.Header

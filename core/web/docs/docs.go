@@ -1,5 +1,6 @@
 // Package docs turns an OpenAPI 3.1 document into one page for people: HTML and a style sheet, without scripts and
-// without anything from elsewhere. It knows the parts of OpenAPI that this service's document uses and no others.
+// without anything from elsewhere. It knows the parts of OpenAPI that this service's document uses and no others. Beside it are two texts
+// for language models.
 package docs
 
 import (
@@ -14,13 +15,27 @@ import (
 	"strings"
 )
 
-// StylePath is where the page expects Style.
-const StylePath = "/docs/style.css"
+// The paths of the documents beside the page.
+const (
+	StylePath  = "/docs/style.css"
+	AgentsPath = "/docs/agents.md"
+	LLMsPath   = "/llms.txt"
+)
 
 // Style is the page's style sheet.
 //
 //go:embed style.css
 var Style []byte
+
+// LLMs is llms.txt (llmstxt.org): what the service is, and links for language models.
+//
+//go:embed llms.txt
+var LLMs []byte
+
+// Agents is a guide in Markdown for programs that act for a user.
+//
+//go:embed agents.md
+var Agents []byte
 
 //go:embed page.html
 var pageHTML string
