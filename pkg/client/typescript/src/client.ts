@@ -1,0 +1,70 @@
+import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { systemClock, type Clock } from './clock.js'
+import { eventsOf, type Events } from './events.js'
+import { referenceOf, type Chains, type Quotes, type Tokens } from './reference.js'
+import type { paths } from './schema.js'
+import { transfersOf, type Transfers } from './transfers.js'
+import { send, type CallOptions, type Transport } from './transport.js'
+import { webhooksOf, type Webhooks } from './webhooks.js'
+
+/** What a client needs to know. */
+export interface ClientOptions {
+  /** Where the service is, for example `https://intents.example.com`. The key goes to this origin only. */
+  baseUrl: string
+  /** An API key, `sk_test_…` or `sk_live_…`. Keep it on your servers: who has it is you. */
+  key: string
+  /** In place of the global fetch. It must honor `redirect` and `signal`. */
+  fetch?: typeof globalThis.fetch
+}
+
+/** The operations of the API. Each fails with an ApiError. */
+export interface Client {
+  transfers: Transfers
+  quotes: Quotes
+  tokens: Tokens
+  chains: Chains
+  events: Events
+  webhooks: Webhooks
+}
+
+/** A client of the service at `baseUrl`. It holds no connection and need not be closed. */
+export const createClient = (options: ClientOptions): Client => clientWith(options, systemClock)
+
+/** createClient with a clock of the tests. */
+export function clientWith({ baseUrl, key, fetch }: ClientOptions, clock: Clock): Client {
+  const transport: Transport = { fetch: fetch ?? ((...args) => globalThis.fetch(...args)), clock, origin: new URL(baseUrl).origin }
+  const api: Api = {
+    http: createFetchClient<paths>({
+      baseUrl, headers: { 'x-api-key': key }, querySerializer: { array: { style: 'form', explode: false } },
+    }),
+    with: (options = {}, wait = 0) => ({ fetch: (request) => send(transport, request, options, wait) }),
+  }
+  return { transfers: transfersOf(api, clock), ...referenceOf(api), events: eventsOf(api), webhooks: webhooksOf(api) }
+}
+
+/** What the groups of operations share. */
+export interface Api {
+  http: FetchClient<paths>
+  /** The options of a request that is sent as the caller wants it, and held by the service for up to `wait` milliseconds. */
+  with(options?: CallOptions, wait?: number): { fetch: (request: Request) => Promise<Response> }
+}
+
+/** The data of an answer: whatever is none has failed before. */
+export async function dataOf<Data>(answer: Promise<{ data?: Data }>): Promise<Data> {
+  return (await answer).data as Data
+}
+
+/** A path's parameter, which must name something. */
+export function segment(id: string): string {
+  if (id === '' || id === '.' || id === '..') throw new TypeError(`not an id: ${JSON.stringify(id)}`)
+  return id
+}
+
+/** The header of a write that may be repeated: a key of the caller's, or a fresh one. */
+export const idempotencyKey = (key: string | undefined) => ({ 'Idempotency-Key': key ?? crypto.randomUUID() })
+
+/** CallOptions of a write that makes something. */
+export interface CreateOptions extends CallOptions {
+  /** Makes calls with the same key and body one, also those of different processes. Random by default, and kept over the tries of a call. */
+  idempotencyKey?: string | undefined
+}

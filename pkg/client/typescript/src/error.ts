@@ -1,0 +1,37 @@
+import type { components } from './schema.js'
+
+/** The code of an error body. The empty one stands for a response without an error body, and for none at all. */
+export type ErrorCode = components['schemas']['ErrorCode'] | ''
+
+/** What is known of a failed request. */
+export interface ApiErrorInit {
+  code?: string
+  requestId?: string | undefined
+  retryAfter?: number | undefined
+  details?: unknown
+  cause?: unknown
+}
+
+/** A request that failed: the service's error, or a connection without a response. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  /** The HTTP status; 0 where there was no response to read: the connection failed, or the time was up. `cause` has more. */
+  readonly status: number
+  /** Tells errors apart. A newer service may have codes that this version does not list. */
+  readonly code: ErrorCode
+  /** Names the request in the service's logs. */
+  readonly requestId: string | undefined
+  /** Milliseconds after which the service asks to try again. */
+  readonly retryAfter: number | undefined
+  /** What the error body has as `details`; its shape depends on `code`. */
+  readonly details: unknown
+
+  constructor(status: number, message: string, init: ApiErrorInit = {}) {
+    super(message, { cause: init.cause })
+    this.status = status
+    this.code = (init.code ?? '') as ErrorCode
+    this.requestId = init.requestId
+    this.retryAfter = init.retryAfter
+    this.details = init.details
+  }
+}

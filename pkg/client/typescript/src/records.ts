@@ -1,0 +1,45 @@
+import type { components, operations, webhooks } from './schema.js'
+
+type Schemas = components['schemas']
+
+export type Transfer = Schemas['Transfer']
+export type TransferSummary = Schemas['TransferSummary']
+export type TransferStatus = Schemas['TransferStatus']
+export type TransferType = Schemas['TransferType']
+/** What to move, or the quote to make an intent of. */
+export type CreateTransfer = Schemas['CreateTransfer'] | Schemas['CreateQuotedTransfer']
+export type Transaction = Schemas['Transaction']
+export type Preflight = Schemas['Preflight']
+export type Refund = Schemas['Refund']
+export type CreateQuotes = Schemas['CreateQuotes']
+export type Quotes = Schemas['Quotes']
+export type Quote = Schemas['Quote']
+export type Token = Schemas['TokenDefinition']
+export type Chain = Schemas['Chain']
+export type Event = Schemas['Event']
+export type EventType = Schemas['EventType']
+export type EventPage = Schemas['EventPage']
+export type Webhook = Schemas['Webhook']
+export type CreateWebhook = Schemas['CreateWebhook']
+export type CreatedWebhook = Schemas['CreatedWebhook']
+export type UpdateWebhook = Schemas['UpdateWebhook']
+export type RotateWebhookSecret = Schemas['RotateWebhookSecret']
+export type WebhookSecret = Schemas['WebhookSecret']
+export type TestedWebhook = Schemas['TestedWebhook']
+export type Delivery = Schemas['Delivery']
+export type DeliveryPage = Schemas['DeliveryPage']
+
+type Query<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['query']>
+
+/** Which intents to list. */
+export type TransferQuery = Query<'listTransfers'>
+/** Which deliveries to list. */
+export type DeliveryQuery = Query<'listDeliveries'>
+/** Which part of the feed to read. */
+export type EventQuery = Query<'listEvents'>
+
+// What is posted for each type.
+type Posted = { [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'] }
+
+/** An event as it is posted to a webhook, told apart by its `type`, with the id of the header `webhook-id`. */
+export type WebhookEvent = { [Type in keyof Posted]: Posted[Type] & { id: string } }[keyof Posted]

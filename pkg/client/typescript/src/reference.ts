@@ -1,0 +1,33 @@
+import { dataOf, segment, type Api } from './client.js'
+import type * as records from './records.js'
+import type { CallOptions } from './transport.js'
+
+/** What providers ask for swaps and bridges. */
+export interface Quotes {
+  /** Asks the providers. It is not tried again. */
+  create(request: records.CreateQuotes, options?: CallOptions): Promise<records.Quotes>
+  get(id: string, options?: CallOptions): Promise<records.Quote>
+}
+
+/** The tokens that the service lists. */
+export interface Tokens {
+  /** All of them, or those of one chain, such as `eip155:1`. */
+  list(chainId?: string, options?: CallOptions): Promise<records.Token[]>
+}
+
+/** The chains that the service knows. */
+export interface Chains {
+  list(options?: CallOptions): Promise<records.Chain[]>
+}
+
+export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains } => ({
+  quotes: {
+    create: (body, options) => dataOf(api.http.POST('/v2/quotes', { body, ...api.with(options) })),
+    get: (id, options) => dataOf(api.http.GET('/v2/quotes/{id}', { params: { path: { id: segment(id) } }, ...api.with(options) })),
+  },
+  tokens: {
+    list: (chainId, options) =>
+      dataOf(api.http.GET('/v2/tokens', { params: { query: chainId === undefined ? {} : { 'chain-id': chainId } }, ...api.with(options) })),
+  },
+  chains: { list: (options) => dataOf(api.http.GET('/v2/chains', api.with(options))) },
+})

@@ -1,0 +1,67 @@
+import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
+import type { Clock } from './clock.js'
+import type { CreateTransfer, Preflight, Refund, Transfer, TransferQuery, TransferSummary } from './records.js'
+import type { CallOptions } from './transport.js'
+import { waitFor, type WaitOptions } from './wait.js'
+
+/** A page of a list. */
+export interface TransferPage {
+  transfers: TransferSummary[]
+  /** Give it as `cursor` for the next page; undefined on the last. */
+  next: string | undefined
+}
+
+/** Intents: transfers, swaps and bridges. An intent is named by its id or its order id. */
+export interface Transfers {
+  /** Makes an intent. It is tried again with the same Idempotency-Key, so that a lost answer does not make a second one. */
+  create(request: CreateTransfer, options?: CreateOptions): Promise<Transfer>
+  get(id: string, options?: CallOptions): Promise<Transfer>
+  /** One page, newest first. */
+  list(query?: TransferQuery, options?: CallOptions): Promise<TransferPage>
+  /** Every intent that matches, newest first, page after page. */
+  all(query?: TransferQuery, options?: CallOptions): AsyncGenerator<TransferSummary, void, undefined>
+  /** Gives up an intent that was not sent. It is not tried again. */
+  cancel(id: string, options?: CallOptions): Promise<Transfer>
+  /** Tells the service the hash of a transaction that was sent for the intent. It is not tried again. */
+  report(id: string, hash: string, options?: CallOptions): Promise<Transfer>
+  /** What the intent's transaction would do now. */
+  preflight(id: string, options?: CallOptions): Promise<Preflight>
+  /** The transaction that returns the money of an order that nobody filled. Send it with `sendTx` of `@transfer-intents/client/viem`. */
+  refund(id: string, options?: CallOptions): Promise<Refund>
+  /** Reads an intent again and again until it is final or has the wanted status, and returns it. */
+  waitFor(id: string, options?: WaitOptions): Promise<Transfer>
+}
+
+export function transfersOf(api: Api, clock: Clock): Transfers {
+  const at = (id: string, options: CallOptions | undefined) => ({ params: { path: { id: segment(id) } }, ...api.with(options) })
+  const get: Transfers['get'] = (id, options) => dataOf(api.http.GET('/v2/transfers/{id}', at(id, options)))
+  const list: Transfers['list'] = async (query = {}, options) => {
+    const { data, response } = await api.http.GET('/v2/transfers', { params: { query }, ...api.with(options) })
+    return { transfers: data ?? [], next: nextCursor(response.headers.get('link')) }
+  }
+  return {
+    get,
+    list,
+    all: async function* (query = {}, options) {
+      for (let cursor = query.cursor; ;) {
+        const page = await list(cursor === undefined ? query : { ...query, cursor }, options)
+        yield* page.transfers
+        if (page.next === undefined) return
+        cursor = page.next
+      }
+    },
+    create: async (body, options) =>
+      dataOf(api.http.POST('/v2/transfers', { params: { header: idempotencyKey(options?.idempotencyKey) }, body, ...api.with(options) })),
+    cancel: async (id, options) => dataOf(api.http.POST('/v2/transfers/{id}/cancel', at(id, options))),
+    report: async (id, hash, options) => dataOf(api.http.POST('/v2/transfers/{id}/transaction', { body: { hash }, ...at(id, options) })),
+    preflight: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/preflight', at(id, options))),
+    refund: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/refund', at(id, options))),
+    waitFor: (id, options) => waitFor(get, clock, id, options),
+  }
+}
+
+// nextCursor takes only the cursor of the Link to the next page, so that no answer sends the key elsewhere.
+function nextCursor(link: string | null): string | undefined {
+  const target = link?.split(',').find((one) => /;\s*rel="?next"?\s*(;|$)/.test(one))?.match(/<([^>]*)>/)?.[1]
+  return target === undefined ? undefined : new URL(target, 'http://list.invalid').searchParams.get('cursor') ?? undefined
+}
