@@ -71,7 +71,7 @@ type Config struct {
 	// QUOTES_NOT_CONFIGURED. Default none.
 	QuotesFile string `env:"CORE_QUOTES_FILE"`
 	// QuotesAllow are networks that the providers of QuotesFile may be in besides public addresses, on any port: CIDRs, comma separated.
-	// Webhooks lead nowhere in them. Default none.
+	// Providers of testnets may be called over http there, and nowhere else. Webhooks lead nowhere in them. Default none.
 	QuotesAllow string `env:"CORE_QUOTES_ALLOW"`
 	// GatewaySecret is the secret shared with the gateways, the value of GATEWAY_CORE_SECRET: at least 32 characters. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`

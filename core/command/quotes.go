@@ -35,7 +35,7 @@ func (c Config) readQuoteProviders() ([]provider.Endpoint, error) {
 		return nil, nil //nolint:nilerr // validateQuotes reports it
 	}
 	if err := provider.CheckAddresses(endpoints, networks); err != nil {
-		return nil, fmt.Errorf("CORE_QUOTES_FILE names addresses that are not public, and CORE_QUOTES_ALLOW does not allow them: %w", err)
+		return nil, fmt.Errorf("CORE_QUOTES_FILE names addresses that must not be called, and CORE_QUOTES_ALLOW does not allow them: %w", err)
 	}
 	return endpoints, nil
 }

@@ -21,12 +21,20 @@ var azureWireServer = netip.MustParsePrefix("168.63.129.16/32")
 // port.
 type Networks struct {
 	allowed []netip.Prefix
-	public  *ssrf.Guardian
+	public  *ssrf.Guardian // nil for no public address
 }
 
 // NewNetworks allows the prefixes besides public addresses.
 func NewNetworks(allowed []netip.Prefix) *Networks {
 	return &Networks{allowed: allowed, public: ssrf.New(ssrf.WithDeniedV4Prefixes(azureWireServer))}
+}
+
+// WithoutPublic are the addresses that the operator allows alone. It is nil for nil, which allows all.
+func (n *Networks) WithoutPublic() *Networks {
+	if n == nil {
+		return nil
+	}
+	return &Networks{allowed: n.allowed}
 }
 
 // ParsePrefixes parses the comma-separated CIDRs of a setting.
@@ -51,6 +59,9 @@ func (n *Networks) OnlyPublic() bool { return len(n.allowed) == 0 }
 func (n *Networks) Check(to netip.AddrPort) error {
 	if slices.ContainsFunc(n.allowed, func(p netip.Prefix) bool { return p.Contains(to.Addr()) }) {
 		return nil
+	}
+	if n.public == nil {
+		return ErrAddressNotAllowed
 	}
 	if err := n.public.SafeAddrPort(to); err != nil {
 		return fmt.Errorf("%w: %w", ErrAddressNotAllowed, err)

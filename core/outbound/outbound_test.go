@@ -254,8 +254,15 @@ func TestParsePrefixes(t *testing.T) {
 	if err != nil || len(allowed) != 3 {
 		t.Fatal(allowed, err)
 	}
-	if err := outbound.NewNetworks(allowed).Check(netip.MustParseAddrPort("10.1.2.3:1")); err != nil {
+	networks := outbound.NewNetworks(allowed)
+	if err := networks.Check(netip.MustParseAddrPort("10.1.2.3:1")); err != nil {
 		t.Error(err)
+	}
+	if err := networks.WithoutPublic().Check(netip.MustParseAddrPort("10.1.2.3:1")); err != nil {
+		t.Error(err)
+	}
+	if err := networks.WithoutPublic().Check(netip.MustParseAddrPort("1.1.1.1:80")); !errors.Is(err, outbound.ErrAddressNotAllowed) {
+		t.Errorf("a public address where none is wanted: %v", err)
 	}
 	for _, text := range []string{"10.0.0.1", "10.0.0.1/8", "a", "10.0.0.0/8;11.0.0.0/8", "::ffff:10.0.0.0/104"} {
 		if _, err := outbound.ParsePrefixes(text); err == nil {

@@ -31,7 +31,7 @@ const (
 
 // Options are what all providers share.
 type Options struct {
-	// Networks are the addresses that may be called; nil allows all.
+	// Networks are the addresses that may be called, of which http:// reaches the allowed ones alone; nil allows all.
 	Networks *outbound.Networks
 	Registry prometheus.Registerer
 	Log      *slog.Logger
@@ -41,19 +41,25 @@ type Options struct {
 
 // Providers are those of CORE_QUOTES_FILE. They are safe for concurrent use.
 type Providers struct {
-	client *http.Client
-	all    []*Provider
+	all []*Provider
 }
 
 // New returns the providers of endpoints that ReadFile returned. Close closes their idle connections.
 func New(endpoints []Endpoint, options Options) *Providers {
-	client := outbound.NewClient(outbound.Config{Networks: options.Networks, MaxBody: maxAnswer, Transport: options.Transport})
+	clients := map[string]*http.Client{} // by scheme
 	metrics := newMetrics(options.Registry, endpoints)
-	providers := &Providers{client: client}
+	providers := &Providers{}
 	for _, e := range endpoints {
 		address, err := parseURL(e.URL.Reveal())
 		if err != nil {
 			panic(fmt.Sprintf("provider %s: %s", e.Name, err)) // ReadFile checks it
+		}
+		client := clients[address.Scheme]
+		if client == nil {
+			client = outbound.NewClient(outbound.Config{
+				Networks: networksOf(address, options.Networks), MaxBody: maxAnswer, Transport: options.Transport,
+			})
+			clients[address.Scheme] = client
 		}
 		dialect := dialects[e.Kind]
 		providers.all = append(providers.all, &Provider{
@@ -77,7 +83,11 @@ func headersOf(e Endpoint) http.Header {
 }
 
 // Close closes the idle connections.
-func (p *Providers) Close() { p.client.CloseIdleConnections() }
+func (p *Providers) Close() {
+	for _, one := range p.all {
+		one.client.CloseIdleConnections() // which several may share
+	}
+}
 
 // In returns the providers of an environment in the file's order; nil has none.
 func (p *Providers) In(environment network.Environment) (here []*Provider) {

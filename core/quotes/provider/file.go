@@ -50,7 +50,8 @@ type Endpoint struct {
 	// Name is shown to clients and identifies the provider's metrics: 1 to 32 characters of a-z, 0-9 and hyphen.
 	Name string
 	Kind Kind
-	// URL is http or https, without user, password and fragment. The kind's path is appended; a query is kept and may hold a key.
+	// URL is https, without user, password and fragment; http for a provider of testnets in an allowed network. The kind's path is appended; a
+	// query is kept and may hold a key.
 	URL         telemetry.Secret
 	Environment network.Environment
 	// Deployment is the one of the registry's chains whose orders the provider fills.
@@ -124,8 +125,10 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 	if dialects[e.Kind] == nil {
 		f.addProblem(place, `kind must be "lifi" or "oif"`)
 	}
-	if _, err := parseURL(entry.URL); err != nil {
+	if address, err := parseURL(entry.URL); err != nil {
 		f.addProblem(place, "%s", err)
+	} else if isPlain(address) && e.Environment == network.Live {
+		f.addProblem(place, "url must begin with https:// for live keys")
 	}
 	if _, err := network.Parse(entry.Environment); err != nil {
 		f.addProblem(place, `environment must be "test" or "live"`)
@@ -203,8 +206,21 @@ func parseURL(text string) (*url.URL, error) {
 	return address, nil
 }
 
-// CheckAddresses reports the providers, by name, whose URL has an address that must not be called in place of a name. What a name leads to is
-// checked whenever it is dialled.
+// isPlain reports whether a URL's requests can be read on the way.
+func isPlain(address *url.URL) bool { return address.Scheme == "http" }
+
+// networksOf are the addresses at which a URL may be called: allowed networks alone for http://, in which headers can be read on the way.
+func networksOf(address *url.URL, networks *outbound.Networks) *outbound.Networks {
+	if isPlain(address) {
+		return networks.WithoutPublic()
+	}
+	return networks
+}
+
+var errPlain = errors.New("http:// is for addresses in the networks of CORE_QUOTES_ALLOW, because headers can be read on the way; use https://")
+
+// CheckAddresses reports the providers, by name, whose URL has an address that must not be called in place of a name, and those of http:// where
+// no network is allowed. What a name leads to is checked whenever it is dialled.
 func CheckAddresses(endpoints []Endpoint, networks *outbound.Networks) error {
 	var problems []error
 	for _, e := range endpoints {
@@ -213,11 +229,17 @@ func CheckAddresses(endpoints []Endpoint, networks *outbound.Networks) error {
 			problems = append(problems, fmt.Errorf("%s: %w", e.Name, err))
 			continue
 		}
-		literal, err := netip.ParseAddr(address.Hostname())
-		if err != nil || networks == nil {
+		if networks == nil {
 			continue
 		}
-		if err := networks.Check(netip.AddrPortFrom(literal, portOf(address))); err != nil {
+		err = nil
+		if literal, none := netip.ParseAddr(address.Hostname()); none == nil {
+			err = networksOf(address, networks).Check(netip.AddrPortFrom(literal, portOf(address)))
+		}
+		if isPlain(address) && (err != nil || networks.OnlyPublic()) {
+			err = errPlain
+		}
+		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", e.Name, address.Host, err))
 		}
 	}

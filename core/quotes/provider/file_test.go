@@ -104,6 +104,7 @@ func TestReadFile_Faults(t *testing.T) {
 		{`[` + entry("url", `"https://s3cret@a.example"`) + `]`, "a: url has a user or password"},
 		{`[` + entry("url", `"https://a.example/#s3cret"`) + `]`, "a: url has a fragment"},
 		{`[` + entry("url", `"https://a.example/#"`) + `]`, "a: url has a fragment"},
+		{`[` + strings.Replace(entry("url", `"http://127.0.0.1/s3cret"`), "test", "live", 1) + `]`, "a: url must begin with https:// for live keys"},
 		{`[` + entry("headers", `{"s3cret key": "s3cret"}`) + `]`, "a: a header has a name that is no token"},
 		{`[` + entry("headers", `{"": "s3cret"}`) + `]`, "a: a header has a name that is no token"},
 		{`[` + entry("headers", `{"x-key": ""}`) + `]`, "a: the header X-Key must have a value"},
@@ -137,6 +138,7 @@ func TestCheckAddresses(t *testing.T) {
 	networks := outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})
 	for url, wrong := range map[string]bool{
 		"https://order.li.fi": false, "https://localhost": false, "http://127.0.0.1:8080": false, "https://1.1.1.1": false, "https://1.1.1.1:8443": true,
+		"http://1.1.1.1/s3cret": true, "http://solver.internal": false, "https://127.0.0.1": false,
 		"https://10.0.0.1/s3cret": true, "http://[::1]": true, "http://[::ffff:127.0.0.1]": true, "http://169.254.169.254": true, "https://1.1.1.1:99999": true,
 	} {
 		endpoints := []provider.Endpoint{{Name: "good", URL: "https://a.example"}, {Name: "named", URL: telemetry.Secret(url)}}
@@ -146,6 +148,10 @@ func TestCheckAddresses(t *testing.T) {
 		}
 		if err := provider.CheckAddresses(endpoints, nil); err != nil {
 			t.Errorf("%s: %v", url, err)
+		}
+		err = provider.CheckAddresses(endpoints, outbound.NewNetworks(nil))
+		if strings.HasPrefix(url, "http://") && (err == nil || !strings.HasPrefix(err.Error(), "named: ") || !strings.HasSuffix(err.Error(), "use https://")) {
+			t.Errorf("%s without allowed networks: %v", url, err)
 		}
 	}
 }

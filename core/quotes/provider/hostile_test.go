@@ -386,7 +386,7 @@ func TestProvider_Ask_ExactOutputUnsupported(t *testing.T) {
 // An address that must not be called is not, whether it is the URL's or a name's.
 func TestProvider_Ask_PrivateAddress(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"http://127.0.0.2", "https://10.0.0.1", "http://169.254.169.254", "http://[::1]:8080", "https://1.1.1.1:22"} {
+	for _, url := range []string{"http://127.0.0.2", "https://10.0.0.1", "http://169.254.169.254", "http://[::1]:8080", "https://1.1.1.1:22", "http://1.1.1.1"} {
 		_, failure := newSubject(t, at(provider.OIF, url), nil).Ask(t.Context(), account, route(quote.ExactInput), now)
 		if failure == nil || failure.Code != quote.ProviderUnavailable || !strings.Contains(failure.Error(), "must not be called") {
 			t.Errorf("%s: %v", url, failure)
