@@ -61,6 +61,31 @@ func TestDispatcher_Delivers(t *testing.T) {
 	}
 }
 
+// The event of an intent that a quote made is posted as the feed has it too, with the quote's amounts.
+func TestDispatcher_DeliversQuoted(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.Account()
+	s.Endpoint(owner, in.url)
+	s.start()
+	q := pgtest.InsertQuote(t, s.Store, s.Known, owner.AccountID)
+	intent := pgtest.NewQuotedIntent(t, s.Known, q)
+	pgtest.Must(t, s.Store.Quotes.Use(t.Context(), intent, ""))
+	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
+	inFeed, _ := pgtest.ReadFeed(t, s.Store, owner, 0)
+	if len(inFeed) != 1 {
+		t.Fatalf("the feed has %v", pgtest.Steps(inFeed))
+	}
+	body, err := inFeed[0].Body()
+	if got := in.requests()[0]; err != nil || got.id != inFeed[0].ID.String() || got.body != string(body) {
+		t.Errorf("%v; got %+v\nwant %s %s", err, got, inFeed[0].ID, body)
+	}
+	if told := inFeed[0].Transfer.Summary; told.ID != intent.ID || told.OrderID != intent.OrderID ||
+		told.SourceAmount != q.Source.Amount.String() || told.DestinationAmount != q.Destination.Amount.String() {
+		t.Errorf("the event tells of %+v, the quote was %+v", told, q)
+	}
+}
+
 // Two processes share the endpoints: each event is delivered once to each.
 func TestDispatcher_TwoProcesses(t *testing.T) {
 	t.Parallel()

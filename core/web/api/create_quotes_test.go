@@ -124,10 +124,13 @@ func TestCreateQuotes_Environment(t *testing.T) {
 	if got := both.call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.requests.Load() != 1 {
 		t.Errorf("with one of each: %+v", got)
 	}
+	if got := both.call(t, "POST", "/v2/quotes", exactInput, keyed(uuid.New(), "test")...); got.Status != 200 || test.requests.Load() != 1 || live.requests.Load() != 1 {
+		t.Errorf("a test key, with one of each: %+v; %d and %d requests", got, test.requests.Load(), live.requests.Load())
+	}
 	same(t, "by name", invalid(t, "/providers/0", "is not a provider of quotes for live keys; leave providers out to ask all"),
 		both.call(t, "POST", "/v2/quotes", strings.Replace(mainnet, `{`, `{"providers":["test-solver"],`, 1), key...))
-	if n := test.requests.Load(); n != 0 {
-		t.Errorf("the testnets' provider was asked %d times", n)
+	if n := test.requests.Load(); n != 1 {
+		t.Errorf("the testnets' provider was asked %d times, with one request of a test key", n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,8 @@ import (
 // solver is a provider of LI.FI's API that fills in the missing amount.
 type solver struct {
 	received, paid string
+	// deployment is whose orders it fills, "test" if it is empty.
+	deployment string
 	// refuses is the status that it answers instead, 0 for none.
 	refuses atomic.Int32
 	asked   atomic.Int32
@@ -66,7 +69,7 @@ func startQuoting(t *testing.T, solvers ...*solver) *site {
 		server := httptest.NewServer(s)
 		t.Cleanup(server.Close)
 		endpoints = append(endpoints, provider.Endpoint{
-			Name: []string{"first", "second"}[n], Kind: provider.LIFI, URL: telemetry.Secret(server.URL), Environment: network.Test, Deployment: "test",
+			Name: []string{"first", "second"}[n], Kind: provider.LIFI, URL: telemetry.Secret(server.URL), Environment: network.Test, Deployment: cmp.Or(s.deployment, "test"),
 			Timeout: time.Minute, // the machine may be busy
 		})
 	}
@@ -189,7 +192,12 @@ func TestAskQuotes_Renewed(t *testing.T) {
 func TestAskQuotes_None(t *testing.T) {
 	t.Parallel()
 	asked := &solver{}
-	quoting, plain := startQuoting(t, asked), start(t)
+	quoting, plain, elsewhere := startQuoting(t, asked), start(t), &solver{deployment: "another"}
+	cem := startQuoting(t, elsewhere).signedUp(t, "cem@example.com")
+	cemsKey, _ := cem.makeKey("mover")
+	const unsupported = "No provider of quotes serves this swap or bridge. Give both amounts yourself."
+	cem.post(confirmPath, bridge(cemsKey, "sourceAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("destinationAmount", unsupported)
+	cem.post(confirmPath, bridge(cemsKey, "destinationAmount", "1.5")...).is(http.StatusUnprocessableEntity).tied("sourceAmount", unsupported)
 	ann, ben := quoting.signedUp(t, "ann@example.com"), plain.signedUp(t, "ben@example.com")
 	keyID, _ := ann.makeKey("mover")
 	bensKey, _ := ben.makeKey("mover")
@@ -223,6 +231,9 @@ func TestAskQuotes_None(t *testing.T) {
 		ann.confirm(payment(keyID, "destinationChain", same))
 		ann.post(confirmPath, payment(keyID, "destinationChain", same, "sourceAmount", "", "destinationAmount", "1.5")...).is(http.StatusBadRequest).
 			tied("sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point.")
+	}
+	if n := elsewhere.asked.Load(); n != 0 {
+		t.Errorf("%d requests of a provider that does not serve the route", n)
 	}
 	if n := asked.asked.Load(); n != before {
 		t.Errorf("%d requests of a provider by forms that need no quote", n-before)
