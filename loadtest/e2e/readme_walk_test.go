@@ -37,7 +37,7 @@ type walkIntent struct {
 }
 
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
-// the comment says. It waits for an order that expires, so it starts among the first: Go starts parallel tests in the reverse order of their files'
+// the comment says. It waits for an order that expires, and walks the console's quotes meanwhile, so it starts among the first: Go starts parallel tests in the reverse order of their files'
 // names.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestReadme_Walk(t *testing.T) {
 
 	w.resets(send, sendCall)
 	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
-	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", "0xE1620de3a36756143582895e7E426Ade69e4f2D7", usdc).Replace(w.commands[2])
+	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", localUSDC, usdc).Replace(w.commands[2])
 	for command, want := range map[string]string{
 		filled(send, "ID", transfer.ID):                               "is confirmed: only an intent that is created",
 		filled(send, "ID", "01a20531-e6b7-75ad-9988-f9e9d0ceb032"):    "has no intent with the id",
@@ -82,6 +82,8 @@ func TestReadme_Walk(t *testing.T) {
 			t.Errorf("%s: %v %s, want %q", command, err, out, want)
 		}
 	}
+
+	t.Run("quotes in the console", w.walkQuotes)
 
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
 	defer timer.Stop()
@@ -97,7 +99,7 @@ func TestReadme_Walk(t *testing.T) {
 // resets sends a bridge of a token that refuses to change an allowance, where one that is too small stands.
 func (w *readmeWalk) resets(send, sendCall string) {
 	w.t.Helper()
-	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[5], "0xE1620de3a36756143582895e7E426Ade69e4f2D7", tether, 1)))
+	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[5], localUSDC, tether, 1)))
 	approve := bridge.Tx.Calls.Calls[0]
 	one := approve.Data[:len(approve.Data)-64] + fmt.Sprintf("%064x", 1)
 	sent := decoded[struct{ Result string }](w.t, w.run(filled(sendCall, "FROM", bridge.Tx.From, "TO", approve.To, "DATA", one)))
@@ -287,15 +289,10 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 		return func(t *testing.T) { t.Helper(); without(t, err.Error()) }
 	}
 	project := newNodeProject(w.t)
-	env := map[string]string{}
-	for _, line := range w.env {
-		name, value, _ := strings.Cut(line, "=")
-		env[name] = value
-	}
 	chain := func(id uint64) map[string]any {
-		return map[string]any{"id": id, "url": env[fmt.Sprintf("CHAIN_%d_RPC_URL", id)], "token": "0xE1620de3a36756143582895e7E426Ade69e4f2D7", "tether": tether}
+		return map[string]any{"id": id, "url": w.value(fmt.Sprintf("CHAIN_%d_RPC_URL", id)), "token": localUSDC, "tether": tether}
 	}
-	input := encode(w.t, map[string]any{"gateway": env["GATEWAY_URL"], "chains": []any{chain(31337), chain(31338)}})
+	input := encode(w.t, map[string]any{"gateway": w.value("GATEWAY_URL"), "chains": []any{chain(31337), chain(31338)}})
 	var said string
 	var err error
 	ended := make(chan struct{})
