@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createWalletClient, custom, encodeFunctionData, erc20Abi, pad, toHex } from 'viem'
+import { callsOf, ReportError, send, SendError, sendTx } from '../dist/viem.js'
+
+const [from, token, settler] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(40)}`)
+const approval = (amount) => ({ to: token, value: '0', data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [settler, amount] }) })
+const [approve, reset] = [approval(1000n), approval(0n)]
+const open = { to: settler, value: '7', data: '0x1234' }
+const hashOf = (n) => pad(toHex(n), { size: 32 })
+
+const tx = {
+  chainId: 31337, from, ...open,
+  allowances: [{ token: `eip155:31337:${token}`, owner: from, spender: settler, amount: '1000', approve, reset }],
+  calls: { version: '2.0.0', chainId: '0x7a69', from, atomicRequired: false, calls: [approve, open].map((call) => ({ ...call, value: toHex(BigInt(call.value)) })) },
+}
+const transfer = { id: 'one', status: 'created', tx, deadline: new Date(Date.now() + 3600_000).toISOString(), quote: null }
+
+// walletOf is a wallet over an EIP-1193 provider that notes what it is asked to send. It mines at once.
+function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = 200 } = {}) {
+  const sent = []
+  const receipt = (hash) => ({ transactionHash: hash, blockNumber: '0x1', blockHash: hashOf(99), status, logs: [], gasUsed: '0x1', type: '0x2', from, to: token, transactionIndex: '0x0', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logsBloom: '0x', contractAddress: null })
+  const methods = {
+    eth_chainId: () => chainId,
+    eth_accounts: () => accounts,
+    eth_call: () => pad(toHex(allowance), { size: 32 }),
+    eth_blockNumber: () => '0x2',
+    eth_getTransactionReceipt: ([hash]) => receipt(hash),
+    eth_getTransactionByHash: ([hash]) => ({ hash, from, nonce: '0x0', blockNumber: '0x1', blockHash: hashOf(99), value: '0x0', input: '0x', gas: '0x1', type: '0x2', transactionIndex: '0x0' }),
+    eth_sendTransaction: ([{ to, value, data }]) => hashOf(sent.push({ to, value: value ?? '0x0', data })),
+    wallet_getCapabilities: () => {
+      if (!atomic) throw Object.assign(new Error('no such method'), { code: -32601 })
+      return { '0x7a69': { atomic: { status: atomic } } }
+    },
+    wallet_sendCalls: ([request]) => ({ id: `0x0${sent.push(request)}` }),
+    wallet_getCallsStatus: () => ({ version: '2.0.0', id: '0x01', chainId, status: batch, atomic: true, receipts: [{ ...receipt(hashOf(42)), gasUsed: '0x1' }] }),
+  }
+  const request = async ({ method, params }) => (methods[method] ?? assert.fail(`asked for ${method}`))(params)
+  return { wallet: createWalletClient({ transport: custom({ request }, { retryCount: 0 }), pollingInterval: 10 }), sent }
+}
+
+const client = { transfers: { report: async (id, hash) => ({ id, status: 'submitted', hash }) } }
+const wire = (calls) => calls.map((call) => ({ ...call, value: toHex(BigInt(call.value)) }))
+
+for (const [allowance, expected] of [[0n, [approve, open]], [1n, [reset, approve, open]], [1000n, [open]], [5000n, [open]]]) {
+  test(`in turn, from an allowance of ${allowance}`, async () => {
+    const { wallet, sent } = walletOf({ allowance })
+    assert.deepEqual(await callsOf(wallet, tx), expected.map((call) => ({ ...call, value: BigInt(call.value) })))
+    const { hash } = await send(wallet, transfer, { client })
+    assert.deepEqual(sent, wire(expected))
+    assert.equal(hash, hashOf(expected.length), 'the last hash is reported')
+  })
+
+  test(`at once, from an allowance of ${allowance}`, async () => {
+    for (const atomic of ['supported', 'ready']) {
+      const { wallet, sent } = walletOf({ allowance, atomic })
+      const { hash } = await send(wallet, transfer, { client })
+      assert.deepEqual(sent, [{ ...tx.calls, calls: wire(expected) }])
+      assert.equal(hash, hashOf(42))
+    }
+  })
+}
+
+const past = new Date(Date.now() - 1000).toISOString()
+const refusals = {
+  'a tx that is null': [{ ...transfer, status: 'cancelled', tx: null }, {}, 'NO_TX'],
+  'a deadline that has passed': [{ ...transfer, deadline: past }, {}, 'EXPIRED'],
+  'a quote that has expired': [{ ...transfer, quote: { expiresAt: past } }, {}, 'EXPIRED'],
+  'another chain': [transfer, { chainId: '0x1' }, 'OTHER_CHAIN'],
+  'another account': [transfer, { accounts: [token] }, 'OTHER_ACCOUNT'],
+  'a wallet without an account': [transfer, { accounts: [] }, 'OTHER_ACCOUNT'],
+}
+for (const [name, [record, setup, reason]] of Object.entries(refusals)) {
+  test(`refused: ${name}`, async () => {
+    const { wallet, sent } = walletOf(setup)
+    await assert.rejects(send(wallet, record, { client }), (error) => error instanceof SendError && error.reason === reason)
+    assert.deepEqual(sent, [])
+  })
+}
+
+test('nothing follows a call that is reverted', async () => {
+  const { wallet, sent } = walletOf({ status: '0x0' })
+  await assert.rejects(send(wallet, transfer, { client }), { name: 'SendError', reason: 'REVERTED' })
+  assert.deepEqual(sent, wire([approve]))
+  await assert.rejects(sendTx(walletOf({ atomic: 'supported', batch: 500 }).wallet, tx), { name: 'SendError', reason: 'REVERTED' })
+})
+
+test('a hash that cannot be reported is not lost', async () => {
+  const cause = new Error('offline')
+  const offline = { transfers: { report: async () => { throw cause } } }
+  await assert.rejects(send(walletOf().wallet, transfer, { client: offline }), (error) => error instanceof ReportError && error.hash === hashOf(2) && error.cause === cause)
+})
