@@ -17,8 +17,8 @@ import (
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// What other people's tools make of openapi.json: a linter, and a compiler of the types that are generated from it, whose client calls the
-// service.
+// What other people's tools make of openapi.json: a linter, and a compiler of the types that are generated from it, with which the TypeScript
+// client calls the service.
 func TestOpenAPI_Tools(t *testing.T) {
 	t.Parallel()
 	project := newNodeProject(t)
@@ -27,8 +27,8 @@ func TestOpenAPI_Tools(t *testing.T) {
 			t.Errorf("the linter warns:\n%s", said)
 		}
 	})
-	t.Run("generated TypeScript client", func(t *testing.T) {
-		project.run(t, "openapi-typescript", "openapi.json", "--output", "schema.ts")
+	t.Run("TypeScript client", func(t *testing.T) {
+		project.installClient(t)
 		project.run(t, "tsc", "--outDir", "built")
 		project.env = append(project.env, "BASE_URL="+running.Env().GatewayURL, "API_KEY="+freshKey(t))
 		said := project.run(t, "node", "built/client.js")
@@ -38,7 +38,8 @@ func TestOpenAPI_Tools(t *testing.T) {
 	})
 }
 
-// nodeProject is a directory of the test's own with the scripts of js/, openapi.json and the packages of the lock file.
+// nodeProject is a directory of the test's own with the scripts of js/, openapi.json and the packages of the lock file, which are in the
+// directory above it.
 type nodeProject struct {
 	dir string
 	env []string
@@ -50,11 +51,12 @@ func newNodeProject(t *testing.T) *nodeProject {
 	if err != nil {
 		without(t, err.Error())
 	}
-	dir := t.TempDir()
+	above := t.TempDir()
+	dir := filepath.Join(above, "project")
 	if err := os.CopyFS(dir, os.DirFS("js")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+	if err := os.Symlink(modules, filepath.Join(above, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	document, err := os.ReadFile(openAPIFile)
@@ -90,7 +92,7 @@ func (p *nodeProject) command(t *testing.T, input []byte, program string, args .
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	path := filepath.Join(p.dir, "node_modules", ".bin", program)
+	path := filepath.Join(p.dir, "..", "node_modules", ".bin", program)
 	if program == "node" {
 		path = program
 	}

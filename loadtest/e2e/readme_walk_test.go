@@ -271,6 +271,7 @@ func (w *readmeWalk) await(want map[string]string) {
 // lifecycles is what js/lifecycle.mjs prints: the statuses of each intent, then the transactions that were sent for it.
 const lifecycles = `transfer: created submitted confirmed, send carries
 swap: created submitted confirmed filled, open carries
+quoted swap: created submitted confirmed filled, open carries
 bridge after a reset: created submitted confirmed filled, open carries
 sped-up transfer: created submitted confirmed, send replaced, send carries
 sped-up bridge: created submitted confirmed filled, open replaced, open carries
@@ -289,6 +290,7 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 		return func(t *testing.T) { t.Helper(); without(t, err.Error()) }
 	}
 	project := newNodeProject(w.t)
+	project.installClient(w.t)
 	chain := func(id uint64) map[string]any {
 		return map[string]any{"id": id, "url": w.value(fmt.Sprintf("CHAIN_%d_RPC_URL", id)), "token": localUSDC, "tether": tether}
 	}

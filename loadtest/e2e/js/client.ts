@@ -1,16 +1,13 @@
-// A client in TypeScript whose types are generated from openapi.json: it creates an intent, lists it and cancels it.
-import createClient from 'openapi-fetch'
-import type { components, paths, webhooks } from './schema.js'
+// A program with the TypeScript client: it creates an intent, lists it and cancels it.
+import { ApiError, createClient, type CreateTransfer, type TransferStatus, type WebhookEvent } from '@transfer-intents/client'
 
-type Status = components['schemas']['TransferStatus']
 // The compiler fails here if a status is missing or added.
-const statuses: Record<Status, true> = {
+const statuses: Record<TransferStatus, true> = {
   created: true, submitted: true, confirmed: true, filled: true, refunded: true, failed: true, expired: true, cancelled: true,
 }
 
 // What is posted to webhooks is told apart by its type: the compiler fails here unless each has its own data.
-type Posted = { [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'] }[keyof webhooks]
-export function subject(event: Posted): string {
+export function subject(event: WebhookEvent): string {
   switch (event.type) {
     case 'transfer.created': return event.data.orderId + (event.data.hash satisfies null)
     case 'transfer.failed': return event.data.failure // it is not null
@@ -22,18 +19,13 @@ export function subject(event: Posted): string {
 
 declare const process: { env: Record<string, string | undefined> }
 const { BASE_URL: baseUrl = '', API_KEY: key = '' } = process.env
-
-const client = createClient<paths>({
-  baseUrl,
-  headers: { 'x-api-key': key },
-  querySerializer: { array: { style: 'form', explode: false } },
-})
+const { transfers } = createClient({ baseUrl, key })
 
 function check(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Error(what)
 }
 
-const body: components['schemas']['CreateTransfer'] = {
+const body = {
   source: {
     account: 'eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
     token: 'eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
@@ -41,25 +33,20 @@ const body: components['schemas']['CreateTransfer'] = {
   },
   destination: { account: 'eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8' },
   reference: 'typed',
-}
-const once = { params: { header: { 'Idempotency-Key': 'typed-1' } }, body }
-const made = await client.POST('/v2/transfers', once)
-check(made.data !== undefined, `create: ${made.error?.code} ${made.error?.message}`)
-const again = await client.POST('/v2/transfers', once)
-check(again.data?.id === made.data.id, 'a repeat made a second intent')
-check(again.response.headers.get('idempotent-replayed') === 'true', 'a repeat does not say so')
-check(made.data.tx?.chainId === 11155111 && made.data.order?.scheme === 'oif-v1/StandardOrder', 'the record')
+} satisfies CreateTransfer
+const made = await transfers.create(body, { idempotencyKey: 'typed-1' })
+const again = await transfers.create(body, { idempotencyKey: 'typed-1' })
+check(again.id === made.id, 'a repeat made a second intent')
+check(made.tx?.chainId === 11155111 && made.order?.scheme === 'oif-v1/StandardOrder', 'the record')
 
-const listed = await client.GET('/v2/transfers', {
-  params: { query: { type: 'transfer', status: ['created', 'cancelled'], limit: 10, reference: 'typed' } },
-})
-check(listed.data !== undefined, `list: ${listed.error?.code} ${listed.error?.message}`)
-check(listed.data.length === 1 && listed.data[0]?.orderId === made.data.orderId && listed.data[0].source.amount === '1000000', 'the list')
+const listed = []
+for await (const one of transfers.all({ type: 'transfer', status: ['created', 'cancelled'], limit: 10, reference: 'typed' })) listed.push(one)
+check(listed.length === 1 && listed[0]?.orderId === made.orderId && listed[0].source.amount === '1000000', 'the list')
 
-const cancelled = await client.POST('/v2/transfers/{id}/cancel', { params: { path: { id: made.data.id } } })
-check(cancelled.data?.status === 'cancelled' && cancelled.data.final && cancelled.data.tx === null, `cancel: ${cancelled.error?.code}`)
+const cancelled = await transfers.cancel(made.id)
+check(cancelled.status === 'cancelled' && cancelled.final && cancelled.tx === null, `cancel: ${cancelled.status}`)
 
-const refused = await client.POST('/v2/transfers', { body: { ...body, deadline: '2000-01-01T00:00:00Z' } })
-check(refused.error?.code === 'INVALID_DEADLINE', `a deadline in the past: ${refused.error?.code}`)
+const refused: unknown = await transfers.create({ ...body, deadline: '2000-01-01T00:00:00Z' }).catch((error: unknown) => error)
+check(refused instanceof ApiError && refused.code === 'INVALID_DEADLINE', `a deadline in the past: ${refused}`)
 
-console.log(JSON.stringify({ id: made.data.id, statuses: Object.keys(statuses).length }))
+console.log(JSON.stringify({ id: made.id, statuses: Object.keys(statuses).length }))

@@ -1,11 +1,16 @@
-// An account of its own creates intents of all kinds, computes the ids of their orders, signs and sends their transactions with viem, and
-// follows their events to the end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the deadline.
+// An account of its own creates intents of all kinds with the TypeScript client, computes the ids of their orders, sends their transactions
+// with viem, and follows their events to the end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the
+// deadline. One is made of a quote, waited for, and told of by a webhook.
 //
 // Standard input is {gateway, chains: [{id, url, token, tether}, {…}]}: the URLs of the service and of two chains' nodes, and two test tokens
 // on each, of which tether refuses to change an allowance that is not zero. A solver fills the orders, and a relay attests its fills.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createClient, verifyWebhook } from '@transfer-intents/client'
+import { callsOf, send as sendIntent, sendTx } from '@transfer-intents/client/viem'
 import {
   concat, createPublicClient, createWalletClient, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbiParameters, parseGwei,
 } from 'viem'
@@ -19,25 +24,18 @@ const native = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 // Each scenario has a development account of its own, so that nobody else uses its nonces. The README's walk has the first one.
 const development = (addressIndex) => mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex })
 
-const nodes = Object.fromEntries(chains.map(({ id, url }) => {
-  const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
-  const chain = defineChain({ id, name: `Chain ${id}`, nativeCurrency, rpcUrls: { default: { http: [url] } } })
-  return [id, { chain, client: createPublicClient({ chain, transport: http(), pollingInterval: 200 }) }]
-}))
-const node = nodes[here.id].client
-const walletOf = (account) => createWalletClient({ account, chain: nodes[here.id].chain, transport: http() })
+const nativeCurrency = { name: 'Ether', symbol: 'ETH', decimals: 18 }
+const chain = defineChain({ id: here.id, name: 'Here', nativeCurrency, rpcUrls: { default: { http: [here.url] } } })
+const node = createPublicClient({ chain, transport: http(), pollingInterval: 200 })
+const walletOf = (account) => createWalletClient({ account, chain, transport: http(), pollingInterval: 200 })
 
-// call is a request to the service. One over the key's limit, or one of which nothing was stored, is repeated when the answer says so.
-async function call(method, path, body, headers) {
+// signIn is a request of the sign-in, which is no part of the client.
+async function signIn(path, body, headers) {
   const answer = await fetch(gateway + path, {
-    method, headers: { 'content-type': 'application/json', origin: gateway, ...headers }, body: body && JSON.stringify(body),
+    method: 'POST', headers: { 'content-type': 'application/json', origin: gateway, ...headers }, body: JSON.stringify(body),
   })
-  if (answer.status === 429 || (answer.status === 503 && answer.headers.has('retry-after'))) {
-    await pause(answer.headers.get('retry-after') * 1000)
-    return call(method, path, body, headers)
-  }
   const text = await answer.text()
-  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`)
+  assert.ok(answer.ok, `${path}: ${answer.status} ${text}`)
   return { headers: answer.headers, body: JSON.parse(text) }
 }
 
@@ -45,15 +43,28 @@ async function call(method, path, body, headers) {
 async function newKey() {
   const wallet = privateKeyToAccount(generatePrivateKey())
   const who = { walletAddress: wallet.address, chainId: here.id }
-  const { nonce } = (await call('POST', '/auth/siwe/nonce', who)).body
+  const { nonce } = (await signIn('/auth/siwe/nonce', who)).body
   const message = createSiweMessage({ address: wallet.address, chainId: here.id, domain: new URL(gateway).host, nonce, uri: gateway, version: '1' })
-  const { headers } = await call('POST', '/auth/siwe/verify', { ...who, message, signature: await wallet.signMessage({ message }) })
+  const { headers } = await signIn('/auth/siwe/verify', { ...who, message, signature: await wallet.signMessage({ message }) })
   const cookie = headers.getSetCookie().map((c) => c.split(';')[0]).join('; ')
-  return (await call('POST', '/auth/api-key/create', { name: 'viem' }, { cookie })).body.key
+  return (await signIn('/auth/api-key/create', { name: 'viem' }, { cookie })).body.key
 }
 
-const key = { 'x-api-key': await newKey() }
-const report = (intent, hash) => call('POST', `/v2/transfers/${intent.id}/transaction`, { hash }, key)
+const client = createClient({ baseUrl: gateway, key: await newKey() })
+
+// patient repeats a call that the client makes once, where the key's limit was reached.
+async function patient(call) {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (error.code !== 'RATE_LIMITED') throw error
+      await pause(error.retryAfter)
+    }
+  }
+}
+
+const report = (intent, hash) => patient(() => client.transfers.report(intent.id, hash))
 
 const outputsType = parseAbiParameters(
   '(bytes32 oracle, bytes32 settler, uint256 chainId, bytes32 token, uint256 amount, bytes32 recipient, bytes callbackData, bytes context)[]')
@@ -67,18 +78,6 @@ function orderId({ inputSettler, user, nonce, originChainId, expires, fillDeadli
     [BigInt(originChainId), inputSettler, user, BigInt(nonce), expires, fillDeadline, inputOracle, keccak256(packed), encoded]))
 }
 
-// callsOf are the calls of a transaction. An allowance that is too small and not zero is reset first.
-async function callsOf({ tx }) {
-  const calls = tx.calls.calls.map(({ to, data, value }) => ({ to, data, value: BigInt(value) }))
-  const resets = []
-  for (const { token, owner, spender, amount, reset } of tx.allowances) {
-    const query = { address: token.split(':').at(-1), abi: erc20Abi, functionName: 'allowance', args: [owner, spender] }
-    const granted = await nodes[tx.chainId].client.readContract(query)
-    if (granted > 0n && granted < BigInt(amount)) resets.push({ to: reset.to, data: reset.data, value: BigInt(reset.value) })
-  }
-  return [...resets, ...calls]
-}
-
 async function waitMined(client, hash) {
   assert.equal((await client.waitForTransactionReceipt({ hash })).status, 'success')
 }
@@ -90,23 +89,14 @@ async function waitBlocks(count) {
   })
 }
 
-async function sendCalls(account, intent) {
-  let hash
-  for (const each of await callsOf(intent)) {
-    hash = await walletOf(account).sendTransaction(each)
-    await waitMined(node, hash)
-  }
-  return hash
-}
-
-const send = async ({ account, intent }) => report(intent, await sendCalls(account, intent))
+const send = ({ account, intent }) => sendIntent(walletOf(account), intent, { client })
 
 // sendAfterReset sends an intent where an allowance stands that is too small.
 async function sendAfterReset(scenario) {
   const [{ spender }] = scenario.intent.tx.allowances
   const approve = { address: here.tether, abi: erc20Abi, functionName: 'approve', args: [spender, 1n] }
   await waitMined(node, await walletOf(scenario.account).writeContract(approve))
-  assert.equal((await callsOf(scenario.intent)).length, 3)
+  assert.equal((await callsOf(node, scenario.intent.tx)).length, 3)
   await send(scenario)
 }
 
@@ -115,7 +105,7 @@ async function sendAfterReset(scenario) {
 async function sendAndReplace({ account, intent }, other) {
   const wallet = walletOf(account)
   const selfPayment = { to: account.address }
-  const calls = await callsOf(intent)
+  const calls = await callsOf(node, intent.tx)
   const last = calls.pop()
   const before = calls.length ? calls : [selfPayment]
   const nonce = await node.getTransactionCount({ address: account.address }) + before.length
@@ -133,14 +123,47 @@ const replace = (scenario) => sendAndReplace(scenario, (_, selfPayment) => selfP
 
 // refund asks an order back that nobody has filled. It is refundable: the clock of its chain is past its expiry.
 async function refund({ account, intent: { id } }) {
-  await sendCalls(account, (await call('GET', `/v2/transfers/${id}/refund`, undefined, key)).body)
+  await sendTx(walletOf(account), (await client.transfers.refund(id)).tx)
 }
 
-const cancel = ({ intent }) => call('POST', `/v2/transfers/${intent.id}/cancel`, undefined, key)
+const cancel = ({ intent }) => patient(() => client.transfers.cancel(intent.id))
+
+// sendAndWait sends an intent and waits until it is filled, and for the webhook that tells so.
+async function sendAndWait(scenario) {
+  const { id, quote } = scenario.intent
+  assert.equal(quote.id, scenario.quoteId)
+  await send(scenario)
+  const { status, final } = await client.transfers.waitFor(id, { until: 'filled', timeout: 120_000 })
+  assert.deepEqual([status, final], ['filled', true])
+  await delivered
+}
+
+// delivered ends with the webhook of the quoted swap. Every delivery must be signed.
+let delivered, server
+async function listen() {
+  let done, fail, secret
+  delivered = new Promise((resolve, reject) => [done, fail] = [resolve, reject])
+  delivered.catch(() => {}) // whoever awaits it is told
+  server = createServer(async (request, response) => {
+    try {
+      const event = await verifyWebhook(await buffer(request), request.headers, secret)
+      response.writeHead(204).end()
+      if (event.type === 'transfer.filled' && event.data.id === quoted.intent?.id) done()
+    } catch (error) {
+      response.writeHead(401).end()
+      fail(error)
+    }
+  })
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+  secret = (await client.webhooks.create({ url: `http://127.0.0.1:${server.address().port}/`, types: ['transfer.*'] })).secret
+}
+
+const quoted = { name: 'quoted swap', kind: 'swap', run: sendAndWait, ends: 'filled' }
 
 const scenarios = [
   { name: 'transfer', kind: 'transfer', run: send, ends: 'confirmed' },
   { name: 'swap', kind: 'swap', run: send, ends: 'filled' },
+  quoted,
   { name: 'bridge after a reset', kind: 'tether bridge', run: sendAfterReset, ends: 'filled' },
   { name: 'sped-up transfer', kind: 'transfer', run: speedUp, ends: 'confirmed' }, // its second hash is found by the nonce
   { name: 'sped-up bridge', kind: 'bridge', run: async (scenario) => report(scenario.intent, await speedUp(scenario)), ends: 'filled' },
@@ -162,32 +185,36 @@ async function create(scenario, index) {
     'unpayable bridge': at(there, native, `1${'0'.repeat(30)}`), // no solver has as much
   }[scenario.kind]
   const deadline = scenario.seconds && new Date(Math.ceil(Date.now() / 1000 + scenario.seconds) * 1000).toISOString()
-  scenario.intent = (await call('POST', '/v2/transfers', { source: at(here, scenario.kind === 'tether bridge' ? here.tether : here.token, '1000'), destination, deadline }, key)).body
+  const source = at(here, scenario.kind === 'tether bridge' ? here.tether : here.token, '1000')
+  if (scenario === quoted) scenario.quoteId = await quoteOf(source, destination)
+  scenario.intent = await client.transfers.create(scenario.quoteId ? { quoteId: scenario.quoteId } : { source, destination, deadline })
   assert.equal(orderId(scenario.intent.order), scenario.intent.orderId)
   assert.equal(scenario.intent.type, scenario.kind.split(' ').at(-1))
   scenario.steps = []
 }
 
+async function quoteOf(source, { account, token }) {
+  const { quotes } = await patient(() => client.quotes.create({ source, destination: { account, token } }))
+  return quotes[0].id
+}
+
 // follow reads the events until every scenario has ended.
 async function follow() {
   const byID = Object.fromEntries(scenarios.map((scenario) => [scenario.intent.id, scenario]))
-  for (let after = ''; !scenarios.every(({ steps, ends }) => steps.at(-1) === ends);) {
-    const { events, next } = (await call('GET', `/v2/events?wait=25${after}`, undefined, key)).body
-    for (const { type, sequence, data } of events) {
-      const scenario = byID[data.id]
-      scenario.steps.push(data.to)
-      assert.equal(sequence, scenario.steps.length)
-      if (type === 'transfer.refundable') await refund(scenario)
-    }
-    after = `&after=${encodeURIComponent(next)}`
+  for await (const { type, sequence, data } of client.events.follow()) {
+    const scenario = byID[data.id]
+    scenario.steps.push(data.to)
+    assert.equal(sequence, scenario.steps.length)
+    if (type === 'transfer.refundable') await refund(scenario)
+    if (scenarios.every(({ steps, ends }) => steps.at(-1) === ends)) return
   }
 }
 
 // print writes the statuses of an intent, and the transactions that were sent for it.
 async function print({ name, intent, steps, run }) {
-  const read = async () => (await call('GET', `/v2/transfers/${intent.id}`, undefined, key)).body
+  const read = () => client.transfers.get(intent.id)
   let record = await read()
-  while (run !== send && record.transactions[0]?.state === 'pending') { // the one that lost
+  while (![send, sendAndWait].includes(run) && record.transactions[0]?.state === 'pending') { // the one that lost
     await waitBlocks(1n)
     record = await read()
   }
@@ -197,6 +224,9 @@ async function print({ name, intent, steps, run }) {
   console.log([`${name}: ${[...statuses, record.failure].filter(Boolean).join(' ')}`, ...sent].join(', '))
 }
 
+await listen()
 for (const [index, scenario] of scenarios.entries()) await create(scenario, index)
 await Promise.all([follow(), ...scenarios.map((scenario) => scenario.run(scenario))])
 for (const scenario of scenarios) await print(scenario)
+server.close()
+server.closeAllConnections()

@@ -3,6 +3,8 @@ import {
   getAddresses, getCapabilities, getChainId, readContract, sendTransaction, waitForCallsStatus, waitForTransactionReceipt,
 } from 'viem/actions'
 import type { Client } from './client.js'
+import { systemClock } from './clock.js'
+import { ApiError } from './error.js'
 import type { Transaction, Transfer } from './records.js'
 
 /** Why a transaction was not carried out. */
@@ -38,6 +40,9 @@ export interface SendOptions extends SendTxOptions {
   client: Pick<Client, 'transfers'>
 }
 
+const maxReports = 3
+const maxPause = 60_000 // milliseconds
+
 /** A call of a transaction. */
 export interface Call {
   to: Address
@@ -56,10 +61,19 @@ export async function send(wallet: ViemClient, transfer: Transfer, { client, ...
   const expiry = Math.min(Date.parse(deadline), quote ? Date.parse(quote.expiresAt) : Infinity)
   if (expiry <= Date.now()) throw new SendError('EXPIRED', `transfer ${id} expired at ${new Date(expiry).toISOString()}; create another`)
   const hash = await sendTx(wallet, tx, options)
-  try {
-    return await client.transfers.report(id, hash)
-  } catch (cause) {
-    throw new ReportError(hash, cause)
+  return reported(client, id, hash)
+}
+
+// reported tells the hash, again where the service says when to: then it has not taken it.
+async function reported({ transfers }: SendOptions['client'], id: string, hash: Hash): Promise<Transfer> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await transfers.report(id, hash)
+    } catch (cause) {
+      const pause = cause instanceof ApiError ? cause.retryAfter : undefined
+      if (pause === undefined || tries === maxReports) throw new ReportError(hash, cause)
+      await systemClock.sleep(Math.min(pause, maxPause))
+    }
   }
 }
 

@@ -9,7 +9,7 @@ export interface Webhooks {
   list(options?: CallOptions): Promise<records.Webhook[]>
   get(id: string, options?: CallOptions): Promise<records.Webhook>
   update(id: string, changes: records.UpdateWebhook, options?: CallOptions): Promise<records.Webhook>
-  /** Deletes a webhook. `WEBHOOK_NOT_FOUND` may mean that an earlier try did so. */
+  /** Deletes a webhook. `NOT_FOUND` may mean that an earlier try did so. */
   delete(id: string, options?: CallOptions): Promise<void>
   /** Makes a new secret. The replaced one signs too for `gracePeriod` seconds, a day by default. */
   rotateSecret(id: string, request?: records.RotateWebhookSecret, options?: CallOptions): Promise<records.WebhookSecret>

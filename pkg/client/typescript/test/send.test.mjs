@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createWalletClient, custom, encodeFunctionData, erc20Abi, pad, toHex } from 'viem'
+import { ApiError } from '../dist/index.js'
 import { callsOf, ReportError, send, SendError, sendTx } from '../dist/viem.js'
 
 const [from, token, settler] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(40)}`)
@@ -89,4 +90,14 @@ test('a hash that cannot be reported is not lost', async () => {
   const cause = new Error('offline')
   const offline = { transfers: { report: async () => { throw cause } } }
   await assert.rejects(send(walletOf().wallet, transfer, { client: offline }), (error) => error instanceof ReportError && error.hash === hashOf(2) && error.cause === cause)
+})
+
+test('a report is repeated where the service says when', async () => {
+  const hashes = []
+  const busy = { report: async (_, hash) => {
+    if (hashes.push(hash) < 3) throw new ApiError(429, 'busy', { code: 'RATE_LIMITED', retryAfter: 1 })
+    return { status: 'submitted' }
+  } }
+  assert.equal((await send(walletOf().wallet, transfer, { client: { transfers: busy } })).status, 'submitted')
+  assert.deepEqual(hashes, [hashOf(2), hashOf(2), hashOf(2)])
 })

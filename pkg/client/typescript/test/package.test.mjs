@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const program = `
+import { ApiError, createClient, verifyWebhook, type Client, type WebhookEvent } from '@transfer-intents/client'
+
+export async function statusOf(client: Client, id: string): Promise<string | undefined> {
+  try {
+    const { status } = await client.transfers.waitFor(id, { until: 'filled', timeout: 60_000 })
+    return status
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+export function subject(event: WebhookEvent): string {
+  switch (event.type) {
+    case 'transfer.failed': return event.data.failure // it is not null
+    case 'webhook.disabled': return event.data.reason + (event.sequence satisfies null)
+    default: return event.id
+  }
+}
+
+const client = createClient({ baseUrl: 'https://intents.example.com', key: 'sk_test_1' })
+// @ts-expect-error there is no such status
+const wrong = () => client.transfers.waitFor('1', { until: 'paid' })
+console.log(typeof wrong, Object.keys(client).sort().join(), typeof verifyWebhook)
+`
+
+// A project without viem, which is optional, installs the packed package, compiles a program and runs it.
+test('a fresh project uses the packed package', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'fresh-'))
+  t.after(() => rmSync(dir, { recursive: true }))
+  const run = (cwd, command, ...args) => {
+    const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
+    assert.equal(status, 0, stdout + stderr)
+    return stdout
+  }
+  run(root, 'npm', 'pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', dir)
+  const [tarball] = readdirSync(dir)
+  writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module', dependencies: { '@transfer-intents/client': `file:${tarball}` } }))
+  run(dir, 'npm', 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error')
+  assert.deepEqual(readdirSync(join(dir, 'node_modules/@transfer-intents/client')).sort(), ['README.md', 'dist', 'package.json'])
+  writeFileSync(join(dir, 'program.ts'), program)
+  run(dir, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--lib', 'es2022,dom', '--module', 'nodenext', 'program.ts')
+  assert.equal(run(dir, process.execPath, 'program.js'), 'function chains,events,quotes,tokens,transfers,webhooks function\n')
+})
