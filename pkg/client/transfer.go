@@ -1,0 +1,184 @@
+package client
+
+import "time"
+
+// TransferType is what an intent does: the same token on the same chain, another token, or another chain.
+type TransferType string
+
+// Types of intents.
+const (
+	TypeTransfer TransferType = "transfer"
+	TypeSwap     TransferType = "swap"
+	TypeBridge   TransferType = "bridge"
+)
+
+// TransferStatus is where an intent stands. It may go back while the intent is not final, because chains reorganize.
+type TransferStatus string
+
+// Statuses.
+const (
+	StatusCreated   TransferStatus = "created"
+	StatusSubmitted TransferStatus = "submitted"
+	StatusConfirmed TransferStatus = "confirmed"
+	StatusFilled    TransferStatus = "filled"
+	StatusRefunded  TransferStatus = "refunded"
+	StatusFailed    TransferStatus = "failed"
+	StatusExpired   TransferStatus = "expired"
+	StatusCancelled TransferStatus = "cancelled"
+)
+
+// Failure is why an intent failed.
+type Failure string
+
+// Failures.
+const (
+	FailureTxReverted      Failure = "TX_REVERTED"
+	FailureTxReplaced      Failure = "TX_REPLACED"
+	FailureTxMismatch      Failure = "TX_MISMATCH"
+	FailureOrderIDMismatch Failure = "ORDER_ID_MISMATCH"
+)
+
+// CreateTransfer asks for an intent: Source and Destination, or QuoteID, or both, which must then agree.
+type CreateTransfer struct {
+	Source      *SourceRequest      `json:"source,omitempty"`
+	Destination *DestinationRequest `json:"destination,omitempty"`
+	// QuoteID is a quote to make the intent of. A quote makes one intent.
+	QuoteID string `json:"quoteId,omitempty"`
+	// Deadline is the time until which it may be sent, by default in an hour, or the quote's.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Reference is a text of the caller's by which intents can be listed.
+	Reference string `json:"reference,omitempty"`
+	// IdempotencyKey names the intent among the account's, so that asking again does not make another. Empty lets the client make one, which
+	// covers the tries of one call; give your own to cover a restart of your program too.
+	IdempotencyKey string `json:"-"`
+}
+
+// SourceRequest is what is sent. Amount is left out only in a quote of an exact output.
+type SourceRequest struct {
+	Account string `json:"account"` // CAIP-10
+	Token   string `json:"token"`   // CAIP-10
+	Amount  Amount `json:"amount,omitempty"`
+}
+
+// DestinationRequest is what arrives. Of a transfer it needs the account alone.
+type DestinationRequest struct {
+	Account string `json:"account"`
+	Token   string `json:"token,omitempty"`
+	Amount  Amount `json:"amount,omitempty"`
+}
+
+// Leg is a side of an intent or quote. Of a destination the amount is the least that arrives.
+type Leg struct {
+	Account string `json:"account"`
+	Token   string `json:"token"`
+	Amount  Amount `json:"amount"`
+}
+
+// Transfer is an intent.
+type Transfer struct {
+	ID        string           `json:"id"`
+	Type      TransferType     `json:"type"`
+	Status    TransferStatus   `json:"status"`
+	OrderID   string           `json:"orderId"`
+	CreatedAt time.Time        `json:"createdAt"`
+	UpdatedAt time.Time        `json:"updatedAt"`
+	Metadata  TransferMetadata `json:"metadata"`
+	Source    Leg              `json:"source"`
+	// Destination is who gets what; the amount of a swap or bridge is the least.
+	Destination Leg     `json:"destination"`
+	Reference   *string `json:"reference"`
+	// Final is set once the status stays.
+	Final    bool      `json:"final"`
+	Failure  *Failure  `json:"failure"`
+	Deadline time.Time `json:"deadline"`
+	// Quote is the quote of which the intent was made.
+	Quote *UsedQuote `json:"quote"`
+	// Order is the order of the Open Intents Framework, nil of an intent whose scheme is no longer supported.
+	Order *Order `json:"order"`
+	// Tx is the transaction to sign, nil once it cannot be sent any more.
+	Tx            *Transaction          `json:"tx"`
+	Confirmations *Confirmations        `json:"confirmations"`
+	Transactions  []ObservedTransaction `json:"transactions"`
+	// Refundable is set while Transfers.Refund has the transaction that pays the sender back.
+	Refundable   bool          `json:"refundable"`
+	Verification *Verification `json:"verification"`
+}
+
+// Verification says why a transaction was not checked.
+type Verification string
+
+// VerificationUnsupported is a transaction of a scheme that is no longer supported.
+const VerificationUnsupported Verification = "unsupported"
+
+// TransferMetadata is the source chain, and the hash of the transaction that carries the intent out, empty before one is known.
+type TransferMetadata struct {
+	ChainID string `json:"chainId"`
+	Hash    string `json:"hash,omitempty"`
+}
+
+// UsedQuote is the quote of which an intent was made.
+type UsedQuote struct {
+	ID        string    `json:"id"`
+	Provider  string    `json:"provider"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+// Confirmations are the blocks on a transaction.
+type Confirmations struct {
+	Have      int  `json:"have"`
+	Need      int  `json:"need"`
+	Finalized bool `json:"finalized"`
+}
+
+// ObservedTransaction is a transaction on a chain that belongs to an intent.
+type ObservedTransaction struct {
+	Role        TransactionRole  `json:"role"`
+	ChainID     string           `json:"chainId"`
+	Hash        string           `json:"hash"`
+	State       TransactionState `json:"state"`
+	BlockNumber *int64           `json:"blockNumber"`
+	SeenAt      time.Time        `json:"seenAt"`
+}
+
+// TransactionRole is what a transaction does for an intent.
+type TransactionRole string
+
+// Roles of transactions.
+const (
+	RoleSend   TransactionRole = "send"
+	RoleOpen   TransactionRole = "open"
+	RoleFill   TransactionRole = "fill"
+	RoleRefund TransactionRole = "refund"
+)
+
+// TransactionState is what became of a transaction.
+type TransactionState string
+
+// States of transactions.
+const (
+	StatePending   TransactionState = "pending"
+	StateMined     TransactionState = "mined"
+	StateReverted  TransactionState = "reverted"
+	StateReplaced  TransactionState = "replaced"
+	StateMismatch  TransactionState = "mismatch"
+	StateFinalized TransactionState = "finalized"
+)
+
+// TransferSummary is an intent in a list.
+type TransferSummary struct {
+	ID          string           `json:"id"`
+	Type        TransferType     `json:"type"`
+	Status      TransferStatus   `json:"status"`
+	OrderID     string           `json:"orderId"`
+	CreatedAt   time.Time        `json:"createdAt"`
+	UpdatedAt   time.Time        `json:"updatedAt"`
+	Metadata    TransferMetadata `json:"metadata"`
+	Source      SummaryLeg       `json:"source"`
+	Destination SummaryLeg       `json:"destination"`
+	Reference   *string          `json:"reference"`
+}
+
+// SummaryLeg is a side of an intent in a list.
+type SummaryLeg struct {
+	Amount Amount `json:"amount"`
+}

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Transfers makes, reads and changes intents. An intent is named by its id or its order id.
+type Transfers struct{ c *Client }
+
+// Create makes an intent. It is repeated with the same Idempotency-Key, so that a lost response does not make a second one.
+func (s *Transfers) Create(ctx context.Context, create CreateTransfer) (*Transfer, error) {
+	return s.one(ctx, request{
+		method: http.MethodPost, path: "/v2/transfers", body: create, idempotencyKey: cmp.Or(create.IdempotencyKey, newIdempotencyKey()),
+	})
+}
+
+// Get reads an intent.
+func (s *Transfers) Get(ctx context.Context, id string) (*Transfer, error) {
+	return s.one(ctx, request{method: http.MethodGet, path: transferPath(id, "")})
+}
+
+// Cancel takes an intent back that was not sent. It is tried once.
+func (s *Transfers) Cancel(ctx context.Context, id string) (*Transfer, error) {
+	return s.one(ctx, request{method: http.MethodPost, path: transferPath(id, "/cancel")})
+}
+
+// Report tells the hash of a transaction that was sent for an intent. It is tried once: the service finds the transaction on the chain too.
+func (s *Transfers) Report(ctx context.Context, id, hash string) (*Transfer, error) {
+	body := ReportTransaction{Hash: hash}
+	return s.one(ctx, request{method: http.MethodPost, path: transferPath(id, "/transaction"), body: body})
+}
+
+// ReportTransaction is the body of Report.
+type ReportTransaction struct {
+	Hash string `json:"hash"`
+}
+
+// Preflight tells what an intent's transaction would do now.
+func (s *Transfers) Preflight(ctx context.Context, id string) (*Preflight, error) {
+	preflight := &Preflight{}
+	_, err := s.c.do(ctx, request{method: http.MethodGet, path: transferPath(id, "/preflight")}, preflight)
+	return orNil(preflight, err)
+}
+
+// Preflight is what an intent's transaction would do now.
+type Preflight struct {
+	OK     bool             `json:"ok"`
+	Checks []PreflightCheck `json:"checks"`
+	Gas    *string          `json:"gas"`
+}
+
+// PreflightCheck is one of the checks. Detail is a sentence for people.
+type PreflightCheck struct {
+	Name   CheckName `json:"name"`
+	OK     bool      `json:"ok"`
+	Detail string    `json:"detail"`
+}
+
+// CheckName is what a preflight checks.
+type CheckName string
+
+// Checks.
+const (
+	CheckBalance    CheckName = "balance"
+	CheckAllowance  CheckName = "allowance"
+	CheckDeadline   CheckName = "deadline"
+	CheckSettler    CheckName = "settler"
+	CheckSimulation CheckName = "simulation"
+)
+
+// Refund returns the transaction on the source chain that pays the sender of an expired order back. Anyone may send it, and it is not to be
+// reported. CodeNotRefundable means that there is nothing to refund now.
+func (s *Transfers) Refund(ctx context.Context, id string) (*Refund, error) {
+	refund := &Refund{}
+	_, err := s.c.do(ctx, request{method: http.MethodGet, path: transferPath(id, "/refund")}, refund)
+	return orNil(refund, err)
+}
+
+// Refund has the transaction of a refund.
+type Refund struct {
+	Tx Transaction `json:"tx"`
+}
+
+// TransferQuery chooses intents. A zero field does not restrict.
+type TransferQuery struct {
+	Type      TransferType
+	Status    []TransferStatus
+	ChainID   string // the source chain
+	OrderID   string
+	Hash      string
+	Reference string
+	// UpdatedSince lists what has changed since then, the oldest change first.
+	UpdatedSince time.Time
+	// Limit is the length of a page, by default 100.
+	Limit int
+	// Cursor is the Next of the page before.
+	Cursor string
+}
+
+// TransferPage is a page of a list.
+type TransferPage struct {
+	Transfers []TransferSummary
+	// Next is the cursor of the next page, empty on the last.
+	Next string
+}
+
+// defaultLimit is the length of a page unless the caller says another.
+const defaultLimit = 100
+
+// List returns a page of the account's intents, newest first.
+func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPage, error) {
+	values := url.Values{"limit": {strconv.Itoa(cmp.Or(query.Limit, defaultLimit))}}
+	statuses := make([]string, len(query.Status))
+	for i, status := range query.Status {
+		statuses[i] = string(status)
+	}
+	for name, value := range map[string]string{
+		"type": string(query.Type), "status": strings.Join(statuses, ","), "chain-id": query.ChainID, "order-id": query.OrderID,
+		"hash": query.Hash, "reference": query.Reference, "cursor": query.Cursor,
+	} {
+		setNonEmpty(values, name, value)
+	}
+	if !query.UpdatedSince.IsZero() {
+		values.Set("updated-since", query.UpdatedSince.UTC().Format(time.RFC3339Nano))
+	}
+	page := &TransferPage{}
+	header, err := s.c.do(ctx, request{method: http.MethodGet, path: "/v2/transfers", query: values}, &page.Transfers)
+	page.Next = nextCursor(header.Get("Link"))
+	return orNil(page, err)
+}
+
+// All yields every intent that the query chooses, page after page. An error ends it.
+func (s *Transfers) All(ctx context.Context, query TransferQuery) iter.Seq2[TransferSummary, error] {
+	return func(yield func(TransferSummary, error) bool) {
+		for {
+			page, err := s.List(ctx, query)
+			if err != nil {
+				yield(TransferSummary{}, err)
+				return
+			}
+			for _, transfer := range page.Transfers {
+				if !yield(transfer, nil) {
+					return
+				}
+			}
+			if query.Cursor = page.Next; query.Cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+func (s *Transfers) one(ctx context.Context, r request) (*Transfer, error) {
+	transfer := &Transfer{}
+	_, err := s.c.do(ctx, r, transfer)
+	return orNil(transfer, err)
+}
+
+func transferPath(id, rest string) string { return "/v2/transfers/" + url.PathEscape(id) + rest }
+
+// nextCursor takes the cursor alone of the Link to the next page, so that no response sends the key elsewhere.
+func nextCursor(link string) string {
+	target, _, found := strings.Cut(strings.TrimPrefix(link, "<"), `>; rel="next"`)
+	next, err := url.Parse(target)
+	if !found || err != nil {
+		return ""
+	}
+	return next.Query().Get("cursor")
+}
+
+// orNil returns no result beside an error.
+func orNil[T any](result *T, err error) (*T, error) {
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}

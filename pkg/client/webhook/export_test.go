@@ -1,0 +1,4 @@
+package webhook
+
+// VerifyAt is Verify at another time.
+var VerifyAt = verify
