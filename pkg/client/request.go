@@ -80,6 +80,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 	if request.URL.Scheme+"://"+request.URL.Host != c.origin {
 		return nil, &Error{Message: "the request would leave " + c.origin, final: true}
 	}
+	request.GetBody = nil // otherwise net/http itself repeats a request with an Idempotency-Key, without a pause
 	request.URL.RawQuery = r.query.Encode()
 	request.Header.Set("X-Api-Key", c.key)
 	request.Header.Set("Accept", "application/json")
