@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 
 // Is tells whether the target is the error's code.
 func (e *Error) Is(target error) bool {
-	code, ok := target.(Code) //nolint:errorlint // errors.Is calls it with each target
+	code, ok := target.(Code)
 	return ok && code != "" && code == e.Code
 }
 

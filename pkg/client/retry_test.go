@@ -73,6 +73,7 @@ func TestClient_Retries(t *testing.T) {
 }
 
 func (c retryCase) run(t *testing.T, now time.Time) {
+	t.Helper()
 	server := &scriptedServer{responses: c.Responses}
 	service := httptest.NewServer(server)
 	defer service.Close()
@@ -262,6 +263,7 @@ func TestTransfers_Wait(t *testing.T) {
 
 // writeRead writes [status, final], or an error of {status, code}.
 func writeRead(t *testing.T, w http.ResponseWriter, read json.RawMessage) {
+	t.Helper()
 	var failure struct {
 		Status int
 		Code   string
@@ -320,9 +322,16 @@ func TestTransfers_WaitIntervals(t *testing.T) {
 func TestNew_Refusals(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
-		{"", "k"}, {"intents.example.com", "k"}, {"ftp://intents.example.com", "k"}, {"https://", "k"}, {"https://a:b@intents.example.com", "k"},
-		{"https://intents.example.com?a", "k"}, {"https://intents.example.com#a", "k"}, {"https://intents.example.com", ""},
-		{"https://intents.example.com", "k\n"}, {"https://intents.example.com", "ké"},
+		{"", "k"},
+		{"intents.example.com", "k"},
+		{"ftp://intents.example.com", "k"},
+		{"https://", "k"},
+		{"https://a:b@intents.example.com", "k"},
+		{"https://intents.example.com?a", "k"},
+		{"https://intents.example.com#a", "k"},
+		{"https://intents.example.com", ""},
+		{"https://intents.example.com", "k\n"},
+		{"https://intents.example.com", "ké"},
 	} {
 		if api, err := client.New(c[0], c[1]); err == nil {
 			t.Errorf("%q: %+v", c, api)
