@@ -188,7 +188,7 @@ func TestRun_Restart(t *testing.T) {
 func TestRun_DeadGateway(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
-	w.failures.Store(4) // with the pauses between them this takes longer than an order waits whose account is another
+	w.failures.Store(12) // four times three tries: with the pauses this takes longer than an order waits whose account is another
 	refundMe, swap := w.swap(1), w.swap(2)
 	w.record(t, refundMe, solver.RefundReference)
 	w.open(t, refundMe)
