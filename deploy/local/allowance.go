@@ -5,23 +5,25 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
+	"intents.internal/pkg/client"
 )
 
 // step is a call to send, and the word for it once it is.
 type step struct {
-	call
+	client.Call
 	done string
 }
 
 // steps returns the calls of a transaction as the chain needs them: an allowance that is enough is not granted again, and one that is neither
 // enough nor zero is set to zero first, since some tokens, such as USDT on Ethereum, refuse to change it.
-func (n node) steps(ctx context.Context, tx *walletTx) (steps []step, err error) {
+func (n node) steps(ctx context.Context, tx *client.Transaction) (steps []step, err error) {
 	granting := tx.Calls.Calls[:min(len(tx.Allowances), len(tx.Calls.Calls))]
 	for i, approve := range granting {
 		needed := tx.Allowances[i]
-		amount, ok := new(big.Int).SetString(needed.Amount, 10)
-		if !ok {
-			return nil, fmt.Errorf("the amount of an allowance is no number: %q", needed.Amount)
+		amount, err := needed.Amount.Int()
+		if err != nil {
+			return nil, fmt.Errorf("read the amount of an allowance: %w", err)
 		}
 		granted, err := n.allowance(ctx, needed)
 		if err != nil {
@@ -31,7 +33,7 @@ func (n node) steps(ctx context.Context, tx *walletTx) (steps []step, err error)
 			continue
 		}
 		if granted.Sign() > 0 {
-			steps = append(steps, step{call{To: needed.Reset.To, Value: "0x0", Data: needed.Reset.Data}, "reset"})
+			steps = append(steps, step{client.Call{To: needed.Reset.To, Value: "0x0", Data: needed.Reset.Data}, "reset"})
 		}
 		steps = append(steps, step{approve, "approved"})
 	}
@@ -42,12 +44,13 @@ func (n node) steps(ctx context.Context, tx *walletTx) (steps []step, err error)
 }
 
 // allowance asks the token how much the spender may draw from the owner.
-func (n node) allowance(ctx context.Context, needed allowance) (*big.Int, error) {
+func (n node) allowance(ctx context.Context, needed client.Allowance) (*big.Int, error) {
 	const selector = "0xdd62ed3e" // allowance(address,address)
 	word := func(address string) string { return strings.Repeat("0", 24) + strings.TrimPrefix(address, "0x") }
 	token := needed.Token[strings.LastIndexByte(needed.Token, ':')+1:]
+	question := map[string]string{"to": token, "data": selector + word(needed.Owner) + word(needed.Spender)}
 	var returned string
-	if err := n.call(ctx, &returned, "eth_call", call{To: token, Data: selector + word(needed.Owner) + word(needed.Spender)}, "latest"); err != nil {
+	if err := n.call(ctx, &returned, "eth_call", question, "latest"); err != nil {
 		return nil, err
 	}
 	granted, ok := new(big.Int).SetString(strings.TrimPrefix(returned, "0x"), 16)

@@ -10,20 +10,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/pkg/client"
 )
 
 // What is sent for a transaction depends on the allowance that the token has.
 func TestNode_Steps(t *testing.T) {
 	t.Parallel()
 	const owner, spender, token = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000", "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
-	needing := walletTx{Allowances: []allowance{{
-		Token: "eip155:31337:" + token, Owner: owner, Spender: spender, Amount: "1000", Reset: call{To: token, Value: "0", Data: "0xreset"},
+	needing := client.Transaction{Allowances: []client.Allowance{{
+		Token: "eip155:31337:" + token, Owner: owner, Spender: spender, Amount: "1000", Reset: client.Approval{To: token, Value: "0", Data: "0xreset"},
 	}}}
-	needing.Calls.Calls = []call{{To: token, Value: "0x0", Data: "0xapprove"}, {To: spender, Value: "0x0", Data: "0xopen"}}
-	plain := walletTx{}
+	needing.Calls.Calls = []client.Call{{To: token, Value: "0x0", Data: "0xapprove"}, {To: spender, Value: "0x0", Data: "0xopen"}}
+	plain := client.Transaction{}
 	plain.Calls.Calls = needing.Calls.Calls[1:]
 	for _, test := range []struct {
-		tx      walletTx
+		tx      client.Transaction
 		granted int
 		want    []string
 	}{
@@ -53,7 +55,7 @@ func TestNode_Steps(t *testing.T) {
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("with an allowance of %d (-want +got):\n%s", test.granted, diff)
 		}
-		call := fmt.Sprintf(`[{"to":%q,"data":"0xdd62ed3e%024d%s%024d%s"},"latest"]`, token, 0, owner[2:], 0, spender[2:])
+		call := fmt.Sprintf(`[{"data":"0xdd62ed3e%024d%s%024d%s","to":%q},"latest"]`, 0, owner[2:], 0, spender[2:], token)
 		if len(test.tx.Allowances) > 0 && !strings.Contains(asked, call) {
 			t.Errorf("the token was asked %s, want %s", asked, call)
 		}

@@ -66,7 +66,10 @@ func runSend(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	sender := newSender(env, os.Stdout)
+	sender, err := newSender(env, os.Stdout)
+	if err != nil {
+		return err
+	}
 	if *refund {
 		return sender.refund(ctx, ids[0])
 	}

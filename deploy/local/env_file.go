@@ -6,10 +6,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"intents.internal/deploy/stack"
 )
+
+// envName is the environment file that a running stack keeps in its data directory.
+const envName = "env"
+
+// errNotRunning says that no stack runs with the data directory.
+var errNotRunning = errors.New("no stack is running with this data directory: start one with `go run ./deploy/local`, or name its directory with --data DIR")
 
 // envFile is the environment file of the running stack in its data directory, and the one of --env-file. Both exist while the stack
 // runs. It is safe for concurrent use.
@@ -82,4 +89,24 @@ func (f *envFile) remove() error {
 	}
 	f.written = nil
 	return nil
+}
+
+// readEnv reads the environment file of the stack that runs with the data directory.
+func readEnv(data string) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(data, envName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", data, errNotRunning)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the addresses of the running stack: %w", err)
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if unquoted, found := strings.CutPrefix(value, "'"); found {
+			value = strings.ReplaceAll(strings.TrimSuffix(unquoted, "'"), `'\''`, "'")
+		}
+		env[name] = value
+	}
+	return env, nil
 }

@@ -5,19 +5,20 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -125,7 +126,7 @@ func TestLocal_Lists(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program, flags...)
 	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=")
 	startLocal(t, cmd)
-	expectToken(t, filepath.Join(dir, "env"), "eip155:4711", `"symbol":"TST"`)
+	expectToken(t, filepath.Join(dir, "data"), "eip155:4711", "TST")
 	asynctest.Eventually(t, "core asks the provider", func() bool { return asked() > 0 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -133,30 +134,20 @@ func TestLocal_Lists(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// expectToken fails the test unless the list of a chain's tokens contains the text.
-func expectToken(t *testing.T, envFile, chain, want string) {
+// expectToken fails the test unless the stack that runs with the data directory has a chain's token.
+func expectToken(t *testing.T, data, chain, symbol string) {
 	t.Helper()
-	text, err := os.ReadFile(envFile)
+	env, err := readEnv(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		env[name] = value
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, env["GATEWAY_URL"]+"/v2/tokens?chain-id="+chain, nil)
+	c, err := client.New(env["GATEWAY_URL"], env["TEST_KEY"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("X-Api-Key", env["TEST_KEY"])
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err != nil || !bytes.Contains(body, []byte(want)) {
-		t.Errorf("tokens of %s: %d %s, %v", chain, response.StatusCode, body, err)
+	tokens, err := c.Tokens.List(t.Context(), chain)
+	if err != nil || !slices.ContainsFunc(tokens, func(token client.Token) bool { return token.Symbol == symbol }) {
+		t.Errorf("tokens of %s: %v, %v", chain, tokens, err)
 	}
 }
 

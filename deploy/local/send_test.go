@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,12 +18,7 @@ import (
 // A node that does not answer is named, with what to do.
 func TestSender_DeadNode(t *testing.T) {
 	t.Parallel()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
-	dead := "http://" + listener.Addr().String()
+	dead := deadServer(t)
 	for _, test := range []struct {
 		env  map[string]string
 		want []string
@@ -30,13 +27,39 @@ func TestSender_DeadNode(t *testing.T) {
 		{map[string]string{"CHAIN_31337_RPC_URL": dead, "CHAINS_PID": "7"}, []string{"does not answer", "starts it again"}},
 		{nil, []string{"eip155:31337 is no local chain"}},
 	} {
-		_, err := newSender(test.env, io.Discard).node(t.Context(), 31337)
+		_, err := (&sender{env: test.env, http: http.DefaultClient}).node(t.Context(), 31337)
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q is not in %v", want, err)
 			}
 		}
 	}
+}
+
+// A gateway that does not answer is probably that of a stack that was stopped.
+func TestSender_DeadGateway(t *testing.T) {
+	t.Parallel()
+	s, err := newSender(map[string]string{"GATEWAY_URL": deadServer(t), "TEST_KEY": "sk_test_x"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, send := range map[string]func(context.Context, string) error{"send": s.send, "refund": s.refund} {
+		const want = "read the intent an-id: the gateway does not answer, so the stack is probably not running any more"
+		if err := send(t.Context(), "an-id"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// deadServer is the URL of a server that is closed.
+func deadServer(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	return "http://" + listener.Addr().String()
 }
 
 func TestReadEnv(t *testing.T) {
