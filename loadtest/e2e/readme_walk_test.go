@@ -37,8 +37,8 @@ type walkIntent struct {
 }
 
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
-// the comment says. It waits for an order that expires, and walks the console's quotes meanwhile, so it starts among the first: Go starts parallel tests in the reverse order of their files'
-// names.
+// the comment says. It waits for an order that expires, and uses the Go client and the console's quotes meanwhile, so it starts among the
+// first: Go starts parallel tests in the reverse order of their files' names.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)
@@ -83,6 +83,7 @@ func TestReadme_Walk(t *testing.T) {
 		}
 	}
 
+	t.Run("a swap with the Go client", func(t *testing.T) { w.useGoClient(t, send) })
 	t.Run("quotes in the console", w.walkQuotes)
 
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
