@@ -118,7 +118,7 @@ func (b *eventsBench) address() string {
 // post returns the requests that create intents, for the accounts in turn.
 func post(address string, accounts []benchAccount) func(n int) []byte {
 	return func(n int) []byte {
-		body := operations["create"].body
+		body := newTransferBody()
 		return fmt.Appendf(nil, "POST /v2/transfers HTTP/1.1\r\nHost: %s\r\nX-Api-Key: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			address, accounts[n%len(accounts)].keys[0], len(body), body)
 	}

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,31 +18,64 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/google/uuid"
-
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/client"
 	"intents.internal/pkg/network"
 )
 
-// operation is a kind of request of run.
+// operation is a kind of request of run, with the status of its success.
 type operation struct {
-	method, path, body string
+	do     func(context.Context, *client.Client) error
+	status int
 }
 
 // operations are all kinds of requests. The intents are on a testnet and are not executed.
 var operations = map[string]operation{
-	"list":   {http.MethodGet, "/v2/transfers?limit=20", ""},
-	"tokens": {http.MethodGet, "/v2/tokens?chain-id=eip155:11155111", ""},
-	"create": {http.MethodPost, "/v2/transfers", `{
-		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-			"token": "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "amount": "1"},
-		"destination": {"account": "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}}`},
-	// Without a provider or a settlement of both testnets the answer is a 422.
-	"quote": {http.MethodPost, "/v2/quotes", `{
-		"source": {"account": "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
-			"token": "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "amount": "1000000"},
-		"destination": {"account": "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
-			"token": "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e"}}`},
+	"list": {func(ctx context.Context, c *client.Client) error {
+		_, err := c.Transfers.List(ctx, client.TransferQuery{Limit: 20})
+		return err
+	}, http.StatusOK},
+	"tokens": {func(ctx context.Context, c *client.Client) error {
+		_, err := c.Tokens.List(ctx, "eip155:11155111")
+		return err
+	}, http.StatusOK},
+	"create": {func(ctx context.Context, c *client.Client) error {
+		_, err := c.Transfers.Create(ctx, newTransfer)
+		return err
+	}, http.StatusCreated},
+	"quote": {func(ctx context.Context, c *client.Client) error {
+		_, err := c.Quotes.Create(ctx, newQuotes)
+		return err
+	}, http.StatusOK},
+}
+
+// newTransfer is the intent that loads make.
+var newTransfer = client.CreateTransfer{
+	Source: &client.SourceRequest{
+		Account: "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+		Token:   "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", Amount: "1",
+	},
+	Destination: &client.DestinationRequest{Account: "eip155:11155111:0x70997970C51812dc3A010C7d01b50e0d17dc79C8"},
+}
+
+// newQuotes is the swap that is quoted. Without a provider or a settlement of both testnets the answer is a 422.
+var newQuotes = client.CreateQuotes{
+	Source: client.SourceRequest{
+		Account: "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+		Token:   "eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Amount: "1000000",
+	},
+	Destination: client.DestinationRequest{
+		Account: "eip155:84532:0x70997970C51812dc3A010C7d01b50e0d17dc79C8", Token: "eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+	},
+}
+
+// newTransferBody is newTransfer as the body of a request.
+func newTransferBody() string {
+	text, err := json.Marshal(newTransfer)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // deployment is a deployed service and its load.
@@ -150,11 +183,18 @@ type runResults map[string]*operationResult
 
 // measure sends the requests and reports the progress. A response time counts from when the request was due.
 func (d deployment) measure(ctx context.Context, progress io.Writer) (runResults, error) {
-	client := &http.Client{
+	connections := &http.Client{
 		Timeout:   time.Minute,
 		Transport: &http.Transport{MaxConnsPerHost: d.load.connections, MaxIdleConnsPerHost: d.load.connections},
 	}
-	defer client.CloseIdleConnections()
+	defer connections.CloseIdleConnections()
+	clients := make([]*client.Client, len(d.keys))
+	for n, key := range d.keys {
+		var err error
+		if clients[n], err = client.New(d.url, key, client.WithHTTPClient(connections), client.WithMaxTries(1)); err != nil {
+			return nil, err
+		}
+	}
 	results := runResults{}
 	for _, name := range d.mix {
 		results[name] = &operationResult{statuses: map[int]int{}}
@@ -166,7 +206,7 @@ func (d deployment) measure(ctx context.Context, progress io.Writer) (runResults
 		workers.Go(func() {
 			for j := range jobs {
 				name := d.mix[j.n%len(d.mix)]
-				status := d.request(ctx, client, operations[name], d.keys[j.n%len(d.keys)])
+				status := operations[name].statusOf(ctx, clients[j.n%len(clients)])
 				mu.Lock()
 				results[name].times = append(results[name].times, time.Since(j.due))
 				results[name].statuses[status]++
@@ -182,25 +222,18 @@ func (d deployment) measure(ctx context.Context, progress io.Writer) (runResults
 	return results, ctx.Err()
 }
 
-func (d deployment) request(ctx context.Context, client *http.Client, o operation, key string) (status int) {
-	request, err := http.NewRequestWithContext(ctx, o.method, d.url+o.path, bytes.NewReader([]byte(o.body)))
-	if err != nil {
+// statusOf makes a request and returns the status of its response, 0 if there is none.
+func (o operation) statusOf(ctx context.Context, c *client.Client) int {
+	err := o.do(ctx, c)
+	var failure *client.Error
+	switch {
+	case err == nil:
+		return o.status
+	case errors.As(err, &failure):
+		return failure.Status
+	default:
 		return 0
 	}
-	request.Header.Set("X-Api-Key", key)
-	if o.body != "" {
-		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Idempotency-Key", uuid.NewString())
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0
-	}
-	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return 0
-	}
-	return response.StatusCode
 }
 
 func (m runResults) requests() (n int) {

@@ -38,6 +38,7 @@ func TestRunDeployment_Counts(t *testing.T) {
 		case r.Method == http.MethodPost:
 			idempotent[r.Header.Get("Idempotency-Key")] = true
 			w.WriteHeader(http.StatusCreated)
+			_, _ = io.WriteString(w, "{}")
 		case r.URL.Path == "/v2/tokens":
 			w.WriteHeader(http.StatusTooManyRequests)
 		default:
@@ -77,7 +78,10 @@ func TestRunDeployment_Stall(t *testing.T) {
 	t.Parallel()
 	const stall = 300 * time.Millisecond
 	var once sync.Once
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { once.Do(func() { <-time.After(stall) }) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		once.Do(func() { <-time.After(stall) })
+		_, _ = io.WriteString(w, "[]")
+	}))
 	t.Cleanup(server.Close)
 	d, err := parseDeployment([]string{
 		"-url", server.URL, "-keys", keyFile(t, network.Live), "-mix", "list=1", "-rate", "100", "-time", "1s", "-conns", "1",

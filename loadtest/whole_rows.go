@@ -38,7 +38,7 @@ func (b *wholeBench) rows(ctx context.Context) ([]*row, error) {
 			connections int
 			base        *row
 		}{
-			{"POST /v2/transfers", formatRequest("POST /v2/transfers", operations["create"].body, "X-Api-Key: KEY"), s.good, b.clients, inserts},
+			{"POST /v2/transfers", formatRequest("POST /v2/transfers", newTransferBody(), "X-Api-Key: KEY"), s.good, b.clients, inserts},
 			{"a page of 100", page, s.paged, b.connections, proxied},
 			{"GET /v2/tokens", formatRequest("GET /v2/tokens", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},
 			{"GET /v2/chains", formatRequest("GET /v2/chains", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},

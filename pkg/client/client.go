@@ -47,10 +47,11 @@ type Client struct {
 	Events    *Events
 	Webhooks  *Webhooks
 
-	base   string
-	origin string
-	key    string
-	http   *http.Client
+	base     string
+	origin   string
+	key      string
+	http     *http.Client
+	maxTries int
 
 	// now is the clock that a date in Retry-After is compared with, random a number in [0, 1), sleep a pause.
 	now    func() time.Time
@@ -63,6 +64,9 @@ type Option func(*Client)
 
 // WithHTTPClient makes requests with this client, a copy of which follows no redirect. Its Timeout bounds each try.
 func WithHTTPClient(http *http.Client) Option { return func(c *Client) { c.http = http } }
+
+// WithMaxTries makes at most so many tries of a request, 1 for no repeats. The default is 3.
+func WithMaxTries(tries int) Option { return func(c *Client) { c.maxTries = tries } }
 
 // New returns the client of the service at a base URL, such as https://intents.example.com. The key is sent to that origin only.
 func New(baseURL, key string, options ...Option) (*Client, error) {
@@ -78,7 +82,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		base: strings.TrimRight(baseURL, "/"), origin: base.Scheme + "://" + base.Host, key: key,
-		http: &http.Client{}, now: time.Now, random: rand.Float64, sleep: sleep,
+		http: &http.Client{}, maxTries: maxTries, now: time.Now, random: rand.Float64, sleep: sleep,
 	}
 	for _, option := range options {
 		option(c)

@@ -72,6 +72,7 @@ func newError(r request, response *http.Response, text []byte, now time.Time) *E
 }
 
 const (
+	// maxTries is the default of WithMaxTries.
 	maxTries = 3
 	// maxPause bounds what Retry-After asks for, firstBackoff is the most without it, before the second try.
 	maxPause     = time.Minute

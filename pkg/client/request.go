@@ -50,7 +50,7 @@ func (c *Client) do(ctx context.Context, r request, result any) (http.Header, er
 		if failure == nil {
 			return header, nil
 		}
-		if ctx.Err() != nil || !r.repeatable() || !failure.passes() || try == maxTries {
+		if ctx.Err() != nil || !r.repeatable() || !failure.passes() || try >= c.maxTries {
 			return nil, failure
 		}
 		pause := failure.pause(try, c.random())

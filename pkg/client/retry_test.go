@@ -319,6 +319,21 @@ func TestTransfers_WaitIntervals(t *testing.T) {
 	}
 }
 
+func TestClient_MaxTries(t *testing.T) {
+	t.Parallel()
+	server := &scriptedServer{responses: []scriptedResponse{{Status: http.StatusServiceUnavailable}}}
+	service := httptest.NewServer(server)
+	defer service.Close()
+	api, err := client.New(service.URL, "sk_test_key", client.WithMaxTries(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failure *client.Error
+	if _, err := api.Transfers.Get(t.Context(), "id"); !errors.As(err, &failure) || failure.Status != 503 || server.tries() != 1 {
+		t.Errorf("%d tries: %v", server.tries(), err)
+	}
+}
+
 func TestNew_Refusals(t *testing.T) {
 	t.Parallel()
 	for _, c := range [][2]string{
