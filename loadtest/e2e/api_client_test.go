@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	intents "intents.internal/pkg/client"
 )
 
 // A developer signs up, makes keys and records intents with them: with an Idempotency-Key, of each kind once an operator has imported
@@ -63,15 +65,12 @@ func TestAPIClient(t *testing.T) {
 
 	t.Log("pages, and polling")
 	var listed []string
-	for next := "/v2/transfers?limit=2"; next != ""; {
-		page := tester.do(http.MethodGet, next, nil)
-		for _, one := range expect[[]record](t, page, 200) {
-			listed = append(listed, one.Type+" "+one.ID)
+	api := must(intents.New(tester.base, testKey.Key, intents.WithHTTPClient(tester.http)))(t)
+	for one, err := range api.Transfers.All(t.Context(), intents.TransferQuery{Limit: 2}) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		link, more := strings.CutSuffix(page.Header.Get("Link"), `>; rel="next"`)
-		if next = strings.TrimPrefix(link, "<"); !more {
-			next = ""
-		}
+		listed = append(listed, string(one.Type)+" "+one.ID)
 	}
 	if diff := cmp.Diff([]string{"bridge " + bridged.ID, "swap " + swapped.ID, "transfer " + made.ID}, listed); diff != "" {
 		t.Errorf("all intents (-want +got):\n%s", diff)
@@ -81,13 +80,15 @@ func TestAPIClient(t *testing.T) {
 	if a := tester.do(http.MethodGet, poll, nil, "If-None-Match", tag); a.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list: %d", a.Status)
 	}
-	expect[record](t, tester.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 200)
+	if got := must(api.Transfers.Cancel(t.Context(), made.ID))(t); got.Status != intents.StatusCancelled || !got.Final || got.Tx != nil {
+		t.Errorf("cancelled: %+v", got)
+	}
 	changed := expect[[]record](t, tester.do(http.MethodGet, poll, nil, "If-None-Match", tag), 200)
 	if len(changed) != 1 || changed[0].Status != "cancelled" {
 		t.Errorf("the changed list: %+v", changed)
 	}
 	for _, name := range []string{made.ID, made.OrderID} {
-		if got := expect[record](t, tester.do(http.MethodGet, "/v2/transfers/"+name, nil), 200); got.ID != made.ID {
+		if got := must(api.Transfers.Get(t.Context(), name))(t); got.ID != made.ID {
 			t.Errorf("GET /v2/transfers/%s: %+v", name, got)
 		}
 	}
