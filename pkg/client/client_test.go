@@ -1,0 +1,100 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"intents.internal/pkg/client"
+)
+
+// A change leaves members out, sets them, or sets them to null.
+func TestUpdateWebhook_JSON(t *testing.T) {
+	t.Parallel()
+	off := false
+	for want, update := range map[string]client.UpdateWebhook{
+		`{}`:                                  {},
+		`{"types":null,"description":null}`:   {Types: client.SetToNull[[]string](), Description: client.SetToNull[string]()},
+		`{"types":["a"],"description":""}`:    {Types: client.SetTo([]string{"a"}), Description: client.SetTo("")},
+		`{"url":"https://a","enabled":false}`: {URL: "https://a", Enabled: &off},
+	} {
+		if got, err := json.Marshal(update); err != nil || string(got) != want {
+			t.Errorf("%s, %v, want %s", got, err, want)
+		}
+	}
+}
+
+// The feed is read from page to page, and an expired cursor ends it: it does not begin again elsewhere.
+func TestEvents_FollowExpired(t *testing.T) {
+	t.Parallel()
+	var queries []string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		queries = append(queries, r.URL.RawQuery)
+		switch r.URL.Query().Get("after") {
+		case "c1":
+			fmt.Fprint(w, `{"events": [{"id": "evt_1", "type": "transfer.filled", "data": {"id": "a"}}, {"id": "evt_2", "type": "news", "data": 1}], "next": "c2"}`)
+		case "c2":
+			fmt.Fprint(w, `{"events": [], "next": "c3"}`)
+		default:
+			w.WriteHeader(http.StatusGone)
+			fmt.Fprint(w, `{"code": "CURSOR_EXPIRED", "message": "begin again"}`)
+		}
+	}))
+	defer service.Close()
+	var seen []string
+	for page, err := range newClient(t, service.URL).Events.Follow(t.Context(), client.EventQuery{After: "c1", Types: []string{"transfer.*", "news"}}) {
+		if err != nil {
+			seen = append(seen, fmt.Sprint(errors.Is(err, client.CodeCursorExpired)))
+			continue
+		}
+		for _, event := range page.Events {
+			seen = append(seen, fmt.Sprintf("%s %t %t", event.ID, event.Transfer != nil, event.Webhook != nil))
+		}
+		seen = append(seen, page.Next)
+	}
+	if diff := gocmp.Diff([]string{"evt_1 true false", "evt_2 false false", "c2", "c3", "true"}, seen); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	rest := "&types=transfer.%2A%2Cnews&wait=25"
+	if diff := gocmp.Diff([]string{"after=c1" + rest, "after=c2" + rest, "after=c3" + rest}, queries); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A list's Link gives the cursor alone, whatever server it names, and every field of the query reaches the service.
+func TestTransfers_All(t *testing.T) {
+	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the key left") }))
+	defer other.Close()
+	var queries []string
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		queries = append(queries, r.URL.RawQuery)
+		if r.URL.Query().Get("cursor") == "" {
+			w.Header().Set("Link", "<"+other.URL+`/v2/transfers?cursor=second>; rel="next"`)
+		}
+		fmt.Fprint(w, `[{"id": "a"}]`)
+	}))
+	defer service.Close()
+	query := client.TransferQuery{
+		Type: client.TypeSwap, Status: []client.TransferStatus{client.StatusCreated, client.StatusFilled}, ChainID: "eip155:1", OrderID: "o", Hash: "h",
+		Reference: "r", UpdatedSince: time.Unix(1767225600, 5e6), Limit: 7,
+	}
+	count := 0
+	for transfer, err := range newClient(t, service.URL).Transfers.All(t.Context(), query) {
+		if err != nil || transfer.ID != "a" {
+			t.Errorf("%+v, %v", transfer, err)
+		}
+		count++
+	}
+	all := "hash=h&limit=7&order-id=o&reference=r&status=created%2Cfilled&type=swap&updated-since=2026-01-01T00%3A00%3A00.005Z"
+	want := []string{"chain-id=eip155%3A1&" + all, "chain-id=eip155%3A1&cursor=second&" + all}
+	if diff := gocmp.Diff(want, queries); diff != "" || count != 2 {
+		t.Errorf("%d intents (-want +got):\n%s", count, diff)
+	}
+}
