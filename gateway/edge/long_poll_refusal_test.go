@@ -134,7 +134,7 @@ func TestLongPoll_CoreDownWhenWoken(t *testing.T) {
 func TestLongPoll_AllWoken(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, settings{maxConns: 40})
-	const accounts = 200
+	const accounts = 80
 	var parked []*clientConn
 	for range accounts {
 		key := apikey.New(network.Test)

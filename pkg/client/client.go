@@ -28,6 +28,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,10 @@ type Client struct {
 // Option changes what New returns.
 type Option func(*Client)
 
-// WithHTTPClient makes requests with this client, a copy of which follows no redirect. Its Timeout bounds each try.
-func WithHTTPClient(http *http.Client) Option { return func(c *Client) { c.http = http } }
+// WithHTTPClient makes requests with a copy of this client that follows no redirect. Its Timeout bounds each try.
+func WithHTTPClient(http *http.Client) Option {
+	return func(c *Client) { c.http = cmp.Or(http, c.http) }
+}
 
 // WithMaxTries makes at most so many tries of a request, 1 for no repeats. The default is 3.
 func WithMaxTries(tries int) Option { return func(c *Client) { c.maxTries = tries } }
@@ -71,10 +74,10 @@ func WithMaxTries(tries int) Option { return func(c *Client) { c.maxTries = trie
 // New returns the client of the service at a base URL, such as https://intents.example.com. The key is sent to that origin only.
 func New(baseURL, key string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+	if err != nil || base.Hostname() == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("the base URL %q is not an http or https URL", baseURL)
 	}
-	if base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+	if base.User != nil || strings.ContainsAny(baseURL, "?#") {
 		return nil, errors.New("the base URL has userinfo, a query or a fragment: leave only scheme, host and path")
 	}
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -24,6 +24,8 @@ type Error struct {
 	RetryAfter time.Duration
 	// Details has more, in JSON whose shape depends on the code.
 	Details json.RawMessage
+	// Body is the whole error body in JSON: a few codes have members beside details.
+	Body json.RawMessage
 
 	cause error
 	// retryAfter is set if the response has a Retry-After, final if a repeat would end alike.
@@ -67,7 +69,7 @@ func newError(r request, response *http.Response, text []byte, now time.Time) *E
 		e.Message = fmt.Sprintf("%s %s has a response without an error of this API: %s", r.method, r.path, http.StatusText(e.Status))
 		return e
 	}
-	e.Code, e.Message, e.Details = body.Code, body.Message, body.Details
+	e.Code, e.Message, e.Details, e.Body = body.Code, body.Message, body.Details, text
 	return e
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 )
 
@@ -44,6 +45,9 @@ func (c *Client) do(ctx context.Context, r request, result any) (http.Header, er
 		if body, err = json.Marshal(r.body); err != nil {
 			return nil, fmt.Errorf("write the request %s %s: %w", r.method, r.path, err)
 		}
+	}
+	if path.Clean(r.path) != r.path {
+		return nil, &Error{Message: fmt.Sprintf("%s %s names nothing: give the id of a record", r.method, r.path)}
 	}
 	for try := 1; ; try++ {
 		header, failure := c.try(ctx, r, body, result)
@@ -80,7 +84,9 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 	if request.URL.Scheme+"://"+request.URL.Host != c.origin {
 		return nil, &Error{Message: "the request would leave " + c.origin, final: true}
 	}
-	request.GetBody = nil // otherwise net/http itself repeats a request with an Idempotency-Key, without a pause
+	if r.repeatable() {
+		withoutReplay(request)
+	}
 	request.URL.RawQuery = r.query.Encode()
 	request.Header.Set("X-Api-Key", c.key)
 	request.Header.Set("Accept", "application/json")
@@ -96,11 +102,14 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		if err != nil {
+			text = nil // it is cut off, but the status and Retry-After are known
+		}
+		return nil, newError(r, response, text, c.now())
+	}
 	if err != nil {
 		return nil, lost(err)
-	}
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, newError(r, response, text, c.now())
 	}
 	if err := decode(text, result); err != nil {
 		return nil, &Error{
@@ -109,6 +118,15 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 		}
 	}
 	return response.Header, nil
+}
+
+// withoutReplay keeps net/http from repeating a request by itself, without a pause, where a kept connection ends: it repeats those alone whose
+// body it has again, or that have none.
+func withoutReplay(request *http.Request) {
+	request.GetBody = nil
+	if request.Body == http.NoBody {
+		request.Body = struct{ io.ReadCloser }{http.NoBody}
+	}
 }
 
 func decode(text []byte, result any) error {

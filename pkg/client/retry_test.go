@@ -200,6 +200,7 @@ func (s *scriptedServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(response.Status)
 	_, _ = io.WriteString(w, body)
 	if response.Cut {
+		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -344,6 +345,9 @@ func TestNew_Refusals(t *testing.T) {
 		{"https://a:b@intents.example.com", "k"},
 		{"https://intents.example.com?a", "k"},
 		{"https://intents.example.com#a", "k"},
+		{"https://intents.example.com?", "k"},
+		{"https://intents.example.com#", "k"},
+		{"https://:443", "k"},
 		{"https://intents.example.com", ""},
 		{"https://intents.example.com", "k\n"},
 		{"https://intents.example.com", "ké"},
@@ -367,6 +371,14 @@ func TestTransfers_HostileNames(t *testing.T) {
 	for _, id := range []string{"a/../b", "a?b", "a#b", "@evil.example", "//evil.example", "%2e%2e", "a b"} {
 		if _, err := api.Transfers.Get(t.Context(), id); err != nil {
 			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"", ".", ".."} {
+		if _, err := api.Transfers.Cancel(t.Context(), id); err == nil || !strings.Contains(err.Error(), "names nothing") {
+			t.Errorf("%q: %v", id, err)
+		}
+		if err := api.Webhooks.Delete(t.Context(), id); err == nil {
+			t.Errorf("%q was deleted", id)
 		}
 	}
 	want := []string{"a%2F..%2Fb", "a%3Fb", "a%23b", "@evil.example", "%2F%2Fevil.example", "%252e%252e", "a%20b"}

@@ -81,7 +81,7 @@ const patience = 2 * time.Minute
 func open(tb testing.TB, url string, lockTimeout time.Duration) *store.Rooms {
 	tb.Helper()
 	return OpenWith(tb, url, postgres.Options{
-		MaxConnections: 16, StatementTimeout: patience, AcquireTimeout: patience, LockTimeout: lockTimeout,
+		MaxConnections: 16, StatementTimeout: patience, AcquireTimeout: patience, ConnectTimeout: patience, LockTimeout: lockTimeout,
 	})
 }
 

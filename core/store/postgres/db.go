@@ -61,6 +61,8 @@ type Options struct {
 	// it waits for a lock; 0 means 250 ms. A request may wait for a connection twice, for its key and for itself, and still gets
 	// the error within a second.
 	AcquireTimeout, LockTimeout time.Duration
+	// ConnectTimeout is how long making a connection may take; 0 means 2 s.
+	ConnectTimeout time.Duration
 	// Traced adds queries to the traces of requests.
 	Traced bool
 	// Metrics registers the metrics of the database and the stores; nil for none.
@@ -73,22 +75,23 @@ func Open(url string, o Options) (*DB, error) {
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, 5*time.Second)
 	o.AcquireTimeout = cmp.Or(o.AcquireTimeout, 300*time.Millisecond)
 	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	d := &DB{
 		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics,
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
-	config, err := d.connConfig(url)
+	config, err := d.connConfig(url, o)
 	if err != nil {
 		return nil, fmt.Errorf("the database URL %w", err)
 	}
-	if d.migration, err = d.connConfig(cmp.Or(o.MigrateURL, url)); err != nil {
+	if d.migration, err = d.connConfig(cmp.Or(o.MigrateURL, url), o); err != nil {
 		return nil, fmt.Errorf("CORE_MIGRATE_DATABASE_URL %w", err)
 	}
 	for limit := range d.limits.settings {
 		d.migration.RuntimeParams[limit] = "0" // a migration may take long; 0 is no limit, also where the role has one
 	}
 	if o.ReadURL != "" {
-		standby, err := d.connConfig(o.ReadURL)
+		standby, err := d.connConfig(o.ReadURL, o)
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
@@ -108,7 +111,7 @@ func Open(url string, o Options) (*DB, error) {
 var errBadURL = errors.New("cannot be read; it looks like postgres://user:password@host:5432/name")
 
 // connConfig is the configuration of every connection to a URL.
-func (d *DB) connConfig(url string) (*pgx.ConnConfig, error) {
+func (d *DB) connConfig(url string, o Options) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, errBadURL // err may contain the password
@@ -116,7 +119,7 @@ func (d *DB) connConfig(url string) (*pgx.ConnConfig, error) {
 	// bun writes most values into the SQL text, so a cache of prepared statements would rarely hit, and prepared statements fail
 	// behind a transaction pooler. Only the insert of intents is prepared, on direct connections.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	config.ConnectTimeout = 2 * time.Second
+	config.ConnectTimeout = o.ConnectTimeout
 	config.RuntimeParams["application_name"] = "intents-core"
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams[standardStrings] = "on"

@@ -67,7 +67,10 @@ async function attempt(
     })
     // A browser tells no more of a redirect.
     if (response.type === 'opaqueredirect') return { failure: new ApiError(0, `${what} is redirected, which is not followed; check baseUrl`), passes: false }
-    const text = await response.text()
+    const text = await response.text().catch((cause: unknown) => {
+      if (response.ok) throw cause
+      return '' // the status and Retry-After of an error are known all the same
+    })
     return response.ok ? parsed(what, response, text) : { failure: errorOf(what, response, text, clock.now()), passes: passing.has(response.status) }
   } catch (cause) {
     if (signal?.aborted) throw signal.reason
