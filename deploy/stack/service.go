@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	readyTimeout = time.Minute
+	// readyTimeout is far more than a start takes, because a busy machine takes long.
+	readyTimeout = 3 * time.Minute
 	// stopGrace is longer than the services' drain timeouts.
 	stopGrace      = 20 * time.Second
 	commandTimeout = 5 * time.Minute
