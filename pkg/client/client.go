@@ -49,7 +49,6 @@ type Client struct {
 	Webhooks  *Webhooks
 
 	base     string
-	origin   string
 	key      string
 	http     *http.Client
 	maxTries int
@@ -71,7 +70,7 @@ func WithHTTPClient(http *http.Client) Option {
 // WithMaxTries makes at most so many tries of a request, 1 for no repeats. The default is 3.
 func WithMaxTries(tries int) Option { return func(c *Client) { c.maxTries = tries } }
 
-// New returns the client of the service at a base URL, such as https://intents.example.com. The key is sent to that origin only.
+// New returns the client of the service at a base URL, such as https://intents.example.com. The key is sent to that origin only: no redirect is followed.
 func New(baseURL, key string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -84,7 +83,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 		return nil, errors.New("the key is empty or has characters that no key has: give it as the service showed it")
 	}
 	c := &Client{
-		base: strings.TrimRight(baseURL, "/"), origin: base.Scheme + "://" + base.Host, key: key,
+		base: strings.TrimRight(baseURL, "/"), key: key,
 		http: &http.Client{}, maxTries: maxTries, now: time.Now, random: rand.Float64, sleep: sleep,
 	}
 	for _, option := range options {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"intents.internal/pkg/client"
 )
@@ -27,6 +28,31 @@ func TestUpdateWebhook_JSON(t *testing.T) {
 		if got, err := json.Marshal(update); err != nil || string(got) != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}
+	}
+}
+
+// An error has what the response tells, also members beside details.
+func TestError_Members(t *testing.T) {
+	t.Parallel()
+	const body = `{"code": "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT", "message": "use another key", "chainId": 1, "keyEnv": "test", "details": {"a": 1}}`
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Request-Id", "req-1")
+		w.Header().Set("Retry-After", "90")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, body)
+	}))
+	defer service.Close()
+	_, err := newClient(t, service.URL).Transfers.Get(t.Context(), "id")
+	var failure *client.Error
+	if !errors.As(err, &failure) {
+		t.Fatal(err)
+	}
+	want := client.Error{
+		Status: 403, Code: client.CodeChainNotAllowedForKeyEnvironment, Message: "use another key", RequestID: "req-1", RetryAfter: 90 * time.Second,
+		Details: json.RawMessage(`{"a": 1}`), Body: json.RawMessage(body),
+	}
+	if diff := gocmp.Diff(want, *failure, cmpopts.IgnoreUnexported(client.Error{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -47,9 +47,7 @@ func (s *Events) List(ctx context.Context, query EventQuery) (*EventPage, error)
 	if query.Wait != 0 {
 		values.Set("wait", strconv.Itoa(int(query.Wait.Seconds())))
 	}
-	page := &EventPage{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: "/v2/events", query: values, wait: query.Wait}, page)
-	return orNil(page, err)
+	return call[EventPage](ctx, s.c, request{method: http.MethodGet, path: "/v2/events", query: values, wait: query.Wait})
 }
 
 // longPoll is the longest time for which the service holds a page back.

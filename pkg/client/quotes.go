@@ -83,14 +83,10 @@ const (
 
 // Create asks the providers, which takes up to three seconds. CodeNoQuote means that nobody offers the route now. It is tried once.
 func (s *Quotes) Create(ctx context.Context, create CreateQuotes) (*QuoteList, error) {
-	quotes := &QuoteList{}
-	_, err := s.c.do(ctx, request{method: http.MethodPost, path: "/v2/quotes", body: create}, quotes)
-	return orNil(quotes, err)
+	return call[QuoteList](ctx, s.c, request{method: http.MethodPost, path: "/v2/quotes", body: create})
 }
 
 // Get reads a quote, for 30 days.
 func (s *Quotes) Get(ctx context.Context, id string) (*Quote, error) {
-	quote := &Quote{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: "/v2/quotes/" + url.PathEscape(id)}, quote)
-	return orNil(quote, err)
+	return call[Quote](ctx, s.c, request{method: http.MethodGet, path: "/v2/quotes/" + url.PathEscape(id)})
 }

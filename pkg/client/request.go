@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +36,15 @@ func (r request) repeatable() bool {
 	return r.method == http.MethodGet || r.method == http.MethodDelete || r.idempotencyKey != ""
 }
 
+// call makes the request and returns what its response is decoded into, nil beside an error.
+func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
+	result := new(T)
+	if _, err := c.do(ctx, r, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
 // do makes the request, repeats it where that is safe and may help, and decodes the response into result unless that is nil.
 func (c *Client) do(ctx context.Context, r request, result any) (http.Header, error) {
 	var body []byte
@@ -47,7 +55,7 @@ func (c *Client) do(ctx context.Context, r request, result any) (http.Header, er
 		}
 	}
 	if path.Clean(r.path) != r.path {
-		return nil, &Error{Message: fmt.Sprintf("%s %s names nothing: give the id of a record", r.method, r.path)}
+		return nil, fmt.Errorf("%s %s names nothing: give the id of a record", r.method, r.path)
 	}
 	for try := 1; ; try++ {
 		header, failure := c.try(ctx, r, body, result)
@@ -80,9 +88,6 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 	request, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(body))
 	if err != nil {
 		return nil, &Error{Message: fmt.Sprintf("%s %s is no request: %v", r.method, r.path, err), cause: err, final: true}
-	}
-	if request.URL.Scheme+"://"+request.URL.Host != c.origin {
-		return nil, &Error{Message: "the request would leave " + c.origin, final: true}
 	}
 	if r.repeatable() {
 		withoutReplay(request)
@@ -138,6 +143,3 @@ func decode(text []byte, result any) error {
 	}
 	return json.Unmarshal(text, result)
 }
-
-// newIdempotencyKey returns 128 random bits as text.
-func newIdempotencyKey() string { return rand.Text() }

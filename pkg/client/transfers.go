@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"iter"
 	"net/http"
 	"net/url"
@@ -16,25 +17,25 @@ type Transfers struct{ c *Client }
 
 // Create makes an intent. It is repeated with the same Idempotency-Key, so that a lost response does not make a second one.
 func (s *Transfers) Create(ctx context.Context, create CreateTransfer) (*Transfer, error) {
-	return s.one(ctx, request{
-		method: http.MethodPost, path: "/v2/transfers", body: create, idempotencyKey: cmp.Or(create.IdempotencyKey, newIdempotencyKey()),
+	return call[Transfer](ctx, s.c, request{
+		method: http.MethodPost, path: "/v2/transfers", body: create, idempotencyKey: cmp.Or(create.IdempotencyKey, rand.Text()),
 	})
 }
 
 // Get reads an intent.
 func (s *Transfers) Get(ctx context.Context, id string) (*Transfer, error) {
-	return s.one(ctx, request{method: http.MethodGet, path: transferPath(id, "")})
+	return call[Transfer](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "")})
 }
 
 // Cancel takes an intent back that was not sent. It is tried once.
 func (s *Transfers) Cancel(ctx context.Context, id string) (*Transfer, error) {
-	return s.one(ctx, request{method: http.MethodPost, path: transferPath(id, "/cancel")})
+	return call[Transfer](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/cancel")})
 }
 
 // Report tells the hash of a transaction that was sent for an intent. It is tried once: the service finds the transaction on the chain too.
 func (s *Transfers) Report(ctx context.Context, id, hash string) (*Transfer, error) {
 	body := ReportTransaction{Hash: hash}
-	return s.one(ctx, request{method: http.MethodPost, path: transferPath(id, "/transaction"), body: body})
+	return call[Transfer](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/transaction"), body: body})
 }
 
 // ReportTransaction is the body of Report.
@@ -44,9 +45,7 @@ type ReportTransaction struct {
 
 // Preflight tells what an intent's transaction would do now.
 func (s *Transfers) Preflight(ctx context.Context, id string) (*Preflight, error) {
-	preflight := &Preflight{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: transferPath(id, "/preflight")}, preflight)
-	return orNil(preflight, err)
+	return call[Preflight](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "/preflight")})
 }
 
 // Preflight is what an intent's transaction would do now.
@@ -78,9 +77,7 @@ const (
 // Refund returns the transaction on the source chain that pays the sender of an expired order back. Anyone may send it, and it is not to be
 // reported. CodeNotRefundable means that there is nothing to refund now.
 func (s *Transfers) Refund(ctx context.Context, id string) (*Refund, error) {
-	refund := &Refund{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: transferPath(id, "/refund")}, refund)
-	return orNil(refund, err)
+	return call[Refund](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "/refund")})
 }
 
 // Refund has the transaction of a refund.
@@ -132,8 +129,11 @@ func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPag
 	}
 	page := &TransferPage{}
 	header, err := s.c.do(ctx, request{method: http.MethodGet, path: "/v2/transfers", query: values}, &page.Transfers)
+	if err != nil {
+		return nil, err
+	}
 	page.Next = nextCursor(header.Get("Link"))
-	return orNil(page, err)
+	return page, nil
 }
 
 // All yields every intent that the query chooses, page after page. An error ends it.
@@ -157,12 +157,6 @@ func (s *Transfers) All(ctx context.Context, query TransferQuery) iter.Seq2[Tran
 	}
 }
 
-func (s *Transfers) one(ctx context.Context, r request) (*Transfer, error) {
-	transfer := &Transfer{}
-	_, err := s.c.do(ctx, r, transfer)
-	return orNil(transfer, err)
-}
-
 func transferPath(id, rest string) string { return "/v2/transfers/" + url.PathEscape(id) + rest }
 
 // nextCursor takes the cursor alone of the Link to the next page, so that no response sends the key elsewhere.
@@ -173,12 +167,4 @@ func nextCursor(link string) string {
 		return ""
 	}
 	return next.Query().Get("cursor")
-}
-
-// orNil returns no result beside an error.
-func orNil[T any](result *T, err error) (*T, error) {
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
 }

@@ -19,8 +19,8 @@ const (
 	maxInterval   = 10 * time.Second
 )
 
-// Wait reads an intent until it is final or has the wanted status, and returns it; it may be final without the wanted status. It reads after a
-// second, then ever more rarely up to ten seconds, and again after a second when the status has changed. It ends with an error when the context
+// Wait reads an intent until it is final or has the wanted status, and returns it; it may be final without the wanted status. It reads at
+// once, after a second, then ever more rarely up to every ten seconds, and again after a second when the status has changed. It ends with an error when the context
 // does, with the intent as it was last read. A program with many intents follows them all together: [Events.Follow].
 func (s *Transfers) Wait(ctx context.Context, id string, options WaitOptions) (*Transfer, error) {
 	var last *Transfer

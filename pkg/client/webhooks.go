@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -75,11 +76,9 @@ func (c Change[T]) MarshalJSON() ([]byte, error) { return json.Marshal(c.value) 
 
 // Create makes a webhook. It is repeated with the same Idempotency-Key.
 func (s *Webhooks) Create(ctx context.Context, create CreateWebhook) (*CreatedWebhook, error) {
-	webhook := &CreatedWebhook{}
-	_, err := s.c.do(ctx, request{
-		method: http.MethodPost, path: "/v2/webhooks", body: create, idempotencyKey: cmp.Or(create.IdempotencyKey, newIdempotencyKey()),
-	}, webhook)
-	return orNil(webhook, err)
+	return call[CreatedWebhook](ctx, s.c, request{
+		method: http.MethodPost, path: "/v2/webhooks", body: create, idempotencyKey: cmp.Or(create.IdempotencyKey, rand.Text()),
+	})
 }
 
 // List returns the webhooks of the key's environment, newest first.
@@ -90,16 +89,12 @@ func (s *Webhooks) List(ctx context.Context) (webhooks []Webhook, err error) {
 
 // Get reads a webhook.
 func (s *Webhooks) Get(ctx context.Context, id string) (*Webhook, error) {
-	webhook := &Webhook{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: webhookPath(id, "")}, webhook)
-	return orNil(webhook, err)
+	return call[Webhook](ctx, s.c, request{method: http.MethodGet, path: webhookPath(id, "")})
 }
 
 // Update changes a webhook. It is tried once.
 func (s *Webhooks) Update(ctx context.Context, id string, update UpdateWebhook) (*Webhook, error) {
-	webhook := &Webhook{}
-	_, err := s.c.do(ctx, request{method: http.MethodPatch, path: webhookPath(id, ""), body: update}, webhook)
-	return orNil(webhook, err)
+	return call[Webhook](ctx, s.c, request{method: http.MethodPatch, path: webhookPath(id, ""), body: update})
 }
 
 // Delete removes a webhook. CodeNotFound means that it is gone already.
@@ -120,9 +115,7 @@ type WebhookSecret struct {
 
 // RotateSecret makes a new secret. It is tried once.
 func (s *Webhooks) RotateSecret(ctx context.Context, id string, rotate RotateWebhookSecret) (*WebhookSecret, error) {
-	secret := &WebhookSecret{}
-	_, err := s.c.do(ctx, request{method: http.MethodPost, path: webhookPath(id, "/rotate-secret"), body: rotate}, secret)
-	return orNil(secret, err)
+	return call[WebhookSecret](ctx, s.c, request{method: http.MethodPost, path: webhookPath(id, "/rotate-secret"), body: rotate})
 }
 
 // TestedWebhook has the id of an event of type webhook.test.
@@ -132,9 +125,7 @@ type TestedWebhook struct {
 
 // Test posts an event of type webhook.test to a webhook. It is tried once.
 func (s *Webhooks) Test(ctx context.Context, id string) (*TestedWebhook, error) {
-	tested := &TestedWebhook{}
-	_, err := s.c.do(ctx, request{method: http.MethodPost, path: webhookPath(id, "/test")}, tested)
-	return orNil(tested, err)
+	return call[TestedWebhook](ctx, s.c, request{method: http.MethodPost, path: webhookPath(id, "/test")})
 }
 
 // Delivery is what became of an event at a webhook.
@@ -182,9 +173,7 @@ func (s *Webhooks) Deliveries(ctx context.Context, id string, query DeliveryQuer
 	if query.Limit != 0 {
 		values.Set("limit", strconv.Itoa(query.Limit))
 	}
-	page := &DeliveryPage{}
-	_, err := s.c.do(ctx, request{method: http.MethodGet, path: webhookPath(id, "/deliveries"), query: values}, page)
-	return orNil(page, err)
+	return call[DeliveryPage](ctx, s.c, request{method: http.MethodGet, path: webhookPath(id, "/deliveries"), query: values})
 }
 
 // Retry delivers an event again at once. It is tried once.

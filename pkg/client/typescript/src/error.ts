@@ -9,6 +9,7 @@ export interface ApiErrorInit {
   requestId?: string | undefined
   retryAfter?: number | undefined
   details?: unknown
+  body?: unknown
   cause?: unknown
 }
 
@@ -25,6 +26,8 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined
   /** What the error body has as `details`; its shape depends on `code`. */
   readonly details: unknown
+  /** The whole error body: a few codes have members beside `details`. */
+  readonly body: unknown
 
   constructor(status: number, message: string, init: ApiErrorInit = {}) {
     super(message, { cause: init.cause })
@@ -33,5 +36,6 @@ export class ApiError extends Error {
     this.requestId = init.requestId
     this.retryAfter = init.retryAfter
     this.details = init.details
+    this.body = init.body
   }
 }

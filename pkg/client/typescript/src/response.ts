@@ -19,7 +19,7 @@ export function errorOf(what: string, response: Response, text: string, now: num
   const init = { ...requestId(response), retryAfter: retryAfterOf(response, now) }
   const body = errorBody(text)
   if (!body) return new ApiError(response.status, `${what}: ${response.status} without an error body`, init)
-  return new ApiError(response.status, body.message, { ...init, code: body.code, details: body.details })
+  return new ApiError(response.status, body.message, { ...init, code: body.code, details: body.details, body })
 }
 
 const requestId = ({ headers }: Response) => ({ requestId: headers.get('x-request-id') ?? undefined })
@@ -30,7 +30,7 @@ function errorBody(text: string): { code: string; message: string; details?: unk
     if (typeof body !== 'object' || body === null || !('code' in body) || !('message' in body)) return undefined
     const { code, message } = body
     if (typeof code !== 'string' || typeof message !== 'string') return undefined
-    return { code, message, details: 'details' in body ? body.details : undefined }
+    return { ...body, code, message }
   } catch {
     return undefined
   }

@@ -59,9 +59,11 @@ test('the jitter is full', async (t) => {
 test('an error has what the response tells', async (t) => {
   const details = { issues: [{ path: 'source' }] }
   const headers = { 'x-request-id': 'req-1', 'retry-after': '90' }
-  const { url } = await serve(t, (response) => answer(response, { code: 'INVALID_REQUEST', message: 'bad', details }, 400, headers))
-  const { name, status, code, message, requestId, retryAfter, details: told } = await clientOf(url, clockAt(0)).transfers.get(id).catch((error) => error)
+  const sent = { code: 'INVALID_REQUEST', message: 'bad', details, keyEnv: 'test' }
+  const { url } = await serve(t, (response) => answer(response, sent, 400, headers))
+  const { name, status, code, message, requestId, retryAfter, details: told, body } = await clientOf(url, clockAt(0)).transfers.get(id).catch((error) => error)
   assert.deepEqual([name, status, code, message, requestId, retryAfter, told], ['ApiError', 400, 'INVALID_REQUEST', 'bad', 'req-1', 90_000, details])
+  assert.deepEqual(body, sent)
 })
 
 test('an abort ends a request and a pause with its reason', async (t) => {
