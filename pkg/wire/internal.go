@@ -32,7 +32,7 @@ const (
 	// at most MaxEventAccountsWait. Without "after" it responds at once with the current position. If core cannot tell which
 	// accounts have events above "after", it responds with 410 CURSOR_EXPIRED.
 	PathEventAccounts = "/internal/event-accounts"
-	// PathReady responds with 204 while core works and is not shutting down, else 503.
+	// PathReady responds with 204 while core works and is not shutting down, else 503. HeaderBatch says that core serves PathBatch.
 	PathReady = "/internal/ready"
 )
 

@@ -247,5 +247,6 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
 	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
+	mux.HandleFunc("POST "+wire.PathBatch, s.serveBatch(mux))
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 }

@@ -23,10 +23,25 @@ const examplesFile = "testdata/examples.json"
 
 func TestMain(m *testing.M) { pgtest.Main(exampleTests{m}) }
 
-// exampleTests runs the tests, then checks that they recorded every example of the file.
+// exampleTests runs the tests, then checks that they recorded every example of the file. Then it runs those of POST /v2/transfers again with
+// each request in a batch.
 type exampleTests struct{ *testing.M }
 
 func (m exampleTests) Run() int {
+	code := m.runOnce()
+	if code != 0 || inBatch || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
+		return code
+	}
+	fmt.Println("the tests of POST /v2/transfers again, with each request in a batch")
+	inBatch = true
+	if err := flag.Set("test.run", "Transfer|Idempotency|Failure|Trace|Route"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.runOnce()
+}
+
+func (m exampleTests) runOnce() int {
 	code := m.M.Run()
 	selected := false
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"intents.internal/pkg/wire"
 )
 
 // readyTimeout bounds a readiness check; gateways treat a slower core as down.
@@ -20,5 +22,6 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 		writeError(w, errNotReady)
 		return
 	}
+	w.Header().Set(wire.HeaderBatch, wire.BatchVersion)
 	w.WriteHeader(http.StatusNoContent)
 }

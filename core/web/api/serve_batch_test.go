@@ -1,0 +1,213 @@
+package api_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/wire"
+)
+
+// inBatch makes the tests send each POST /v2/transfers in a batch.
+var inBatch bool
+
+func init() { flag.BoolVar(&inBatch, "batch", false, "send each POST /v2/transfers in a batch") }
+
+// sendBatch sends requests as one, as a gateway does, and returns their responses in the order of the requests.
+func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Response {
+	t.Helper()
+	var body []byte
+	for number, request := range requests {
+		request.Header.Del(wire.HeaderGatewaySecret)
+		var message bytes.Buffer
+		if err := request.Write(&message); err != nil {
+			t.Fatal(err)
+		}
+		body = wire.AppendFrame(body, number, message.Bytes())
+	}
+	stream := s.postBatch(t, body)
+	defer stream.Body.Close()
+	responses := make([]*http.Response, len(requests))
+	for range requests {
+		number, response := readFrame(t, stream.Body, len(requests)) //nolint:bodyclose // it is in memory
+		if responses[number] != nil {
+			t.Fatalf("request %d has two responses", number)
+		}
+		response.Request = requests[number]
+		responses[number] = response
+	}
+	if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
+		t.Fatalf("after the last response: %q, %v", rest, err)
+	}
+	return responses
+}
+
+func (s *service) postBatch(t *testing.T, body []byte) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+wire.PathBatch, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set(wire.HeaderGatewaySecret, gatewaySecret)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
+func readFrame(t *testing.T, from io.Reader, count int) (number int, response *http.Response) {
+	t.Helper()
+	head := make([]byte, wire.FrameHeadBytes)
+	if _, err := io.ReadFull(from, head); err != nil {
+		t.Fatalf("read a frame: %v", err)
+	}
+	number, length, err := wire.ParseFrameHead(head, count, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := make([]byte, length)
+	if _, err := io.ReadFull(from, message); err != nil {
+		t.Fatalf("read a frame: %v", err)
+	}
+	reader := bufio.NewReader(bytes.NewReader(message))
+	if response, err = http.ReadResponse(reader, nil); err != nil {
+		t.Fatalf("%v: %q", err, message)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil || reader.Buffered() > 0 {
+		t.Fatalf("%v, or more than one response: %q", err, message)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	return number, response
+}
+
+// createRequest is a request to create an intent as a gateway would send it for this account.
+func (s *service) createRequest(t *testing.T, account uuid.UUID, id, body string) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/transfers", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header := range slices.Chunk(append(keyed(account, "test"), "Content-Type", "application/json", wire.HeaderRequestID, id), 2) {
+		request.Header.Set(header[0], header[1])
+	}
+	return request
+}
+
+// Requests of 64 accounts in one batch stay apart: each account gets its own intent, its own refusals, and its own line in the log.
+func TestBatch_Accounts(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	accounts := make([]uuid.UUID, wire.MaxBatchRequests)
+	var requests []*http.Request
+	for n := range accounts {
+		accounts[n] = uuid.New()
+		text := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", fmt.Sprintf(`,"reference":"of %d"`, n))
+		if n%8 == 7 {
+			text = `{"reference":"of ` + fmt.Sprint(n) + `"}`
+		}
+		requests = append(requests, s.createRequest(t, accounts[n], fmt.Sprintf("request-%d", n), text))
+	}
+	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // readAll closes them
+		text := readAll(t, response)
+		if n%8 == 7 {
+			if response.StatusCode != http.StatusBadRequest || !strings.Contains(text, "INVALID_REQUEST") {
+				t.Errorf("%d: %d %s", n, response.StatusCode, text)
+			}
+			continue
+		}
+		var record struct{ ID, Reference string }
+		if err := json.Unmarshal([]byte(text), &record); err != nil || response.StatusCode != http.StatusCreated {
+			t.Fatalf("%d: %d %v %s", n, response.StatusCode, err, text)
+		}
+		if want := fmt.Sprintf("of %d", n); record.Reference != want || response.Header.Get("Location") != "/v2/transfers/"+record.ID {
+			t.Errorf("%d got %+v at %s", n, record, response.Header.Get("Location"))
+		}
+		if owner := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT account_id FROM transfers WHERE id = $1`, record.ID); owner != accounts[n] {
+			t.Errorf("the intent of %d belongs to %s, want %s", n, owner, accounts[n])
+		}
+	}
+	for n := range accounts {
+		if lines := strings.Count(s.log.String(), fmt.Sprintf(`"request_id":"request-%d"`, n)); lines != 1 {
+			t.Errorf("request %d has %d lines in the log, want 1", n, lines)
+		}
+	}
+}
+
+// A refusal is sent while the rows of the same batch still wait for their commit.
+func TestBatch_RefusalsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	block := pgtest.BlockCommits(t, s.store, "transfers")
+	account := uuid.New()
+	var batch []byte
+	for number, request := range []*http.Request{s.createRequest(t, account, "good", transferBody), s.createRequest(t, account, "bad", "{}")} {
+		var message bytes.Buffer
+		if err := request.Write(&message); err != nil {
+			t.Fatal(err)
+		}
+		batch = wire.AppendFrame(batch, number, message.Bytes())
+	}
+	stream := s.postBatch(t, batch)
+	defer stream.Body.Close()
+	number, response := readFrame(t, stream.Body, 2)
+	first := []int{number, response.StatusCode}
+	_ = response.Body.Close()
+	block.Await(t, 1)
+	block.Release(t)
+	number, response = readFrame(t, stream.Body, 2)
+	_ = response.Body.Close()
+	if diff := cmp.Diff([]int{1, 400, 0, 201}, append(first, number, response.StatusCode)); diff != "" {
+		t.Errorf("numbers and statuses (-want +got):\n%s", diff)
+	}
+}
+
+// Of a batch that is not one, nothing is carried out. Only a gateway may send one, and only what clients may ask for.
+func TestBatch_Malformed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var whole bytes.Buffer
+	if err := s.createRequest(t, uuid.New(), "one", transferBody).Write(&whole); err != nil {
+		t.Fatal(err)
+	}
+	good, text := wire.AppendFrame(nil, 0, whole.Bytes()), whole.String()
+	with := func(message string) []byte { return wire.AppendFrame(slices.Clone(good), 1, []byte(message)) }
+	for name, batch := range map[string][]byte{
+		"empty":                      {},
+		"cut off":                    good[:len(good)-1],
+		"longer":                     append(slices.Clone(good), 0),
+		"a number twice":             append(slices.Clone(good), good...),
+		"too many":                   bytes.Repeat(good, wire.MaxBatchRequests+1),
+		"too long":                   with(text + strings.Repeat(" ", wire.MaxBatchBytes)),
+		"no head":                    with("POST /v2/transfers HTTP/1.1\r\n"),
+		"a body longer than it says": with(text + " "),
+		"two requests in a frame":    with(text + text),
+		"a chunked body":             with("POST /v2/transfers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+		"an internal path":           with("GET /internal/key-filter HTTP/1.1\r\nHost: a\r\n\r\n"),
+		"a session route":            with("GET /auth/get-session HTTP/1.1\r\nHost: a\r\n\r\n"),
+		"a batch":                    with("POST /internal/batch HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"),
+		"another path by dots":       with("GET /v2/../internal/key-filter HTTP/1.1\r\nHost: a\r\n\r\n"),
+	} {
+		response := s.postBatch(t, batch)
+		if got := readAll(t, response); response.StatusCode != http.StatusBadRequest || !strings.Contains(got, "INVALID_REQUEST") {
+			t.Errorf("%s: %d %s", name, response.StatusCode, got)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 0 {
+		t.Errorf("%d intents are stored, want none", n)
+	}
+	same(t, "without the secret", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's."),
+		s.call(t, "POST", wire.PathBatch, string(good), "X-Gateway-Secret", ""))
+}
