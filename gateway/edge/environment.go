@@ -31,6 +31,7 @@ func (e *Edge) checkTransfer(x *exchange) *reply {
 	if x.hasQuery() {
 		return nil // core rejects every query here, and that error precedes the environment's
 	}
+	x.batch = request.QuoteID == "" // a quote's use is a transaction of its own
 	return e.checkEnvironment(x, request.Chains())
 }
 

@@ -46,6 +46,8 @@ type exchange struct {
 	span trace.Span
 	// usageKind is how the key's usage counts the request.
 	usageKind usage.Kind
+	// batch is set if the request may be sent to core together with others.
+	batch bool
 	// awaitsBody is set while the request is incomplete: its body follows a 100 Continue.
 	awaitsBody bool
 
@@ -135,6 +137,7 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 		Verdict:  x.verdict,
 		Session:  x.route.access == session,
 		Stream:   x.route.lists(x.method()),
+		Batch:    x.batch,
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}

@@ -24,6 +24,7 @@ import (
 	"intents.internal/gateway/polls"
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/upstream/cores"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
@@ -35,6 +36,7 @@ import (
 type gateway struct {
 	address  string
 	edge     *edge.Edge
+	cores    *cores.Set
 	registry *prometheus.Registry
 	log      *asynctest.Buffer
 }
@@ -74,6 +76,7 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	uses.begin(core)
 	tb.Cleanup(func() { leftNothing(tb, g, core) }) // after all that follows has ended
 	set := coretest.Set(tb, core.URL)
+	g.cores = set
 	client := control.New(set, coretest.Secret, 64)
 	chains := control.NewChains(client, 100*time.Millisecond, log)
 	documents := catalog.New(client)

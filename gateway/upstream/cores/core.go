@@ -40,6 +40,7 @@ type Core struct {
 	state      atomic.Int32
 	generation atomic.Uint32
 	inFlight   atomic.Int64
+	batches    atomic.Bool
 	// probeNow triggers a probe.
 	probeNow chan struct{}
 	ejected  prometheus.Counter
@@ -87,6 +88,12 @@ func (c *Core) Up() bool { return state(c.state.Load()) == up }
 
 // Down reports whether the core is known to be unresponsive, so that requests in flight there may never be answered.
 func (c *Core) Down() bool { return state(c.state.Load()) == down }
+
+// Batches reports whether the core serves wire.PathBatch, as its last probe said.
+func (c *Core) Batches() bool { return c.batches.Load() }
+
+// NoBatches records that the core has rejected a batch, until the next probe.
+func (c *Core) NoBatches() { c.batches.Store(false) }
 
 // Generation changes when idle connections to the core may be broken.
 func (c *Core) Generation() uint32 { return c.generation.Load() }

@@ -87,6 +87,7 @@ func (s *Set) probe(ctx context.Context, c *Core) (state, error) {
 	case response.StatusCode >= http.StatusInternalServerError:
 		return draining, fmt.Errorf("the core answered its probe with %d", response.StatusCode)
 	}
+	c.batches.Store(response.Header.Get(wire.HeaderBatch) == wire.BatchVersion)
 	return up, nil
 }
 

@@ -55,6 +55,8 @@ type Core struct {
 	// Filters counts the filters of keys given out; Filter is what they are instead of the keys there are, if set.
 	Filters atomic.Int64
 	Filter  *apikey.Filter
+	// Batches counts the batches.
+	Batches atomic.Int64
 	// Draining makes the stand-in say that it is about to end, as a core does that was told to.
 	Draining atomic.Bool
 	// LostReplies is how many usage reports are still to be stored without an answer.
@@ -83,6 +85,11 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	mux.HandleFunc("GET "+wire.PathEventAccounts, c.Events.accounts)
 	mux.HandleFunc("POST "+wire.PathUsage, c.recordUsage)
 	mux.HandleFunc("GET "+wire.PathReady, c.ready)
+	batch := Batch(http.HandlerFunc(c.record))
+	mux.HandleFunc("POST "+wire.PathBatch, func(w http.ResponseWriter, r *http.Request) {
+		c.Batches.Add(1)
+		batch(w, r)
+	})
 	mux.HandleFunc("/internal/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, wire.NotFound) })
 	mux.HandleFunc("/", c.record)
 	c.server = httptest.NewUnstartedServer(c.guard(mux))

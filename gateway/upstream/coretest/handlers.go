@@ -114,6 +114,7 @@ func (c *Core) ready(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, wire.ServiceUnavailable)
 		return
 	}
+	w.Header().Set(wire.HeaderBatch, wire.BatchVersion)
 	w.WriteHeader(http.StatusNoContent)
 }
 

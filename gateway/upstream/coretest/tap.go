@@ -74,6 +74,9 @@ func take(r *http.Request) []byte {
 
 // rawRequest is a request as it came, but for the line with the secret, which was demanded already.
 func rawRequest(r *http.Request) string {
+	if message, ok := r.Context().Value(messageKey{}).([]byte); ok {
+		return string(message)
+	}
 	raw := take(r)
 	if start := bytes.Index(raw, []byte(wire.HeaderGatewaySecret+": ")); start >= 0 {
 		end := bytes.IndexByte(raw[start:], '\n')

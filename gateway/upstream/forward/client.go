@@ -77,6 +77,7 @@ type Client struct {
 	secret        string
 	timeout       time.Duration
 	retries       prometheus.Counter
+	batched       prometheus.Histogram
 	streamMetrics streamMetrics
 
 	// requestBuffers holds encoded requests, bodies long bodies.
@@ -87,6 +88,7 @@ type Client struct {
 // Anyone can send the latter, so they must not take the connections of the others.
 type pools struct {
 	short, streamed, keyless pool
+	group                    *group
 	metrics                  []prometheus.Collector
 }
 
@@ -119,6 +121,11 @@ func New(o Options) *Client {
 			Name: "intents_gateway_core_retries_total",
 			Help: "Requests sent to a core a second time after the first attempt broke off. A rise means that cores close connections in use.",
 		}),
+		batched: promauto.With(o.Metrics).NewHistogram(prometheus.HistogramOpts{
+			Name:    "intents_gateway_core_batch_requests",
+			Help:    "Requests that were sent to a core together, by batch. Requests that were sent alone are not counted.",
+			Buckets: []float64{2, 4, 8, 16, 32, wire.MaxBatchRequests},
+		}),
 		streamMetrics: newStreamMetrics(o.Metrics),
 	}
 	c.requestBuffers.New = func() any { return new([]byte) }
@@ -126,6 +133,7 @@ func New(o Options) *Client {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
 		l := &pools{
 			short: pool{dial: dial, maxConns: o.MaxConns}, streamed: pool{dial: dial, maxConns: o.MaxConns}, keyless: pool{dial: dial, maxConns: o.MaxConns},
+			group: &group{client: c, core: core},
 		}
 		l.metrics = []prometheus.Collector{
 			telemetry.Pool("gateway", core.Address+" short", l.short.state),

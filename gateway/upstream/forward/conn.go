@@ -134,9 +134,8 @@ func (c *coreConn) discard() {
 	c.pool.discard(c)
 }
 
-// awaitResponse waits for the first byte of the response, until the exchange's deadline. The same deadline bounds the rest of the
-// response.
-func (c *coreConn) awaitResponse() error {
+// await waits for so many bytes of the response, until the exchange's deadline. The same deadline bounds the rest of the response.
+func (c *coreConn) await(bytes int) error {
 	deadline := c.options.deadline
 	for check := c.options.began.Add(checkInterval); ; check = time.Now().Add(checkInterval) {
 		if deadline.Before(check) {
@@ -145,7 +144,7 @@ func (c *coreConn) awaitResponse() error {
 		if err := c.SetReadDeadline(check); err != nil {
 			return err
 		}
-		_, err := c.reader.Peek(1)
+		_, err := c.reader.Peek(bytes)
 		switch {
 		case err == nil:
 			return c.SetReadDeadline(deadline)
@@ -188,8 +187,8 @@ func (c *coreConn) wrapErr(err error) error {
 		return c.abortErr
 	case errors.Is(err, errInvalidResponse):
 		return errInvalidResponse
-	case errors.Is(err, errSecretRejected):
-		return errSecretRejected
+	case errors.Is(err, errSecretRejected), errors.Is(err, errBatchRejected):
+		return err
 	case isTimeout(err):
 		return ErrTimeout
 	default:

@@ -56,6 +56,8 @@ type Request struct {
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
+	// Batch allows the request to be sent to core together with others that may be.
+	Batch bool
 	// MinTimeout replaces a shorter Options.Timeout; zero for none.
 	MinTimeout time.Duration
 }
@@ -98,8 +100,10 @@ type attemptOptions struct {
 //
 // A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not
 // answered is retried once, at another core if there is one, and only if it is replayable: a read, or a write with an
-// Idempotency-Key on a route where core honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts
-// had used up triggers a probe.
+// Idempotency-Key on a route where core honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of
+// a deadline that other attempts had used up triggers a probe.
+//
+// Requests with Batch that wait for the same core at the same time are sent as one; each has its own response, error and retry.
 func (c *Client) Do(r *Request, response *Response) error {
 	if r.Span == nil {
 		r.Span = tracing.Noop
@@ -133,11 +137,13 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 			return failed
 		}
 		setCore(span, core, sent)
-		*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
-		err := c.attempt(core, r, *buffer, options, response)
+		err := c.attemptAt(core, r, response, span, buffer, options)
 		switch {
 		case err == nil:
 			return nil
+		case errors.Is(err, errBatchRejected):
+			options.newConn = true // alone
+			continue
 		case errors.Is(err, ErrBusy), errors.Is(err, ErrClientGone):
 			return err
 		case errors.Is(err, errNoTime):
@@ -191,7 +197,18 @@ func (x *exchange) end(complete bool, now time.Time, closing bool) {
 	}
 }
 
-// attempt is one attempt at one core.
+// attemptAt is one attempt at one core, alone or in a batch.
+func (c *Client) attemptAt(core *cores.Core, r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) error {
+	if r.mayBatch(core, options) {
+		if pools, ok := c.pools.Get(core); ok {
+			return pools.group.do(r, response, span, buffer, options)
+		}
+	}
+	*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span, c.secret)
+	return c.attempt(core, r, *buffer, options, response)
+}
+
+// attempt is one attempt at one core, alone.
 func (c *Client) attempt(core *cores.Core, r *Request, request []byte, options attemptOptions, response *Response) error {
 	core.Begin()
 	x := exchange{core: core}

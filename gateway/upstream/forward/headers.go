@@ -72,8 +72,9 @@ var responseHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest appends the encoded request: the headers from the lists above and the gateway's own. The span's context is passed on.
-func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
+// appendRequest appends the encoded request: the headers from the lists above and the gateway's own, with the line of the secret, which is
+// empty for a request in a batch. The span's context is passed on.
+func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span, secret string) []byte {
 	from := &r.Client.Header
 	b = append(b, from.Method()...)
 	b = append(b, ' ')
@@ -86,7 +87,7 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 		b = appendHeader(b, fasthttp.HeaderHost, host)
 	}
 	b = appendHeaders(b, from, requestHeaders)
-	b = append(b, c.secret...)
+	b = append(b, secret...)
 	b = appendHeader(b, wire.HeaderRequestID, r.ID)
 	b = appendHeader(b, headerForwardedFor, r.ClientIP)
 	b = appendHeader(b, headerForwardedProto, r.Proto)

@@ -1,6 +1,7 @@
 package forward_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/upstream/cores"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/wire"
 )
@@ -30,6 +32,8 @@ type core struct {
 	hangs atomic.Bool
 	// unready fails its probes.
 	unready atomic.Bool
+	// batches makes it serve batches, whose requests the answer gets one by one.
+	batches atomic.Bool
 }
 
 func startCore(t *testing.T, answer http.HandlerFunc) *core {
@@ -45,7 +49,9 @@ func newCore(t *testing.T, answer http.HandlerFunc) *core {
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		probe := r.URL.Path == wire.PathReady
 		if !probe {
-			_, _ = io.Copy(io.Discard, r.Body) // the server notices a client that leaves once it has read all
+			if r.URL.Path != wire.PathBatch { // which the handler reads
+				_, _ = io.Copy(io.Discard, r.Body) // the server notices a client that leaves once it has read all
+			}
 			c.hits.Add(1)
 			defer func() {
 				if r.Context().Err() != nil {
@@ -57,7 +63,12 @@ func newCore(t *testing.T, answer http.HandlerFunc) *core {
 			<-r.Context().Done()
 			return
 		}
+		if c.batches.Load() && probe {
+			w.Header().Set(wire.HeaderBatch, wire.BatchVersion)
+		}
 		switch {
+		case c.batches.Load() && r.URL.Path == wire.PathBatch:
+			coretest.Batch(answer).ServeHTTP(w, r)
 		case !probe:
 			answer(w, r)
 		case c.unready.Load():
@@ -184,7 +195,8 @@ var (
 
 type request struct {
 	method, body, idempotencyKey string
-	stream, session              bool
+	stream, session, batch       bool
+	id                           string
 	peer                         forward.Peer
 	// ignoresIdempotencyKey is set for a route where core does not know the header.
 	ignoresIdempotencyKey bool
@@ -200,8 +212,8 @@ func (c client) do(r request) (*fasthttp.Response, error) {
 	}
 	var got forward.Response
 	err := c.Do(&forward.Request{
-		Client: &sent, Target: []byte("/v2/transfers?a=%2e"), ID: []byte("id"), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http",
-		Stream: r.stream, Session: r.session, Peer: r.peer, HonorsIdempotencyKey: !r.ignoresIdempotencyKey,
+		Client: &sent, Target: []byte("/v2/transfers?a=%2e"), ID: []byte(cmp.Or(r.id, "id")), Began: time.Now(), ClientIP: []byte("192.0.2.1"), Proto: "http",
+		Stream: r.stream, Session: r.session, Batch: r.batch, Peer: r.peer, HonorsIdempotencyKey: !r.ignoresIdempotencyKey,
 	}, &got)
 	answer := &fasthttp.Response{}
 	got.CopyHeader(&answer.Header)

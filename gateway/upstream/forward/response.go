@@ -85,7 +85,7 @@ func (c *coreConn) readHead(h *fasthttp.ResponseHeader) error {
 	h.Reset()
 	h.SetNoDefaultContentType(true) // otherwise fasthttp sends its default content type
 	for range maxInterim {
-		if err := c.awaitResponse(); err != nil {
+		if err := c.await(1); err != nil {
 			return err
 		}
 		if err := h.Read(c.reader); err != nil {
