@@ -28,7 +28,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "6") // most of these tests wait for other processes; -parallel overrides it
+	_ = flag.Set("test.parallel", "4") // most of these tests wait for other processes; -parallel overrides it
 	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {
@@ -70,13 +70,13 @@ func runAll(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// withDefaults completes the configuration of a stack for tests. All of them come from one address, and a busy machine must not look like
-// a slow Redis.
+// withDefaults completes the configuration of a stack for tests. All of them come from one address, some sign in to one account again and
+// again, and a busy machine must not look like a slow Redis.
 func withDefaults(config stack.Config) stack.Config {
 	config.Binaries, config.Listen, config.Ephemeral, config.Mail = binaries, "127.0.0.1:0", config.DatabaseURL == "", receiveMail
 	config.CoreEnv = append([]string{
 		"CORE_KEYS_PER_ACCOUNT=1000", "CORE_SIGN_IN_PER_IP=100000", "CORE_SIGN_UP_PER_IP=100000", "CORE_KEYS_PER_IP=100000",
-		"CORE_MAILS_PER_IP=100000",
+		"CORE_MAILS_PER_IP=100000", "CORE_SIGN_IN_PER_ACCOUNT_AND_IP=1000",
 	}, config.CoreEnv...)
 	config.GatewayEnv = append([]string{"GATEWAY_LIMIT_BUDGET=2s"}, config.GatewayEnv...)
 	return config
