@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -119,12 +121,36 @@ func (q oifQuote) candidate() (c candidate, err error) {
 			return c, fmt.Errorf("settler %w", err)
 		}
 		c.order = &openCall{chain: chain, to: to}
-		if data := q.Order.OpenIntentTx.Data; data.Kind() == '"' {
-			err = json.Unmarshal(data, &c.order.data)
-		}
+		c.order.data, err = oifCalldata(q.Order.OpenIntentTx.Data)
 		return c, err
 	}
 	return c, nil
+}
+
+var errCalldata = errors.New("the calldata is no text and no list of numbers from 0 to 255")
+
+// oifCalldata returns calldata in hexadecimal. The specification has a list of the bytes' numbers, and solvers send a text too. Without
+// calldata it is empty, which opens no order.
+func oifCalldata(data jsontext.Value) (text string, err error) {
+	switch data.Kind() {
+	case 0, 'n':
+		return "", nil
+	case '"':
+		err = json.Unmarshal(data, &text)
+		return text, err
+	}
+	var numbers []uint16 // a []byte is a text in base64
+	if err := json.Unmarshal(data, &numbers); err != nil {
+		return "", errCalldata
+	}
+	raw := make([]byte, len(numbers))
+	for n, number := range numbers {
+		if number > math.MaxUint8 {
+			return "", errCalldata
+		}
+		raw[n] = byte(number)
+	}
+	return hex.EncodeToString(raw), nil
 }
 
 var errSides = errors.New("the quote has not one input and one output, both with an amount")
