@@ -99,6 +99,23 @@ type oifQuote struct {
 			Data jsontext.Value `json:"data"`
 		} `json:"openIntentTx"`
 	} `json:"order"`
+	Metadata exclusivity `json:"metadata"`
+}
+
+// exclusivity is of a quote's metadata in both dialects: LI.FI's member, which the framework's aggregators can pass on.
+type exclusivity struct {
+	ExclusiveFor jsontext.Value `json:"exclusiveFor"`
+}
+
+// exclusive reports whether the member names somebody: it is neither missing, null, false nor empty.
+func (e exclusivity) exclusive() bool {
+	_ = e.ExclusiveFor.Compact() // it is valid
+	switch string(e.ExclusiveFor) {
+	case "", "null", "false", `""`, "[]", "{}":
+		return false
+	default:
+		return true
+	}
 }
 
 func (oif) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, oifQuote.candidate) }
@@ -108,7 +125,7 @@ func (q oifQuote) candidate() (c candidate, err error) {
 		return c, errSides
 	}
 	in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
-	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA}
+	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive()}
 	if c.source, err = oifSide(in.User, in.Asset, in.Amount); err != nil {
 		return c, err
 	}

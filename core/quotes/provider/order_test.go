@@ -148,16 +148,18 @@ func TestProvider_Ask_OtherOrders(t *testing.T) {
 	}
 }
 
-// LI.FI names the one solver that may fill a quote's order.
+// A provider of either kind can name the one solver that may fill a quote's order.
 func TestProvider_Ask_ExclusiveFor(t *testing.T) {
 	t.Parallel()
 	for value, free := range map[string]bool{
 		"null": true, `""`: true, "[]": true, "[ ]": true, "{}": true, "false": true, `"` + stranger + `"`: false, `["` + stranger + `"]`: false, "true": false,
 	} {
-		body := answers(provider.LIFI, honest(func(a *answer) { a.exclusiveFor = value }))
-		got := newSubject(t, at(provider.LIFI, serve(t, respond(body))), nil).outcome(t, route(quote.ExactInput))
-		if want := (outcome{Code: quote.NoQuote, Dropped: dropped("exclusive")}); free != (len(got.Offers) == 1) || !free && !cmp.Equal(want, got) {
-			t.Errorf("%s: %+v", value, got)
+		for _, kind := range []provider.Kind{provider.LIFI, provider.OIF} {
+			body := answers(kind, honest(func(a *answer) { a.exclusiveFor = value }))
+			got := newSubject(t, at(kind, serve(t, respond(body))), nil).outcome(t, route(quote.ExactInput))
+			if want := (outcome{Code: quote.NoQuote, Dropped: dropped("exclusive")}); free != (len(got.Offers) == 1) || !free && !cmp.Equal(want, got) {
+				t.Errorf("%s, %s: %+v", kind, value, got)
+			}
 		}
 	}
 }
