@@ -124,9 +124,12 @@ type Provider struct {
 // Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
 // and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is the time by which offers expire.
 func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
-	p.metrics.requests.WithLabelValues(string(p.environment), p.Name).Inc()
 	offers, failure := p.ask(ctx, account, r, now)
-	if failure != nil && !failure.abandoned {
+	if failure != nil && failure.abandoned {
+		return nil, failure
+	}
+	p.metrics.requests.WithLabelValues(string(p.environment), p.Name).Inc()
+	if failure != nil {
 		p.metrics.failures.WithLabelValues(string(p.environment), p.Name, string(failure.Code)).Inc()
 		p.logFailure(ctx, failure)
 	}

@@ -257,6 +257,9 @@ func TestProvider_Ask_BreakerStaysClosed(t *testing.T) {
 		if failures := s.counted(t, "intents_core_quote_failures_total"); failures[string(quote.ProviderTimeout)] > 0 {
 			t.Errorf("calls that clients ended count as failures: %v", failures)
 		}
+		if requests := s.counted(t, "intents_core_quote_requests_total"); requests[""] != 4*2*provider.TripAfter+5 {
+			t.Errorf("calls that clients ended count as requests, of which they are no failures: %v", requests)
+		}
 	})
 }
 
