@@ -40,7 +40,7 @@ func TestStack_LocalChains(t *testing.T) {
 		fmt.Sprintf("chains    | runs [-data %s -listen %s,%s -cors %s,%s -gateway %s -quotes %s] with %s\n",
 			filepath.Join(f.config.Data, "chains"), strings.TrimPrefix(first, "http://"), strings.TrimPrefix(second, "http://"),
 			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, quotes, env.TestKey),
-		fmt.Sprintf(`asks in 127.0.0.0/8,::1/128 the providers [{"deployment":"local","environment":"test","kind":"oif","name":"local-solver","url":"http://%s"}]`, quotes),
+		fmt.Sprintf(`asks in 127.0.0.0/8,::1/128 the providers [{"accountRequestsPerMinute":60000,"deployment":"local","environment":"test","kind":"oif","name":"local-solver","url":"http://%s"}]`, quotes),
 		fmt.Sprintf(`rpc.json {"eip155:31337":[{"requestsPerSecond":1000,"url":%q}],"eip155:31338":[{"requestsPerSecond":1000,"url":%q}]}`, first, second),
 		fmt.Sprintf("did [chains import %s]\n", filepath.Join(f.config.Data, "local-chains.json")), "/deploy/chains/lists/tokens.json]\n",
 	} {
