@@ -123,7 +123,8 @@ type Provider struct {
 }
 
 // Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
-// and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is the time by which offers expire.
+// and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is when the client has the
+// offers, which hold for 15 s from then.
 func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
 	offers, failure := p.ask(ctx, account, r, now)
 	if failure != nil && (failure.abandoned || failure.overRate) { // which say nothing of the provider
