@@ -14,8 +14,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// oif is the quote API of the Open Intents Framework (github.com/openintentsframework/oif-specs, POST /api/v1/quotes), which solvers and
-// aggregators serve. Its addresses are interoperable addresses (EIP-7930).
+// oif is the quote API of the Open Intents Framework (github.com/openintentsframework/oif-specs at 8de1978, POST /api/v1/quotes), which solvers
+// and aggregators serve. Its addresses are interoperable addresses (EIP-7930).
 type oif struct{}
 
 type oifInput struct {
