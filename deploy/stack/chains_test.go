@@ -174,6 +174,22 @@ func TestStack_LocalChains_RPCFile(t *testing.T) {
 	}
 }
 
+// The providers of quotes of the environment's file are asked, and not the solver of the local chains.
+func TestStack_LocalChains_QuotesFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "quotes.json")
+	if err := os.WriteFile(file, []byte(`[{"name": "own"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CORE_QUOTES_FILE", file)
+	f := withChains(t)
+	asked := f.log.await(`asks in 127.0.0.0/8,::1/128 the providers [{"name": "own"}]`)
+	f.run()
+	<-asked
+	if log := f.log.String(); strings.Contains(log, "local-solver") {
+		t.Errorf("the solver is a provider too:\n%s", log)
+	}
+}
+
 // Chains that cannot start leave a line, and everything else works.
 func TestStack_LocalChains_Broken(t *testing.T) {
 	t.Parallel()
