@@ -149,10 +149,10 @@ var errCalldata = errors.New("the calldata is no text and no list of numbers fro
 // oifCalldata returns calldata in hexadecimal. The specification has a list of the bytes' numbers, and solvers send a text too. Without
 // calldata it is empty, which opens no order.
 func oifCalldata(data jsontext.Value) (text string, err error) {
-	switch data.Kind() {
-	case 0, 'n':
+	if len(data) == 0 || data.Kind() == 'n' {
 		return "", nil
-	case '"':
+	}
+	if data.Kind() == '"' {
 		err = json.Unmarshal(data, &text)
 		return text, err
 	}

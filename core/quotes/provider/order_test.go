@@ -111,7 +111,7 @@ func TestProvider_Ask_Order(t *testing.T) {
 				if kind == provider.OIF {
 					encoded := `"0x` + hex.EncodeToString(data) + `"`
 					if c.bytes {
-						encoded = strings.ReplaceAll(fmt.Sprint(data), " ", ",") // [117,21,253,86,…]
+						encoded = strings.ReplaceAll(fmt.Sprintf("%d", data), " ", ",") // [117,21,253,86,…]
 					}
 					order = fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s, "gasRequired": "250000"}}`,
 						interoperable(chain, to), encoded)
