@@ -120,9 +120,10 @@ func (s *Service) askAll(
 	ctx, cancel := context.WithTimeout(ctx, wire.MaxQuoteWait)
 	defer cancel()
 	offers, failures := make([][]provider.Offer, len(asked)), make([]*provider.Error, len(asked))
+	answered := now.Add(wire.MaxQuoteWait) // the client has the quotes then at the latest
 	var asking sync.WaitGroup
 	for n, q := range asked {
-		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, q.Request, now) })
+		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, q.Request, answered) })
 	}
 	asking.Wait()
 	for n, q := range asked {

@@ -3,6 +3,7 @@ package quotes_test
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -97,14 +98,20 @@ func request(t *testing.T) wire.QuoteRequest {
 	return wire.QuoteRequest{Source: r.Source, Destination: r.Destination}
 }
 
-// offer answers with quotes for request, one for each amount, that hold for a time.
+// offer answers with quotes for request, one for each amount, that hold for a time from when the client asked, which wants a minute.
 func offer(holds time.Duration, in int, out ...int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Intent struct{ MinValidUntil int64 } }
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		until := asked.Intent.MinValidUntil + int64((holds - time.Minute).Seconds())
 		var quotes []string
 		for n, amount := range out {
 			quotes = append(quotes, fmt.Sprintf(`{"quoteId": "q-%d", "validUntil": %d, "eta": 30.5, "preview": {
 				"inputs": [{"user": %q, "asset": %q, "amount": "%d"}], "outputs": [{"receiver": %q, "asset": %q, "amount": "%d"}]}}`,
-				n, time.Now().Add(holds).Unix(), interoperable(11155111, pgtest.Alice), tokenOf(pgtest.SepoliaUSDC, 11155111), in,
+				n, until, interoperable(11155111, pgtest.Alice), tokenOf(pgtest.SepoliaUSDC, 11155111), in,
 				interoperable(84532, pgtest.Bob), tokenOf(pgtest.BaseUSDC, 84532), amount))
 		}
 		_, _ = fmt.Fprintf(w, `{"quotes": [%s]}`, strings.Join(quotes, ","))

@@ -77,6 +77,16 @@ func TestService_Ask(t *testing.T) {
 	}
 }
 
+// A quote holds for 15 s when the client gets it, also where it waited for a slow provider.
+func TestService_Ask_Holds(t *testing.T) {
+	t.Parallel()
+	s := start(t, map[string]http.HandlerFunc{"a": offer(18*time.Second, 5, 4)})
+	answer, err := s.Ask(t.Context(), s.by, request(t))
+	if err != nil || len(answer.Quotes) != 1 || answer.Quotes[0].ExpiresAt.Before(answer.Quotes[0].CreatedAt.Add(17*time.Second)) {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
 // One provider that answered properly makes the difference between no quote and no answer.
 func TestService_Ask_Nobody(t *testing.T) {
 	t.Parallel()
@@ -87,6 +97,7 @@ func TestService_Ask_Nobody(t *testing.T) {
 	}{
 		"nothing":               {map[string]http.HandlerFunc{"a": offer(time.Minute, 5), "b": fail(500, "")}, true, 0},
 		"refused":               {map[string]http.HandlerFunc{"a": fail(400, ""), "b": fail(429, "1")}, true, 0},
+		"too short":             {map[string]http.HandlerFunc{"a": offer(17*time.Second, 5, 4)}, true, 0},
 		"zero":                  {map[string]http.HandlerFunc{"a": offer(time.Minute, 5, 0)}, true, 0},
 		"another input":         {map[string]http.HandlerFunc{"a": offer(time.Minute, 6, 4)}, true, 0},
 		"no answer":             {map[string]http.HandlerFunc{"a": fail(500, ""), "b": fail(503, "")}, false, 5 * time.Second},

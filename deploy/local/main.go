@@ -81,7 +81,8 @@ func readOptions(args []string) (options, error) {
 			"  go run ./deploy/local env                prints the addresses, keys and process ids as NAME=value\n\n"+
 			"LOCAL_DATA is the data directory where --data is not given, for these too.\n"+
 			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL are existing servers to use instead of private ones; core migrates that database\n"+
-			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n\n")
+			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n"+
+			"CORE_QUOTES_FILE is a file of providers of quotes to ask instead of the demonstration solver; deploy/quotes.md has its format.\n\n")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {

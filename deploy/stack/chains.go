@@ -84,8 +84,9 @@ func (s *Stack) assignChainPorts() error {
 
 // writeQuotesFile names the solver of the local chains as a provider of quotes, which answers once the chains run.
 func (s *Stack) writeQuotesFile() error {
-	text, err := json.Marshal([]map[string]string{{
+	text, err := json.Marshal([]map[string]any{{
 		"name": "local-solver", "kind": "oif", "url": "http://" + s.chains.quotes, "environment": "test", "deployment": "local",
+		"accountRequestsPerMinute": 60_000, // it has no limit of its own
 	}})
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestStack_LocalChains(t *testing.T) {
 		fmt.Sprintf("chains    | runs [-data %s -listen %s,%s -cors %s,%s -gateway %s -quotes %s] with %s\n",
 			filepath.Join(f.config.Data, "chains"), strings.TrimPrefix(first, "http://"), strings.TrimPrefix(second, "http://"),
 			env.GatewayURL, strings.Replace(env.GatewayURL, "127.0.0.1", "localhost", 1), env.GatewayURL, quotes, env.TestKey),
-		fmt.Sprintf(`asks in 127.0.0.0/8,::1/128 the providers [{"deployment":"local","environment":"test","kind":"oif","name":"local-solver","url":"http://%s"}]`, quotes),
+		fmt.Sprintf(`asks in 127.0.0.0/8,::1/128 the providers [{"accountRequestsPerMinute":60000,"deployment":"local","environment":"test","kind":"oif","name":"local-solver","url":"http://%s"}]`, quotes),
 		fmt.Sprintf(`rpc.json {"eip155:31337":[{"requestsPerSecond":1000,"url":%q}],"eip155:31338":[{"requestsPerSecond":1000,"url":%q}]}`, first, second),
 		fmt.Sprintf("did [chains import %s]\n", filepath.Join(f.config.Data, "local-chains.json")), "/deploy/chains/lists/tokens.json]\n",
 	} {
@@ -171,6 +171,22 @@ func TestStack_LocalChains_RPCFile(t *testing.T) {
 	}
 	if !strings.HasPrefix(string(text), `{"eip155:1":["http://one"],"eip155:31337":["http://own"],"eip155:31338":[{`) {
 		t.Errorf("RPC file %s", text)
+	}
+}
+
+// The providers of quotes of the environment's file are asked, and not the solver of the local chains.
+func TestStack_LocalChains_QuotesFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "quotes.json")
+	if err := os.WriteFile(file, []byte(`[{"name": "own"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CORE_QUOTES_FILE", file)
+	f := withChains(t)
+	asked := f.log.await(`asks in 127.0.0.0/8,::1/128 the providers [{"name": "own"}]`)
+	f.run()
+	<-asked
+	if log := f.log.String(); strings.Contains(log, "local-solver") {
+		t.Errorf("the solver is a provider too:\n%s", log)
 	}
 }
 

@@ -44,37 +44,39 @@ func decodeQuotes[Q any](body []byte, candidateOf func(Q) (candidate, error)) ([
 
 // selectOffers returns the best offers of an answer, at most maxOffers, the best first. drop is told why others are left out.
 func (r Request) selectOffers(candidates []candidate, now time.Time, drop func(dropReason)) ([]Offer, *Error) {
-	var offers []Offer
-	ids, invalid := map[string]bool{}, len(candidates) > 0
+	type named struct {
+		Offer
+		id string
+	}
+	var all []named
+	invalid := len(candidates) > 0
 	for _, c := range candidates {
 		offer, reason := r.check(c, now)
-		if reason == "" && ids[c.id] {
-			reason = dropDuplicate
-		}
 		invalid = invalid && reason.invalid()
 		if reason != "" {
 			drop(reason)
 			continue
 		}
-		offers, ids[c.id] = append(offers, offer), c.id != ""
+		all = append(all, named{offer, c.id})
 	}
 	switch {
 	case invalid:
 		return nil, &Error{Code: quote.ProviderInvalid, Cause: errInvalid}
-	case len(offers) == 0:
+	case len(all) == 0:
 		return nil, &Error{Code: quote.NoQuote, Cause: errNone}
 	}
-	slices.SortStableFunc(offers, r.compareOffers)
-	offers = slices.CompactFunc(offers, func(a, b Offer) bool {
-		same := r.compareOffers(a, b) == 0
-		if same {
+	slices.SortStableFunc(all, func(a, b named) int { return r.compareOffers(a.Offer, b.Offer) })
+	var offers []Offer
+	ids := map[string]bool{}
+	for _, o := range all { // the best of an id comes first
+		switch {
+		case ids[o.id] || len(offers) > 0 && r.compareOffers(offers[len(offers)-1], o.Offer) == 0:
 			drop(dropDuplicate)
+		case len(offers) == maxOffers:
+			drop(dropTooMany)
+		default:
+			offers, ids[o.id] = append(offers, o.Offer), o.id != ""
 		}
-		return same
-	})
-	for len(offers) > maxOffers {
-		drop(dropTooMany)
-		offers = offers[:len(offers)-1]
 	}
 	return offers, nil
 }

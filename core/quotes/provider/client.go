@@ -65,7 +65,7 @@ func New(endpoints []Endpoint, options Options) *Providers {
 		providers.all = append(providers.all, &Provider{
 			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
 			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
-			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			client: client, breaker: newBreaker(), rate: newAccountRate(e.AccountRequests), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
 			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
 		})
 	}
@@ -114,6 +114,7 @@ type Provider struct {
 	timeout     time.Duration
 	client      *http.Client
 	breaker     *breaker
+	rate        *accountRate
 	slots       slots
 	pause       pause
 	metrics     *metrics
@@ -122,11 +123,15 @@ type Provider struct {
 }
 
 // Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
-// and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is the time by which offers expire.
+// and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is when the client has the
+// offers, which hold for 15 s from then.
 func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
-	p.metrics.requests.WithLabelValues(string(p.environment), p.Name).Inc()
 	offers, failure := p.ask(ctx, account, r, now)
-	if failure != nil && !failure.abandoned {
+	if failure != nil && (failure.abandoned || failure.overRate) { // which say nothing of the provider
+		return nil, failure
+	}
+	p.metrics.requests.WithLabelValues(string(p.environment), p.Name).Inc()
+	if failure != nil {
 		p.metrics.failures.WithLabelValues(string(p.environment), p.Name, string(failure.Code)).Inc()
 		p.logFailure(ctx, failure)
 	}
@@ -135,6 +140,7 @@ func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now ti
 
 var (
 	errPaused   = errors.New("the provider asked for fewer requests and is not asked for a while")
+	errRate     = errors.New("the account has made its accountRequestsPerMinute of the provider")
 	errDown     = errors.New("the provider has failed several times in a row and is not asked for a while")
 	errOverload = fmt.Errorf("%d calls to the provider, or %d of the account, are in flight", maxInFlight, maxPerAccount)
 )
@@ -146,6 +152,9 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 	}
 	if left := p.pause.left(); left > 0 {
 		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: left, Cause: errPaused}
+	}
+	if wait := p.rate.take(account); wait > 0 {
+		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: wait, Cause: errRate, overRate: true}
 	}
 	if !p.slots.acquire(account) {
 		return nil, &Error{Code: quote.ProviderUnavailable, Cause: errOverload}

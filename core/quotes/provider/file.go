@@ -58,12 +58,15 @@ type Endpoint struct {
 	Deployment string
 	// Timeout bounds a request until its answer is read, 100 ms to 2 s.
 	Timeout time.Duration
+	// AccountRequests is how many requests a minute one account may make, 0 for no bound.
+	AccountRequests int
 	// Headers are sent with each request, by their canonical names.
 	Headers map[string]telemetry.Secret
 }
 
 // ReadFile reads the file that CORE_QUOTES_FILE names, `[{"name": "lifi", "kind": "lifi", "url": "https://…", "environment": "live",
-// "deployment": "lifi-v2", "timeoutMs": 2000, "headers": {"X-Integrator-Key": "…"}}]`; timeoutMs (default 2000) and headers may be left out.
+// "deployment": "lifi-v2", "timeoutMs": 2000, "accountRequestsPerMinute": 60, "headers": {"X-Integrator-Key": "…"}}]`; the last three may be left
+// out.
 // The error has a line for each problem, by the provider's name or its place in the list. It names nothing of a URL but its host, and no
 // header's value.
 func ReadFile(path string) ([]Endpoint, error) {
@@ -109,18 +112,20 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 		Environment string            `json:"environment"`
 		Deployment  string            `json:"deployment"`
 		TimeoutMs   *int64            `json:"timeoutMs"`
+		PerMinute   *int64            `json:"accountRequestsPerMinute"`
 		Headers     map[string]string `json:"headers"`
 	}
 	err := json.Unmarshal(text, &entry, json.RejectUnknownMembers(true))
 	if err != nil || text.Kind() != '{' {
-		f.addProblem(fmt.Sprintf("[%d]", n), "must be an object of name, kind, url, environment, deployment (texts), timeoutMs (a whole number), headers (an object of "+
-			"texts) and nothing else")
+		f.addProblem(fmt.Sprintf("[%d]", n), "must be an object of name, kind, url, environment, deployment (texts), timeoutMs and accountRequestsPerMinute "+
+			"(whole numbers), headers (an object of texts) and nothing else")
 		return Endpoint{}
 	}
 	place := f.readName(n, entry.Name)
 	e := Endpoint{
 		Name: entry.Name, Kind: entry.Kind, URL: telemetry.Secret(entry.URL), Environment: network.Environment(entry.Environment),
-		Deployment: entry.Deployment, Timeout: maxTimeout, Headers: f.readHeaders(place, entry.Headers),
+		Deployment: entry.Deployment, Timeout: maxTimeout, AccountRequests: defaultAccountRequests,
+		Headers: f.readHeaders(place, entry.Headers),
 	}
 	if dialects[e.Kind] == nil {
 		f.addProblem(place, `kind must be "lifi" or "oif"`)
@@ -140,6 +145,12 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 		e.Timeout = time.Duration(min(*ms, maxTimeout.Milliseconds()+1)) * time.Millisecond
 		if e.Timeout < minTimeout || e.Timeout > maxTimeout {
 			f.addProblem(place, "timeoutMs must be from %d to %d", minTimeout.Milliseconds(), maxTimeout.Milliseconds())
+		}
+	}
+	if n := entry.PerMinute; n != nil {
+		e.AccountRequests = int(min(*n, maxAccountRequests+1))
+		if *n < 1 || *n > maxAccountRequests {
+			f.addProblem(place, "accountRequestsPerMinute must be from 1 to %d", maxAccountRequests)
 		}
 	}
 	return e

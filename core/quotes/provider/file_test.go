@@ -30,6 +30,7 @@ func TestReadFile(t *testing.T) {
 	t.Parallel()
 	got, err := readText(t, `[
 		{"name": "lifi", "kind": "lifi", "url": "https://order.li.fi", "environment": "live", "deployment": "lifi-v2", "timeoutMs": 100,
+			"accountRequestsPerMinute": 200,
 			"headers": {"x-integrator-key": "s3cret"}},
 		{"name": "solver-1", "kind": "oif", "url": "http://127.0.0.1:8080/base?key=s3cret", "environment": "test", "deployment": "local"}
 	]`)
@@ -39,11 +40,11 @@ func TestReadFile(t *testing.T) {
 	want := []provider.Endpoint{
 		{
 			Name: "lifi", Kind: provider.LIFI, URL: "https://order.li.fi", Environment: network.Live, Deployment: "lifi-v2", Timeout: 100 * time.Millisecond,
-			Headers: map[string]telemetry.Secret{"X-Integrator-Key": "s3cret"},
+			AccountRequests: 200, Headers: map[string]telemetry.Secret{"X-Integrator-Key": "s3cret"},
 		},
 		{
 			Name: "solver-1", Kind: provider.OIF, URL: "http://127.0.0.1:8080/base?key=s3cret", Environment: network.Test, Deployment: "local",
-			Timeout: 2 * time.Second, Headers: map[string]telemetry.Secret{},
+			Timeout: 2 * time.Second, AccountRequests: 60, Headers: map[string]telemetry.Secret{},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -95,6 +96,9 @@ func TestReadFile_Faults(t *testing.T) {
 		{`[` + entry("timeoutMs", `2001`) + `]`, "a: timeoutMs must be from 100 to 2000"},
 		{`[` + entry("timeoutMs", `-9223372036854775808`) + `]`, "a: timeoutMs must be from 100 to 2000"},
 		{`[` + entry("timeoutMs", `9223372036854775807`) + `]`, "a: timeoutMs must be from 100 to 2000"},
+		{`[` + entry("accountRequestsPerMinute", `0`) + `]`, "a: accountRequestsPerMinute must be from 1 to 60000"},
+		{`[` + entry("accountRequestsPerMinute", `60001`) + `]`, "a: accountRequestsPerMinute must be from 1 to 60000"},
+		{`[` + entry("accountRequestsPerMinute", `"60"`) + `]`, "[0]: must be an object"},
 		{`[` + entry("url", `""`) + `]`, "a: url must begin with https://"},
 		{`[` + entry("url", `"a.example/s3cret"`) + `]`, "a: url must begin with https://"},
 		{`[` + entry("url", `"ftp://a.example/s3cret"`) + `]`, "a: url must begin with https://"},

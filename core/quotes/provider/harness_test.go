@@ -102,7 +102,8 @@ func (a answer) json(kind provider.Kind) string {
 		return fmt.Sprintf(`[{%q: %q, "asset": %q, "amount": %s}]`, who, interoperable(s.chain, s.account), interoperable(s.chain, s.token), s.amount)
 	}
 	return fmt.Sprintf(`{"quoteId": %s, "provider": "solver", "validUntil": %s, "eta": %s, "preview": {"inputs": %s, "outputs": %s}, "order": %s,
-		"partialFill": false, "failureHandling": "refund-automatic"}`, a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order)
+		"partialFill": false, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
+		a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.exclusiveFor)
 }
 
 // interoperable is the address by EIP-7930.

@@ -172,6 +172,10 @@ func TestProvider_Ask_Quotes(t *testing.T) {
 		},
 		"a thousand of one id": {
 			quote.ExactInput, many(func(n int) int { return 5000 + n }, func(int) string { return `"q"` }, quote.ExactInput),
+			outcome{Offers: []string{"5999"}, Dropped: map[string]float64{"duplicate": 999}},
+		},
+		"a thousand of one id and exact output": {
+			quote.ExactOutput, many(func(n int) int { return 5999 - n }, func(int) string { return `"q"` }, quote.ExactOutput),
 			outcome{Offers: []string{"5000"}, Dropped: map[string]float64{"duplicate": 999}},
 		},
 		"a thousand alike": {

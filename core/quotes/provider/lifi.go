@@ -2,7 +2,6 @@ package provider
 
 import (
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/core/quotes/quote"
 )
@@ -84,9 +83,7 @@ type lifiQuote struct {
 			Data  string `json:"data"`
 		} `json:"openIntentTx"`
 	} `json:"order"`
-	Metadata struct {
-		ExclusiveFor jsontext.Value `json:"exclusiveFor"`
-	} `json:"metadata"`
+	Metadata exclusivity `json:"metadata"`
 }
 
 func (lifi) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, lifiQuote.candidate) }
@@ -100,23 +97,12 @@ func (q lifiQuote) candidate() (c candidate, err error) {
 		id:          q.QuoteID,
 		source:      side{in.Chain, in.User, in.Asset, *in.Amount},
 		destination: side{out.Chain, out.Receiver, out.Asset, *out.Amount},
-		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: names(q.Metadata.ExclusiveFor),
+		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive(),
 	}
 	if q.Order != nil && q.Order.OpenIntentTx != nil {
 		c.order = &openCall{q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data}
 	}
 	return c, nil
-}
-
-// names reports whether a member names somebody: it is neither missing, null, false nor empty.
-func names(value jsontext.Value) bool {
-	_ = value.Compact() // it is valid
-	switch string(value) {
-	case "", "null", "false", `""`, "[]", "{}":
-		return false
-	default:
-		return true
-	}
 }
 
 func (lifi) refusal(r Request, body []byte) quote.FailureCode {

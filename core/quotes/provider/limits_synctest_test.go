@@ -257,6 +257,9 @@ func TestProvider_Ask_BreakerStaysClosed(t *testing.T) {
 		if failures := s.counted(t, "intents_core_quote_failures_total"); failures[string(quote.ProviderTimeout)] > 0 {
 			t.Errorf("calls that clients ended count as failures: %v", failures)
 		}
+		if requests := s.counted(t, "intents_core_quote_requests_total"); requests[""] != 4*2*provider.TripAfter+5 {
+			t.Errorf("calls that clients ended count as requests, of which they are no failures: %v", requests)
+		}
 	})
 }
 
@@ -285,6 +288,52 @@ func TestProvider_Ask_RateLimited(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An account that asks all the time makes its requests of the minute and no more, so that it alone does not provoke the 429 of a provider, and a
+// stranger is answered all the time. What the account is refused says nothing of the provider: it is neither counted nor logged.
+func TestProvider_Ask_AccountRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		e := at(provider.OIF, "https://quotes.example")
+		e.Timeout, e.AccountRequests = 2*time.Second, 60
+		s := newSubject(t, e, f)
+		const grants = 100 // in the minute
+		f.fail(func(*http.Request) (*http.Response, error) {
+			if f.requests.Load() > grants {
+				return reply(http.StatusTooManyRequests, "", "Retry-After", "60"), nil
+			}
+			return reply(http.StatusOK, answers(provider.OIF, honest())), nil
+		})
+		other, answered := uuid.New(), 0
+		for second := range 60 {
+			for range 50 {
+				_, failure := s.Ask(t.Context(), account, route(quote.ExactInput), now)
+				switch {
+				case failure == nil:
+					answered++
+				case failure.Code != quote.ProviderRateLimited || failure.RetryAfter <= 0 || failure.RetryAfter > time.Second:
+					t.Fatalf("second %d: %v, again after %s", second, failure, failure.RetryAfter)
+				}
+			}
+			if second%3 == 0 {
+				if code := s.code(t.Context(), other); code != "" {
+					t.Fatalf("second %d: a stranger is answered %s", second, code)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		if answered != 10+59 {
+			t.Errorf("the account is answered %d times in the minute", answered)
+		}
+		if requests := s.counted(t, "intents_core_quote_requests_total"); requests[""] != float64(answered+20) {
+			t.Errorf("requests: %v", requests)
+		}
+		if failures := s.counted(t, "intents_core_quote_failures_total"); len(failures) > 0 || s.log.Len() > 0 {
+			t.Errorf("failures: %v, %s", failures, s.log.String())
+		}
+	})
 }
 
 // A provider that fails is logged once a minute.

@@ -20,8 +20,8 @@ func newMetrics(registry prometheus.Registerer, endpoints []Endpoint) *metrics {
 	m := &metrics{
 		requests: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_quote_requests_total",
-			Help: "Times that a provider of quotes was to be asked, those included that were not sent because it was overloaded or had failed. " +
-				"It rises with the quotes that clients ask for.",
+			Help: "Times that a provider of quotes was to be asked, those included that were not sent because it was overloaded or had failed, " +
+				"and without those that clients ended. It rises with the quotes that clients ask for.",
 		}, []string{"environment", "provider"}),
 		failures: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "intents_core_quote_failures_total",

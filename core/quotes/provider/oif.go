@@ -1,8 +1,10 @@
 package provider
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -12,8 +14,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// oif is the quote API of the Open Intents Framework (github.com/openintentsframework/oif-specs, POST /api/v1/quotes), which solvers and
-// aggregators serve. Its addresses are interoperable addresses (EIP-7930).
+// oif is the quote API of the Open Intents Framework (github.com/openintentsframework/oif-specs at 8de1978, POST /api/v1/quotes), which solvers
+// and aggregators serve. Its addresses are interoperable addresses (EIP-7930).
 type oif struct{}
 
 type oifInput struct {
@@ -97,6 +99,23 @@ type oifQuote struct {
 			Data jsontext.Value `json:"data"`
 		} `json:"openIntentTx"`
 	} `json:"order"`
+	Metadata exclusivity `json:"metadata"`
+}
+
+// exclusivity is of a quote's metadata in both dialects: LI.FI's member, which the framework's aggregators can pass on.
+type exclusivity struct {
+	ExclusiveFor jsontext.Value `json:"exclusiveFor"`
+}
+
+// exclusive reports whether the member names somebody: it is neither missing, null, false nor empty.
+func (e exclusivity) exclusive() bool {
+	_ = e.ExclusiveFor.Compact() // it is valid
+	switch string(e.ExclusiveFor) {
+	case "", "null", "false", `""`, "[]", "{}":
+		return false
+	default:
+		return true
+	}
 }
 
 func (oif) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, oifQuote.candidate) }
@@ -106,7 +125,7 @@ func (q oifQuote) candidate() (c candidate, err error) {
 		return c, errSides
 	}
 	in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
-	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA}
+	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive()}
 	if c.source, err = oifSide(in.User, in.Asset, in.Amount); err != nil {
 		return c, err
 	}
@@ -119,12 +138,36 @@ func (q oifQuote) candidate() (c candidate, err error) {
 			return c, fmt.Errorf("settler %w", err)
 		}
 		c.order = &openCall{chain: chain, to: to}
-		if data := q.Order.OpenIntentTx.Data; data.Kind() == '"' {
-			err = json.Unmarshal(data, &c.order.data)
-		}
+		c.order.data, err = oifCalldata(q.Order.OpenIntentTx.Data)
 		return c, err
 	}
 	return c, nil
+}
+
+var errCalldata = errors.New("the calldata is no text and no list of numbers from 0 to 255")
+
+// oifCalldata returns calldata in hexadecimal. The specification has a list of the bytes' numbers, and solvers send a text too. Without
+// calldata it is empty, which opens no order.
+func oifCalldata(data jsontext.Value) (text string, err error) {
+	if len(data) == 0 || data.Kind() == 'n' {
+		return "", nil
+	}
+	if data.Kind() == '"' {
+		err = json.Unmarshal(data, &text)
+		return text, err
+	}
+	var numbers []uint16 // a []byte is a text in base64
+	if err := json.Unmarshal(data, &numbers); err != nil {
+		return "", errCalldata
+	}
+	raw := make([]byte, len(numbers))
+	for n, number := range numbers {
+		if number > math.MaxUint8 {
+			return "", errCalldata
+		}
+		raw[n] = byte(number)
+	}
+	return hex.EncodeToString(raw), nil
 }
 
 var errSides = errors.New("the quote has not one input and one output, both with an amount")

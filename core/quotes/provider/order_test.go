@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,15 +53,18 @@ func TestProvider_Ask_Order(t *testing.T) {
 		edit   func([]byte) []byte
 		chain  uint64
 		to     string
+		bytes  bool // the framework's list of numbers, where LI.FI has a text
 		want   outcome
 	}{
 		"ours":                 {want: taken},
+		"ours, as bytes":       {bytes: true, want: taken},
 		"an empty limit order": {edit: func(b []byte) []byte { return inContext(b, 0) }, want: taken},
 		"a better order": {change: func(i *transfer.Intent) {
 			i.Source.Amount, i.Destination.Amount = big.NewInt(999_999), big.NewInt(999_001)
 		}, want: taken},
 		"other user":                 {change: func(i *transfer.Intent) { i.Source.Account.Address = stranger }, want: contract},
 		"other recipient":            {change: func(i *transfer.Intent) { i.Destination.Account.Address = stranger }, want: contract},
+		"other recipient, as bytes":  {change: func(i *transfer.Intent) { i.Destination.Account.Address = stranger }, bytes: true, want: contract},
 		"other input token":          {change: func(i *transfer.Intent) { i.Source.Token.Address = stranger }, want: contract},
 		"native input":               {change: func(i *transfer.Intent) { i.Source.Token.Address = native }, want: contract},
 		"other output token":         {change: func(i *transfer.Intent) { i.Destination.Token.Address = stranger }, want: contract},
@@ -105,8 +109,12 @@ func TestProvider_Ask_Order(t *testing.T) {
 				order := fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"chain": "eip155:%d", "to": %q, "data": "0x%s", "gasRequired": "250000"},
 					"checks": {"allowances": [{"spender": %q}]}}`, chain, to, hex.EncodeToString(data), stranger)
 				if kind == provider.OIF {
-					order = fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": "0x%s", "gasRequired": "250000"}}`,
-						interoperable(chain, to), hex.EncodeToString(data))
+					encoded := `"0x` + hex.EncodeToString(data) + `"`
+					if c.bytes {
+						encoded = strings.ReplaceAll(fmt.Sprintf("%d", data), " ", ",") // [117,21,253,86,…]
+					}
+					order = fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s, "gasRequired": "250000"}}`,
+						interoperable(chain, to), encoded)
 				}
 				s := newSubject(t, at(kind, serve(t, respond(answers(kind, honest(func(a *answer) { a.order = order }))))), nil)
 				if diff := cmp.Diff(c.want, s.outcome(t, route(quote.ExactInput))); diff != "" {
@@ -121,10 +129,17 @@ func TestProvider_Ask_Order(t *testing.T) {
 func TestProvider_Ask_OtherOrders(t *testing.T) {
 	t.Parallel()
 	escrow := `{"type": "oif-escrow-v0", "payload": {"signatureType": "eip712", "domain": {}, "primaryType": "Permit", "message": {}, "types": {}}}`
-	bytes := fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": [1, 2]}}`, interoperable(1, stranger))
+	opening := func(data string) string {
+		return fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s}}`, interoperable(1, stranger), data)
+	}
+	taken := outcome{Offers: []string{"999000"}}
+	malformed := outcome{Code: quote.ProviderInvalid, Dropped: dropped("malformed")}
+	contract := outcome{Code: quote.ProviderInvalid, Dropped: dropped("contract")}
 	for order, want := range map[string]outcome{
-		escrow: {Offers: []string{"999000"}}, "null": {Offers: []string{"999000"}}, "{}": {Offers: []string{"999000"}},
-		`"order"`: {Code: quote.ProviderInvalid, Dropped: dropped("malformed")}, bytes: {Code: quote.ProviderInvalid, Dropped: dropped("contract")},
+		escrow: taken, "null": taken, "{}": taken, `"order"`: malformed,
+		opening("[1, 2]"): contract, opening("[]"): contract, opening("null"): contract, opening(`""`): contract,
+		opening("[1, 256]"): malformed, opening("[-1]"): malformed, opening("[1.5]"): malformed, opening(`["1"]`): malformed,
+		opening("[65536]"): malformed, opening("7"): malformed, opening(`{"0": 1}`): malformed,
 	} {
 		s := newSubject(t, at(provider.OIF, serve(t, respond(answers(provider.OIF, honest(func(a *answer) { a.order = order }))))), nil)
 		if diff := cmp.Diff(want, s.outcome(t, route(quote.ExactInput))); diff != "" {
@@ -133,16 +148,18 @@ func TestProvider_Ask_OtherOrders(t *testing.T) {
 	}
 }
 
-// LI.FI names the one solver that may fill a quote's order.
+// A provider of either kind can name the one solver that may fill a quote's order.
 func TestProvider_Ask_ExclusiveFor(t *testing.T) {
 	t.Parallel()
 	for value, free := range map[string]bool{
 		"null": true, `""`: true, "[]": true, "[ ]": true, "{}": true, "false": true, `"` + stranger + `"`: false, `["` + stranger + `"]`: false, "true": false,
 	} {
-		body := answers(provider.LIFI, honest(func(a *answer) { a.exclusiveFor = value }))
-		got := newSubject(t, at(provider.LIFI, serve(t, respond(body))), nil).outcome(t, route(quote.ExactInput))
-		if want := (outcome{Code: quote.NoQuote, Dropped: dropped("exclusive")}); free != (len(got.Offers) == 1) || !free && !cmp.Equal(want, got) {
-			t.Errorf("%s: %+v", value, got)
+		for _, kind := range []provider.Kind{provider.LIFI, provider.OIF} {
+			body := answers(kind, honest(func(a *answer) { a.exclusiveFor = value }))
+			got := newSubject(t, at(kind, serve(t, respond(body))), nil).outcome(t, route(quote.ExactInput))
+			if want := (outcome{Code: quote.NoQuote, Dropped: dropped("exclusive")}); free != (len(got.Offers) == 1) || !free && !cmp.Equal(want, got) {
+				t.Errorf("%s, %s: %+v", kind, value, got)
+			}
 		}
 	}
 }

@@ -52,6 +52,8 @@ type Error struct {
 	Cause      error
 	// abandoned means that the caller's context ended.
 	abandoned bool
+	// overRate means that the account has made its requests of the minute.
+	overRate bool
 }
 
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Cause.Error() }

@@ -1,11 +1,14 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/store/pgtest"
@@ -30,6 +33,53 @@ func TestCreateQuotes(t *testing.T) {
 	s.example(t, "a swap, of one provider", "POST", "/v2/quotes", body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "", `,"providers":["solver"]`), key...)
 	if down.requests.Load() != asked {
 		t.Error("another provider was asked too")
+	}
+}
+
+// Each of three providers is down alone, which leaves the quotes of the others, and then all are.
+func TestCreateQuotes_ProvidersDown(t *testing.T) {
+	t.Parallel()
+	solvers := []*solver{startSolver(t, "a", network.Test), startSolver(t, "b", network.Test), startSolver(t, "c", network.Test)}
+	s := start(t, quoting(solvers...))
+	key := keyed(uuid.New(), "test")
+	// ask returns the status, the providers with quotes and those that failed.
+	ask := func() (got [3]any) {
+		answer := s.call(t, "POST", "/v2/quotes", exactInput, key...)
+		body, _ := answer.Body.(map[string]any)
+		if details, refused := body["details"].(map[string]any); refused {
+			body = details
+		}
+		got[0] = answer.Status
+		for n, list := range []string{"quotes", "failures"} {
+			names := []string{}
+			rows, _ := body[list].([]any)
+			for _, row := range rows {
+				members, _ := row.(map[string]any)
+				name := fmt.Sprint(members["provider"])
+				if code, failed := members["code"]; failed {
+					name += fmt.Sprint(" ", code)
+				}
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			got[n+1] = names
+		}
+		return got
+	}
+	quoted, failed := []string{"a", "b", "c"}, []string{"a PROVIDER_UNAVAILABLE", "b PROVIDER_UNAVAILABLE", "c PROVIDER_UNAVAILABLE"}
+	for n, down := range solvers {
+		down.setAnswer(answering(503, ""))
+		want := [3]any{200, slices.Delete(slices.Clone(quoted), n, n+1), failed[n : n+1]}
+		if diff := cmp.Diff(want, ask()); diff != "" {
+			t.Errorf("%s is down (-want +got):\n%s", down.endpoint.Name, diff)
+		}
+		down.answer.Store(nil)
+	}
+	for _, down := range solvers {
+		down.setAnswer(answering(503, ""))
+	}
+	if diff := cmp.Diff([3]any{503, []string{}, failed}, ask()); diff != "" {
+		t.Errorf("all are down (-want +got):\n%s", diff)
 	}
 }
 

@@ -32,8 +32,8 @@ const (
 	quoteTimeout  = 5 * time.Second
 )
 
-// quoteRequest is the request of POST /api/v1/quotes (openintentsframework/oif-specs). Addresses are interoperable addresses (EIP-7930).
-// Members of the type any are preferences, which change no quote of this solver.
+// quoteRequest is the request of POST /api/v1/quotes (openintentsframework/oif-specs at 8de1978). Addresses are interoperable addresses
+// (EIP-7930). Members of the type any are preferences, which change no quote of this solver.
 type quoteRequest struct {
 	User   any `json:"user"`
 	Intent struct {
@@ -70,6 +70,7 @@ type quotePreview struct {
 	Outputs []quoteOutput `json:"outputs"`
 }
 
+// quoteAnswer is a quote without the order that the specification requires.
 type quoteAnswer struct {
 	QuoteID     string       `json:"quoteId"`
 	Provider    string       `json:"provider"`

@@ -1542,7 +1542,7 @@ export interface components {
             /** @description Name of the provider. */
             provider: string;
             /**
-             * @description Why. `PROVIDER_TIMEOUT`: it did not answer in time. `PROVIDER_UNAVAILABLE`: it could not be reached, failed, or is not asked for a moment because it has failed or is asked too much. `PROVIDER_RATE_LIMITED`: it asks for fewer requests. `PROVIDER_REFUSED`: it refused the request. `PROVIDER_INVALID`: it did not answer what was asked. `EXACT_OUTPUT_UNSUPPORTED`: it cannot quote for `destination.amount`. `NO_QUOTE`: it offers nothing for this, or only what this service cannot use. More codes may come.
+             * @description Why. `PROVIDER_TIMEOUT`: it did not answer in time. `PROVIDER_UNAVAILABLE`: it could not be reached, failed, or is not asked for a moment because it has failed or is asked too much. `PROVIDER_RATE_LIMITED`: it asks for fewer requests, or your account has made its share of them. `PROVIDER_REFUSED`: it refused the request. `PROVIDER_INVALID`: it did not answer what was asked. `EXACT_OUTPUT_UNSUPPORTED`: it cannot quote for `destination.amount`. `NO_QUOTE`: it offers nothing for this, or only what this service cannot use. More codes may come.
              * @enum {string}
              */
             code: "PROVIDER_TIMEOUT" | "PROVIDER_UNAVAILABLE" | "PROVIDER_RATE_LIMITED" | "PROVIDER_REFUSED" | "PROVIDER_INVALID" | "EXACT_OUTPUT_UNSUPPORTED" | "NO_QUOTE";
