@@ -9,61 +9,57 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/loadtest/anvil"
+	intents "intents.internal/pkg/client"
 )
 
 // swap fills a swap of native tokens before it is opened, and its solver claims it on its own chain.
 func swap(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	r := client.create(t, body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), c.at(c.token.Address), received))
+	r := client.create(t, c.order(c.account(t), c.native(), c, c.at(c.token.Address)))
 	if r.Type != "swap" || len(r.Tx.Allowances) > 0 {
 		t.Errorf("%s with the allowances %+v", r.Type, r.Tx.Allowances)
 	}
 	solver := c.account(t)
-	output := r.output(t)
+	output := outputOf(t, r)
 	c.Execute(t, c.token.Transaction(t, solver, "approve", c.output.Address, output.Amount))
 	fill := c.fill(t, solver, r.OrderID, output)
 	c.Mine(t, 2*depth)
 	c.opened(t, r, c.sendCalls(t, r))
 	c.Mine(t, 2*depth)
-	eventually(t, func() error { // either can be seen first
-		if r = client.read(t, r.ID); r.Status != "filled" || !r.Final || len(r.Transactions) != 2 {
-			return fmt.Errorf("the record of %s reads %q", r.ID, r)
-		}
-		return nil
-	})
+	if filled := client.wait(t, r.ID, ""); filled.Status != intents.StatusFilled || len(filled.Transactions) != 2 {
+		t.Errorf("filled: %+v", filled)
+	}
 
 	event := c.output.Event(t, fill, "OutputFilled")
 	c.Execute(t, c.output.Transaction(t, c.owner(), "setAttestation", common.HexToHash(r.OrderID), event[0], event[1], output))
 	c.claim(t, r, solver, event)
 	c.expectStatus(t, r, orderClaimed)
-	if got := anvil.Read[*big.Int](t, c.Node, c.token, "balanceOf", common.HexToAddress(recipient)); got.Cmp(output.Amount) < 0 {
+	if got := anvil.Read[*big.Int](t, c.Node, c.token, "balanceOf", recipient); got.Cmp(output.Amount) < 0 {
 		t.Errorf("the recipient has %s units", got)
 	}
-	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
-		t.Errorf("went %q", way)
-	}
+	client.awaitHistory(t, r.ID, "created submitted confirmed filled")
 }
 
 // resetsAllowance bridges a token that refuses to change an allowance, where one stands.
 func resetsAllowance(t *testing.T, s *chainStack, from, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	r := client.create(t, body(from.at(from.account(t)), from.at(from.tether.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
-	from.Execute(t, from.tether.Transaction(t, r.Tx.From, "approve", from.input.Address, big.NewInt(1)))
-	checked := client.preflight(t, r.ID, "allowance")
-	if checked.ok || !strings.Contains(checked.detail, "reset") {
+	account := from.account(t)
+	r := client.create(t, from.order(account, from.at(from.tether.Address), to, to.native()))
+	from.Execute(t, from.tether.Transaction(t, account, "approve", from.input.Address, big.NewInt(1)))
+	checked := client.preflight(t, r.ID, intents.CheckAllowance)
+	if checked.OK || !strings.Contains(checked.Checks[1].Detail, "reset") {
 		t.Errorf("preflight of a token that refuses: %+v", checked)
 	}
-	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
-	approve.From, open.From = r.Tx.From, r.Tx.From
+	approve := calls(t, r.Tx)[0]
 	if from.Mined(t, from.Send(t, approve)).Status == 1 {
 		t.Error("the token changes an allowance that is not zero")
 	}
 	reset := r.Tx.Allowances[0].Reset
-	from.Execute(t, anvil.Transaction{From: r.Tx.From, To: &reset.To, Data: reset.Data})
-	from.Execute(t, approve)
-	from.opened(t, r, from.Execute(t, open))
+	token := common.HexToAddress(reset.To)
+	from.Execute(t, anvil.Transaction{From: account, To: &token, Data: common.FromHex(reset.Data)})
+	from.opened(t, r, from.sendCalls(t, r))
 	from.Mine(t, 2*depth)
 	client.await(t, r.ID, "confirmed, open finalized")
 	from.expectStatus(t, r, orderDeposited)
@@ -73,7 +69,7 @@ func resetsAllowance(t *testing.T, s *chainStack, from, to *evmChain) {
 func keepsSettlement(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	request := body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), c.at(c.token.Address), received)
+	request := c.order(c.account(t), c.native(), c, c.at(c.token.Address))
 	r := client.create(t, request)
 	c.opened(t, r, c.sendCalls(t, r))
 	c.Mine(t, 2*depth)
@@ -85,14 +81,14 @@ func keepsSettlement(t *testing.T, s *chainStack, c *evmChain) {
 	}
 	mustCore(t, s.Stack, string(encode(t, map[string]any{"chains": []any{c.definition(other)}})), "chains", "import", "-")
 	eventually(t, func() error {
-		if again := client.create(t, request); *again.Tx.Calls.Calls[0].To == c.input.Address {
+		if again := client.create(t, request); again.Tx.To == c.input.Address.Hex() {
 			return fmt.Errorf("new orders are still opened at %s", c.input.Address)
 		}
 		return nil
 	})
 	solver := c.account(t)
-	c.Execute(t, c.token.Transaction(t, solver, "approve", c.output.Address, r.output(t).Amount))
-	c.fill(t, solver, r.OrderID, r.output(t))
+	c.Execute(t, c.token.Transaction(t, solver, "approve", c.output.Address, outputOf(t, r).Amount))
+	c.fill(t, solver, r.OrderID, outputOf(t, r))
 	c.Mine(t, 2*depth)
 	client.await(t, r.ID, "filled, open finalized, fill finalized")
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	intents "intents.internal/pkg/client"
 )
 
 // A real Prometheus scrapes the stack: the metrics are well-formed, and every query that operators are given, in rules,
@@ -58,12 +60,10 @@ func use(t *testing.T) {
 	t.Helper()
 	key := freshKey(t)
 	for _, base := range running.Env().GatewayURLs {
-		tester := apiClient(t, key)
-		tester.base = base
-		made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
-			payment("1")), 201)
-		expect[record](t, tester.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 200)
-		expect[failure](t, tester.do(http.MethodGet, "/v2/transfers/"+uuid.NewString(), nil), 404)
+		tester := apiClient(t, base, key)
+		must(tester.Transfers.Cancel(t.Context(), pay(t, tester, 1)[0]))(t)
+		_, err := tester.Transfers.Get(t.Context(), uuid.NewString())
+		failed(t, err, 404, intents.CodeNotFound)
 	}
 }
 

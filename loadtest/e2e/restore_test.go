@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -28,15 +29,14 @@ func TestRestore(t *testing.T) {
 	save, load, dump := o.blocks[4], o.blocks[5], o.blocks[6]
 
 	s, stop := stackOf(t, data, primary.URL)
-	me := apiClient(t, s.Env().TestKey)
-	me.base = s.Env().GatewayURL
+	me := apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	o.run(slot)
 	receiving := o.start(receive)
-	first := pay(me, 10)
+	first := pay(t, me, 10)
 	o.run(backUp)
-	later := pay(me, 10)
+	later := pay(t, me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
-	cursor := mustRead(me, "", append(first, later...)...)
+	cursor := mustRead(t, me, "", append(first, later...)...)
 	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
 	stop()
 	if err := primary.Stop(); err != nil {
@@ -51,24 +51,24 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	o.run(restore)
 	defer o.run(`pg_ctl --pgdata="$RESTORED" --mode=immediate stop`)
 	s, stop = stackOf(t, data, o.restoredURL)
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(first, later...))
 	if a := keyChangesAfter(t, s, heard.Cursor); a.Status != http.StatusGone {
 		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin again: %s", a.Status, a.Body)
 	}
-	afterwards := pay(me, 5)
-	cursor = mustRead(me, cursor, afterwards...)
+	afterwards := pay(t, me, 5)
+	cursor = mustRead(t, me, cursor, afterwards...)
 
 	o.withCompose()
 	o.run(save)
-	cursor = mustRead(me, cursor, pay(me, 1)...) // made after the moment that was saved
+	cursor = mustRead(t, me, cursor, pay(t, me, 1)...) // made after the moment that was saved
 	stop()
 	o.run(load)
 	s, stop = stackOf(t, data, o.restoredURL)
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(append(first, later...), afterwards...))
-	more := pay(me, 2)
-	cursor = mustRead(me, cursor, more...)
+	more := pay(t, me, 2)
+	cursor = mustRead(t, me, cursor, more...)
 	afterwards = append(afterwards, more...)
 
 	execute(t, o.restoredURL, `CREATE DATABASE intents_copy`)
@@ -77,13 +77,14 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	stop()
 	s, stop = stackOf(t, data, onDatabase(t, o.restoredURL, "intents_copy"))
 	defer stop()
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(append(first, later...), afterwards...))
-	tag := me.do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
-	if again := me.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
+	raw := rawClient(t, s.Env().GatewayURL, s.Env().TestKey)
+	tag := raw.do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
+	if again := raw.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list of the copy: status %d, want 304", again.Status)
 	}
-	mustRead(me, cursor, pay(me, 1)...)
+	mustRead(t, me, cursor, pay(t, me, 1)...)
 }
 
 type keyChanges struct{ Cursor string }
@@ -110,10 +111,13 @@ func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func(
 }
 
 // mustHave fails the test unless the account has these intents and no others.
-func mustHave(t *testing.T, c *client, ids []string) {
+func mustHave(t *testing.T, api *intents.Client, ids []string) {
 	t.Helper()
 	found := map[string]bool{}
-	for _, one := range expect[[]record](t, c.do(http.MethodGet, "/v2/transfers", nil), http.StatusOK) {
+	for one, err := range api.Transfers.All(t.Context(), intents.TransferQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		found[one.ID] = true
 	}
 	for _, id := range ids {

@@ -214,8 +214,7 @@ func watchKey(t *testing.T, s *stack.Stack, key string) *watched {
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for gateway, url := range urls {
 		w.at[gateway].statuses = map[int]int{}
-		c := apiClient(t, key)
-		c.base = url
+		c := rawClient(t, url, key)
 		all.Go(func() {
 			ticker := time.NewTicker(50 * time.Millisecond)
 			defer ticker.Stop()
