@@ -68,27 +68,6 @@ func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
 	client.awaitHistory(t, payment.ID, "created submitted confirmed submitted confirmed submitted confirmed")
 }
 
-// A fill that a reorganization takes away was none.
-func losesFill(t *testing.T, s *chainStack, from, c *evmChain) {
-	t.Helper()
-	client := s.client(t)
-	r := client.create(t, from.order(from.account(t), from.native(), c, c.native()))
-	from.opened(t, r, from.sendCalls(t, r))
-	from.Mine(t, 2*depth)
-	client.await(t, r.ID, "confirmed, open finalized")
-	c.Mine(t, 3*depth)
-	solver := c.account(t)
-	c.fill(t, solver, r.OrderID, outputOf(t, r))
-	c.Mine(t, depth)
-	client.await(t, r.ID, "confirmed, open finalized, fill mined")
-	c.Reorganize(t, depth+2)
-	client.await(t, r.ID, "confirmed, open finalized")
-	c.fill(t, solver, r.OrderID, outputOf(t, r))
-	c.Mine(t, 2*depth)
-	client.await(t, r.ID, "filled, open finalized, fill finalized")
-	client.awaitHistory(t, r.ID, "created submitted confirmed filled")
-}
-
 // Where a final block changes, nothing is concluded any more until the operator resumes the chain; then it counts as it is.
 func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()

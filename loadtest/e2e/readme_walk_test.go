@@ -59,7 +59,6 @@ func TestReadme_Walk(t *testing.T) {
 	}
 	w.await(map[string]string{transfer.ID: "confirmed", swap.ID: "filled", bridge.ID: "filled", unfilled.ID: "confirmed"})
 
-	w.resets(send, sendCall)
 	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
 	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", localUSDC, usdc).Replace(w.commands[2])
 	for command, want := range map[string]string{
@@ -86,26 +85,6 @@ func TestReadme_Walk(t *testing.T) {
 	})
 	w.await(map[string]string{unfilled.ID: "refunded"})
 	t.Run("every kind with viem", viem)
-}
-
-// resets sends a bridge of a token that refuses to change an allowance, where one that is too small stands.
-func (w *readmeWalk) resets(send, sendCall string) {
-	w.t.Helper()
-	bridge := decoded[intents.Transfer](w.t, w.run(strings.Replace(w.commands[5], localUSDC, tether, 1)))
-	approve := bridge.Tx.Calls.Calls[0]
-	one := approve.Data[:len(approve.Data)-64] + fmt.Sprintf("%064x", 1)
-	sent := decoded[struct{ Result string }](w.t, w.run(filled(sendCall, "FROM", bridge.Tx.From, "TO", approve.To, "DATA", one)))
-	receipt := strings.NewReplacer("eth_sendTransaction", "eth_getTransactionReceipt", `{"from": "FROM", "to": "TO", "data": "DATA"}`, `"HASH"`).Replace(sendCall)
-	eventually(w.t, func() error {
-		if out := w.run(filled(receipt, "HASH", sent.Result)); !strings.Contains(out, `"status":"0x1"`) {
-			return fmt.Errorf("the receipt of an approval is %s", out)
-		}
-		return nil
-	})
-	if out := w.run(filled(send, "ID", bridge.ID)); !strings.HasPrefix(out, "reset ") {
-		w.t.Errorf("it says %s", out)
-	}
-	w.await(map[string]string{bridge.ID: "confirmed"})
 }
 
 // readmeWalk runs the commands of README.md's section "The walk" in a shell, beside a stack that deploy/local runs.
