@@ -135,10 +135,7 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 
 func encode(t *testing.T, value any) []byte {
 	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(value))(t)
 	return text
 }
 

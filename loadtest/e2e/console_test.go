@@ -159,7 +159,8 @@ func tryCurl(t *testing.T, command, key string) {
 	if parts == nil || parts[1] != key {
 		t.Fatalf("the command is %q", command)
 	}
-	c := &client{t: t, base: parts[2], key: key, http: http.DefaultClient}
+	c := uncheckedClient(t, parts[2])
+	c.key = key
 	if a := c.do(http.MethodGet, "", nil); a.Status != http.StatusOK {
 		t.Fatalf("%s: %d", command, a.Status)
 	}

@@ -111,10 +111,7 @@ func shownQueries(t *testing.T) map[string][]string {
 	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".+", "$chain", ".+")
 	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 	for _, file := range dashboards {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))(t)
 		var d struct {
 			Panels []struct {
 				Title   string
@@ -143,10 +140,7 @@ func shownQueries(t *testing.T) map[string][]string {
 			all[file] = append(all[file], a.Expr)
 		}
 	}
-	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(monitoring + "RUNBOOK.md"))(t)
 	for n, block := range regexp.MustCompile("(?s)```promql\n(.+?)\n```").FindAllStringSubmatch(string(text), -1) {
 		all[fmt.Sprintf("runbook, block %d", n+1)] = strings.Split(block[1], "\n")
 	}

@@ -59,10 +59,7 @@ func newNodeProject(t *testing.T) *nodeProject {
 	if err := os.Symlink(modules, filepath.Join(above, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile(openAPIFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := must(os.ReadFile(openAPIFile))(t)
 	if err := os.WriteFile(filepath.Join(dir, "openapi.json"), document, 0o600); err != nil {
 		t.Fatal(err)
 	}

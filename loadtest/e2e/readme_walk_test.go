@@ -103,10 +103,7 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 	if _, err := exec.LookPath("curl"); err != nil {
 		without(t, "curl is not installed (Debian: apt-get install curl)")
 	}
-	root, err := stack.FindRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(stack.FindRoot())(t)
 	dir := t.TempDir()
 	w := &readmeWalk{t: t, root: root, seen: map[string]bool{}, env: append(stack.Environ(),
 		"LOCAL_DATA="+filepath.Join(dir, "data"), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "GOFLAGS=-buildvcs=false")}
@@ -165,10 +162,7 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 // readCommands takes the commands from README.md. Each begins at the start of a line.
 func (w *readmeWalk) readCommands() {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.root, "README.md"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(w.root, "README.md")))(w.t)
 	_, section, _ := strings.Cut(string(text), "\n## The walk\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {

@@ -18,10 +18,7 @@ const secret = "the secret that this test shares with core"
 // restored one, and readers of the feed read on from the cursor of before.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	primary, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}))(t)
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)
 	data := t.TempDir()
@@ -92,8 +89,7 @@ type keyChanges struct{ Cursor string }
 // keyChangesAfter asks core as a gateway does.
 func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) answer {
 	t.Helper()
-	gateway := &client{t: t, base: s.Env().CoreURL, http: http.DefaultClient}
-	return gateway.do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
+	return uncheckedClient(t, s.Env().CoreURL).do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
 }
 
 // stackOf runs the service on a database, with the accounts and keys of its data directory.
@@ -133,10 +129,7 @@ func mustHave(t *testing.T, api *intents.Client, ids []string) {
 // onDatabase is the URL of another database of a server.
 func onDatabase(t *testing.T, serverURL, name string) string {
 	t.Helper()
-	u, err := url.Parse(serverURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(serverURL))(t)
 	u.Path = "/" + name
 	return u.String()
 }

@@ -15,10 +15,7 @@ import (
 // are limited over all gateways and cores, by Redis.
 func TestRedisTopologies(t *testing.T) {
 	t.Parallel()
-	certificate, err := topologytest.NewCertificate(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must(topologytest.NewCertificate(t.TempDir()))(t)
 	secure := topologytest.Security{Password: "correct-horse", SentinelPassword: "battery-staple", TLS: certificate}
 	for mode, start := range map[topology.Mode]func(*testing.T) (url string){
 		topology.Cluster:  func(t *testing.T) string { t.Helper(); return topologytest.StartCluster(t, 3, 0, secure).URL },
