@@ -1,8 +1,8 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,30 +22,32 @@ func TestAPIClient(t *testing.T) {
 	if !strings.HasPrefix(testKey.Key, "sk_test_") || len(testKey.Key) != 72 || !strings.HasPrefix(liveKey.Key, "sk_live_") {
 		t.Fatalf("keys %+v %+v", testKey, liveKey)
 	}
+	gateway, raw := running.Env().GatewayURL, rawClient(t, running.Env().GatewayURL, testKey.Key)
 	refused(t, developer.do(http.MethodGet, "/v2/tokens", nil), 401, "INVALID_API_KEY") // a session is no key
-	refused(t, apiClient(t, testKey.Key).do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "x"}), 401, "UNAUTHORIZED")
-	tester, trader := apiClient(t, testKey.Key), apiClient(t, liveKey.Key)
-	all := expect[[]any](t, tester.do(http.MethodGet, "/v2/tokens", nil), 200)
-	some := expect[[]any](t, tester.do(http.MethodGet, "/v2/tokens?chain-id=eip155:11155111", nil), 200)
+	refused(t, raw.do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "x"}), 401, "UNAUTHORIZED")
+	tester, trader := apiClient(t, gateway, testKey.Key), apiClient(t, gateway, liveKey.Key)
+	all, some := must(tester.Tokens.List(t.Context(), ""))(t), must(tester.Tokens.List(t.Context(), "eip155:11155111"))(t)
 	if len(all) < 1000 || len(some) < 3 || len(some) >= len(all) {
 		t.Errorf("%d tokens, %d on Sepolia", len(all), len(some))
 	}
 
 	t.Log("a transfer, asked for twice")
-	once := []string{"Idempotency-Key", "once"}
-	made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers", payment("1000000"), once...), 201)
+	request := payment("1000000")
+	request.IdempotencyKey = "once"
+	made := must(tester.Transfers.Create(t.Context(), request))(t)
 	if made.Type != "transfer" || made.Status != "created" || made.Tx.To != usdc || made.Tx.ChainID != sepolia || len(made.OrderID) != 66 {
 		t.Errorf("transfer %+v", made)
 	}
 	spelled := body(on(sepolia, alice), on(sepolia, usdc), "1000000", on(sepolia, bob), on(sepolia, usdc), "1000000")
-	again := tester.do(http.MethodPost, "/v2/transfers", spelled, once...)
-	if got := expect[record](t, again, 201); got.ID != made.ID || again.Header.Get("Idempotent-Replayed") != "true" {
+	again := raw.do(http.MethodPost, "/v2/transfers", spelled, "Idempotency-Key", "once")
+	if got := expect[intents.Transfer](t, again, 201); got.ID != made.ID || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same request: %v %+v", again.Header, got)
 	}
 
 	t.Log("a swap and a bridge, without settlements and with them")
 	swap := body(on(sepolia, alice), on(sepolia, usdc), "1000000", on(sepolia, alice), on(sepolia, "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"), "5")
-	refused(t, tester.do(http.MethodPost, "/v2/transfers", swap), 422, "SETTLER_NOT_CONFIGURED")
+	_, err := tester.Transfers.Create(t.Context(), swap)
+	failed(t, err, 422, intents.CodeSettlerNotConfigured)
 	imported := mustCore(t, running, `{"chains":[
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
 		 "settlements":[`+settlement+`]},
@@ -57,7 +59,7 @@ func TestAPIClient(t *testing.T) {
 	swapped := create(t, tester, swap)
 	bridged := create(t, tester, body(on(sepolia, alice), on(sepolia, usdc), "1000000",
 		on(84532, bob), on(84532, "0x036CbD53842c5426634e7929541eC2318f3dCF7e"), "995000"))
-	for _, r := range []record{swapped, bridged} {
+	for _, r := range []*intents.Transfer{swapped, bridged} {
 		if r.Tx.To != inputSettler || len(r.Tx.Allowances) != 1 || r.Tx.Allowances[0].Spender != inputSettler {
 			t.Errorf("%s %+v", r.Type, r)
 		}
@@ -65,8 +67,7 @@ func TestAPIClient(t *testing.T) {
 
 	t.Log("pages, and polling")
 	var listed []string
-	api := must(intents.New(tester.base, testKey.Key, intents.WithHTTPClient(tester.http)))(t)
-	for one, err := range api.Transfers.All(t.Context(), intents.TransferQuery{Limit: 2}) {
+	for one, err := range tester.Transfers.All(t.Context(), intents.TransferQuery{Limit: 2}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,38 +77,35 @@ func TestAPIClient(t *testing.T) {
 		t.Errorf("all intents (-want +got):\n%s", diff)
 	}
 	poll := "/v2/transfers?type=transfer"
-	tag := tester.do(http.MethodGet, poll, nil).Header.Get("ETag")
-	if a := tester.do(http.MethodGet, poll, nil, "If-None-Match", tag); a.Status != http.StatusNotModified {
+	tag := raw.do(http.MethodGet, poll, nil).Header.Get("ETag")
+	if a := raw.do(http.MethodGet, poll, nil, "If-None-Match", tag); a.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list: %d", a.Status)
 	}
-	if got := must(api.Transfers.Cancel(t.Context(), made.ID))(t); got.Status != intents.StatusCancelled || !got.Final || got.Tx != nil {
+	if got := must(tester.Transfers.Cancel(t.Context(), made.ID))(t); got.Status != intents.StatusCancelled || !got.Final || got.Tx != nil {
 		t.Errorf("cancelled: %+v", got)
 	}
-	changed := expect[[]record](t, tester.do(http.MethodGet, poll, nil, "If-None-Match", tag), 200)
+	changed := expect[[]intents.TransferSummary](t, raw.do(http.MethodGet, poll, nil, "If-None-Match", tag), 200)
 	if len(changed) != 1 || changed[0].Status != "cancelled" {
 		t.Errorf("the changed list: %+v", changed)
 	}
 	for _, name := range []string{made.ID, made.OrderID} {
-		if got := must(api.Transfers.Get(t.Context(), name))(t); got.ID != made.ID {
+		if got := must(tester.Transfers.Get(t.Context(), name))(t); got.ID != made.ID {
 			t.Errorf("GET /v2/transfers/%s: %+v", name, got)
 		}
 	}
 
 	t.Log("another environment")
-	for who, request := range map[*client]struct {
-		path  string
-		body  any
-		chain int
-		env   string
-	}{
-		trader: {"/v2/transfers/" + swapped.ID + "/cancel", nil, sepolia, "live"},
-		tester: {"/v2/transfers", body(on(1, alice), on(1, nativeToken), "1", on(1, bob), "", ""), 1, "test"},
-	} {
-		got := refused(t, who.do(http.MethodPost, request.path, request.body), 403, "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT")
-		if got.ChainID != request.chain || got.KeyEnv != request.env {
-			t.Errorf("%s: %+v", request.path, got)
+	ofAnotherEnvironment := func(err error, chain int, env string) {
+		t.Helper()
+		got := string(failed(t, err, 403, intents.CodeChainNotAllowedForKeyEnvironment).Body)
+		if !strings.Contains(got, fmt.Sprintf(`"chainId":%d,"keyEnv":%q`, chain, env)) {
+			t.Errorf("the chain %d with a %s key: %s", chain, env, got)
 		}
 	}
+	_, err = trader.Transfers.Cancel(t.Context(), swapped.ID)
+	ofAnotherEnvironment(err, sepolia, "live")
+	_, err = tester.Transfers.Create(t.Context(), body(on(1, alice), on(1, nativeToken), "1", on(1, bob), "", ""))
+	ofAnotherEnvironment(err, 1, "test")
 	developer.post("/auth/sign-out", map[string]any{})
 	if a := developer.do(http.MethodGet, "/auth/get-session", nil); string(a.Body) != "null" {
 		t.Errorf("after signing out: %s", a.Body)
@@ -117,37 +115,31 @@ func TestAPIClient(t *testing.T) {
 // Fifty requests pass at three gateways together; the next is told how long to wait, and after that wait one passes.
 func TestLimit_SeveralGateways(t *testing.T) {
 	t.Parallel()
-	c := apiClient(t, freshKey(t))
-	gateways := running.Env().GatewayURLs
-	passed, last := limited(t, c, gateways)
-	wait, err := strconv.Atoi(last.Header.Get("Retry-After"))
-	got := refused(t, last, 429, "RATE_LIMITED")
-	milliseconds, _ := got.Details["tryAgainIn"].(float64)
-	if err != nil || wait < 1 || wait > 2 || milliseconds <= 0 || milliseconds > 1200 {
-		t.Fatalf("429 after %d requests with Retry-After %q: %+v", passed, last.Header.Get("Retry-After"), got)
+	key, gateways := freshKey(t), running.Env().GatewayURLs
+	refusal := limited(t, key, gateways)
+	milliseconds := decoded[struct{ TryAgainIn float64 }](t, string(refusal.Details)).TryAgainIn
+	if refusal.RetryAfter < time.Second || refusal.RetryAfter > 2*time.Second || milliseconds <= 0 || milliseconds > 1200 {
+		t.Fatalf("429 with Retry-After %s and %s", refusal.RetryAfter, refusal.Details)
 	}
-	timer := time.NewTimer(time.Duration(wait) * time.Second)
+	timer := time.NewTimer(refusal.RetryAfter)
 	defer timer.Stop()
 	<-timer.C
-	if a := c.do(http.MethodGet, "/v2/chains", nil); a.Status != http.StatusOK {
-		t.Errorf("after waiting %d s: %d %s", wait, a.Status, a.Body)
+	if _, err := apiClient(t, gateways[0], key).Chains.List(t.Context()); err != nil {
+		t.Errorf("after waiting %s: %v", refusal.RetryAfter, err)
 	}
 }
 
 // limited makes requests with a fresh key, at each gateway in turn, until one is refused, which must be after fifty, and as many as the
 // limit allows again meanwhile.
-func limited(t *testing.T, c *client, gateways []string) (passed int, last answer) {
+func limited(t *testing.T, key string, gateways []string) intents.Error {
 	t.Helper()
-	began := time.Now()
-	for ; last.Status != http.StatusTooManyRequests; passed++ {
-		c.base = gateways[passed%len(gateways)]
-		if last = c.do(http.MethodGet, "/v2/chains", nil); last.Status != http.StatusOK && last.Status != http.StatusTooManyRequests {
-			t.Fatalf("request %d: %d %s", passed+1, last.Status, last.Body)
+	began, passed := time.Now(), 0
+	for ; ; passed++ {
+		if _, err := apiClient(t, gateways[passed%len(gateways)], key).Chains.List(t.Context()); err != nil {
+			if most := 50 + int(time.Since(began)/(1200*time.Millisecond)) + 1; passed < 50 || passed > most {
+				t.Errorf("%d requests passed in %s, want 50 to %d", passed, time.Since(began), most)
+			}
+			return failed(t, err, 429, intents.CodeRateLimited)
 		}
 	}
-	passed--
-	if most := 50 + int(time.Since(began)/(1200*time.Millisecond)) + 1; passed < 50 || passed > most {
-		t.Errorf("%d requests passed in %s, want 50 to %d", passed, time.Since(began), most)
-	}
-	return passed, last
 }

@@ -34,10 +34,7 @@ func TestBetterAuthClient(t *testing.T) {
 // checkedGateway is an address that passes everything on to the first gateway and holds each answer to openapi.json.
 func checkedGateway(t *testing.T) string {
 	t.Helper()
-	gateway, err := url.Parse(running.Env().GatewayURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gateway := must(url.Parse(running.Env().GatewayURL))(t)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(gateway) },
 		Transport: checked{t},

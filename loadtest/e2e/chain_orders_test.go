@@ -4,62 +4,28 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/loadtest/anvil"
+	intents "intents.internal/pkg/client"
 )
 
-// chainOrder is the order of a record.
-type chainOrder struct {
-	User                  common.Address
-	Nonce                 string
-	OriginChainID         uint64
-	Expires, FillDeadline uint32
-	InputOracle           common.Address
-	Inputs                []struct {
-		Token  common.Address
-		Amount string
+// orderOf is the order of an intent as its contracts take it, read from the transaction that opens it.
+func orderOf(t *testing.T, r *intents.Transfer) anvil.StandardOrder {
+	t.Helper()
+	values, err := anvil.Compiled(t, "InputSettlerEscrow").ABI.Methods["open"].Inputs.Unpack(common.FromHex(r.Tx.Data)[4:])
+	if err != nil {
+		t.Fatalf("%v: %+v", err, r.Tx)
 	}
-	Outputs []struct {
-		Oracle, Settler, Token, Recipient common.Hash
-		ChainID                           uint64
-		Amount                            string
-		CallbackData, Context             hexutil.Bytes
-	}
+	return *abi.ConvertType(values[0], new(anvil.StandardOrder)).(*anvil.StandardOrder) //nolint:forcetypeassert // that is what it returns
 }
 
-// standard is the order as its contracts take it.
-func (o chainOrder) standard(t *testing.T) anvil.StandardOrder {
+// outputOf is the only output of an intent's order.
+func outputOf(t *testing.T, r *intents.Transfer) anvil.MandateOutput {
 	t.Helper()
-	number := func(digits string) *big.Int {
-		t.Helper()
-		n, ok := new(big.Int).SetString(digits, 10)
-		if !ok {
-			t.Fatalf("%q is no number", digits)
-		}
-		return n
-	}
-	order := anvil.StandardOrder{
-		User: o.User, Nonce: number(o.Nonce), OriginChainId: new(big.Int).SetUint64(o.OriginChainID),
-		Expires: o.Expires, FillDeadline: o.FillDeadline, InputOracle: o.InputOracle,
-	}
-	for _, input := range o.Inputs {
-		order.Inputs = append(order.Inputs, [2]*big.Int{input.Token.Big(), number(input.Amount)})
-	}
-	for _, output := range o.Outputs {
-		order.Outputs = append(order.Outputs, anvil.MandateOutput{
-			Oracle: output.Oracle, Settler: output.Settler, ChainId: new(big.Int).SetUint64(output.ChainID), Token: output.Token,
-			Amount: number(output.Amount), Recipient: output.Recipient, CallbackData: output.CallbackData, Context: output.Context,
-		})
-	}
-	return order
-}
-
-// output is the only output of a record's order.
-func (r chainRecord) output(t *testing.T) anvil.MandateOutput {
-	t.Helper()
-	outputs := r.Order.standard(t).Outputs
+	outputs := orderOf(t, r).Outputs
 	if len(outputs) != 1 {
 		t.Fatalf("%d outputs", len(outputs))
 	}
@@ -83,7 +49,7 @@ func (c *evmChain) fill(t *testing.T, solver common.Address, orderID string, out
 }
 
 // claim has the solver of an order take its input, which the input settler grants once the oracle knows of the fill.
-func (c *evmChain) claim(t *testing.T, r chainRecord, solver common.Address, fill []any) {
+func (c *evmChain) claim(t *testing.T, r *intents.Transfer, solver common.Address, fill []any) {
 	t.Helper()
 	type solveParams struct {
 		Timestamp uint32
@@ -94,13 +60,13 @@ func (c *evmChain) claim(t *testing.T, r chainRecord, solver common.Address, fil
 		t.Fatalf("the fill is %v", fill)
 	}
 	c.Execute(t, c.input.Transaction(t, solver, "finalise",
-		r.Order.standard(t), []solveParams{{timestamp, solverID(solver)}}, solverID(solver), []byte{}))
+		orderOf(t, r), []solveParams{{timestamp, solverID(solver)}}, solverID(solver), []byte{}))
 }
 
 // refund has the input settler give an expired order's input back.
-func (c *evmChain) refund(t *testing.T, anybody common.Address, r chainRecord) anvil.Receipt {
+func (c *evmChain) refund(t *testing.T, r *intents.Transfer) {
 	t.Helper()
-	return c.Execute(t, c.input.Transaction(t, anybody, "refund", r.Order.standard(t)))
+	c.Execute(t, c.input.Transaction(t, c.owner(), "refund", orderOf(t, r)))
 }
 
 // The statuses of orders at the input settler.
@@ -111,7 +77,7 @@ const (
 )
 
 // expectStatus expects the status of an order at the chain's input settler.
-func (c *evmChain) expectStatus(t *testing.T, r chainRecord, want uint8) {
+func (c *evmChain) expectStatus(t *testing.T, r *intents.Transfer, want uint8) {
 	t.Helper()
 	if got := anvil.Read[uint8](t, c.Node, c.input, "orderStatus", common.HexToHash(r.OrderID)); got != want {
 		t.Errorf("the input settler says that the order %s has status %d, want %d", r.OrderID, got, want)

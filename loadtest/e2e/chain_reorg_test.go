@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/loadtest/anvil"
+	intents "intents.internal/pkg/client"
 )
 
 // priced is the first call of a record in a transaction that has the same hash each time it is sent.
-func (c *evmChain) priced(t *testing.T, r chainRecord, gwei int64) anvil.Transaction {
+func (c *evmChain) priced(t *testing.T, r *intents.Transfer, gwei int64) anvil.Transaction {
 	t.Helper()
-	tx := r.Tx.Calls.Calls[0]
-	nonce := hexutil.Uint64(c.Nonce(t, r.Tx.From))
-	tx.From, tx.Nonce, tx.Gas = r.Tx.From, &nonce, 1_000_000
+	tx := calls(t, r.Tx)[0]
+	nonce := hexutil.Uint64(c.Nonce(t, tx.From))
+	tx.Nonce, tx.Gas = &nonce, 1_000_000
 	tx.GasPrice = (*hexutil.Big)(new(big.Int).Mul(big.NewInt(gwei), big.NewInt(1e9)))
 	return tx
 }
@@ -27,8 +27,8 @@ func (c *evmChain) priced(t *testing.T, r chainRecord, gwei int64) anvil.Transac
 func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	payment := client.create(t, body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
-	bridge := client.create(t, body(c.at(c.account(t)), c.native(), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
+	payment := client.create(t, c.payment(c.account(t), c.native()))
+	bridge := client.create(t, c.order(c.account(t), c.native(), to, to.native()))
 	c.Mine(t, 3*depth) // what is final must not change
 	pay, open := c.priced(t, payment, 50), c.priced(t, bridge, 50)
 	sendBoth := func() {
@@ -65,46 +65,22 @@ func reorganizes(t *testing.T, s *chainStack, c, to *evmChain) {
 	c.Mine(t, depth)
 	client.await(t, payment.ID, "confirmed, send finalized")
 	client.await(t, bridge.ID, "confirmed, open finalized")
-	if way := s.way(t, payment.ID); way != "created submitted confirmed submitted confirmed submitted confirmed" {
-		t.Errorf("the payment went %q", way)
-	}
-}
-
-// A fill that a reorganization takes away was none.
-func losesFill(t *testing.T, s *chainStack, from, c *evmChain) {
-	t.Helper()
-	client := s.client(t)
-	r := client.create(t, body(from.at(from.account(t)), from.native(), sent, c.at(common.HexToAddress(recipient)), c.native(), received))
-	from.opened(t, r, from.sendCalls(t, r))
-	from.Mine(t, 2*depth)
-	client.await(t, r.ID, "confirmed, open finalized")
-	c.Mine(t, 3*depth)
-	solver := c.account(t)
-	c.fill(t, solver, r.OrderID, r.output(t))
-	c.Mine(t, depth)
-	client.await(t, r.ID, "confirmed, open finalized, fill mined")
-	c.Reorganize(t, depth+2)
-	client.await(t, r.ID, "confirmed, open finalized")
-	c.fill(t, solver, r.OrderID, r.output(t))
-	c.Mine(t, 2*depth)
-	client.await(t, r.ID, "filled, open finalized, fill finalized")
-	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
-		t.Errorf("went %q", way)
-	}
+	client.awaitHistory(t, payment.ID, "created submitted confirmed submitted confirmed submitted confirmed")
 }
 
 // Where a final block changes, nothing is concluded any more until the operator resumes the chain; then it counts as it is.
 func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	r := client.create(t, body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
+	account := c.account(t)
+	r := client.create(t, c.payment(account, c.native()))
 	c.Mine(t, 2*depth)
 	pay := c.priced(t, r, 50)
 	receipt := c.Execute(t, pay)
 	client.report(t, r.ID, receipt.Hash)
 	c.Mine(t, 2*depth)
 	client.await(t, r.ID, "confirmed, send finalized")
-	unfinished := client.create(t, body(c.at(r.Tx.From), c.native(), sent, c.at(common.HexToAddress(recipient)), "", ""))
+	unfinished := client.create(t, c.payment(account, c.native()))
 
 	c.Reorganize(t, 2*depth+2)
 	eventually(t, func() error {
@@ -128,15 +104,15 @@ func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 }
 
 // A chain whose finality is a tag confirms at the tag, which is so many blocks behind the newest, whatever its confirmations are.
-func followsTag(t *testing.T, s *chainStack, c *evmChain, behind uint64) {
+func followsTag(t *testing.T, s *chainStack, c *evmChain, behind int) {
 	t.Helper()
 	client := s.client(t)
-	request := body(c.at(c.account(t)), c.native(), sent, c.at(common.HexToAddress(recipient)), "", "")
+	request := c.payment(c.account(t), c.native())
 	client.create(t, request) // a chain without unfinished intents is read once a minute
 	r := client.create(t, request)
 	receipt := c.sendCalls(t, r)
 	client.report(t, r.ID, receipt.Hash)
-	for have := uint64(1); have <= 5; have++ {
+	for have := 1; have <= 5; have++ {
 		want := "submitted, send mined"
 		if have > behind {
 			want = "confirmed, send mined"

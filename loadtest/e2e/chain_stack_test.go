@@ -1,20 +1,22 @@
 package e2e_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/deploy/stack"
 	"intents.internal/loadtest/anvil"
+	intents "intents.internal/pkg/client"
 )
 
 const (
@@ -68,6 +70,16 @@ func (c *evmChain) at(address common.Address) string { return c.name() + ":" + a
 func (c *evmChain) native() string { return c.name() + ":" + nativeToken }
 
 func (c *evmChain) name() string { return fmt.Sprintf("eip155:%d", c.ChainID) }
+
+// payment is a request for a transfer of a token, or of the native asset, from an account to the recipient.
+func (c *evmChain) payment(account common.Address, asset string) intents.CreateTransfer {
+	return body(c.at(account), asset, sent, c.at(recipient), "", "")
+}
+
+// order is a request for a swap or bridge to another asset for the recipient.
+func (c *evmChain) order(account common.Address, asset string, to *evmChain, wanted string) intents.CreateTransfer {
+	return body(c.at(account), asset, sent, to.at(recipient), wanted, received)
+}
 
 // definition is the chain as operators import it, with these deployments.
 func (c *evmChain) definition(settlements ...map[string]any) map[string]any {
@@ -123,16 +135,13 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 
 func encode(t *testing.T, value any) []byte {
 	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(value))(t)
 	return text
 }
 
 // chainClient is an API client of an account of its own, which may ask often.
 type chainClient struct {
-	*client
+	*intents.Client
 	*chainStack
 }
 
@@ -141,116 +150,75 @@ func (s *chainStack) client(t *testing.T) *chainClient {
 	key := newPerson(t, s.Env().GatewayURL).newKey()
 	execute(t, s.Env().DatabaseURL, `WITH key AS (UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1 RETURNING account_id)
 		UPDATE accounts SET limit_requests = 1000000, limit_period_seconds = 60 FROM key WHERE accounts.id = account_id`, key.ID)
-	return s.clientOf(t, key.Key)
+	return &chainClient{apiClient(t, s.Env().GatewayURL, key.Key), s}
 }
 
-func (s *chainStack) clientOf(t *testing.T, key string) *chainClient {
+func (c *chainClient) create(t *testing.T, request intents.CreateTransfer) *intents.Transfer {
 	t.Helper()
-	c := apiClient(t, key)
-	c.base = s.Env().GatewayURL
-	return &chainClient{c, s}
-}
-
-// walletTx is what these tests read of a transaction for wallets.
-type walletTx struct {
-	ChainID uint64
-	From    common.Address
-	Calls   struct{ Calls []anvil.Transaction }
-	// Allowances have the calls that the transaction may need besides Calls.
-	Allowances []struct {
-		Reset struct {
-			To   common.Address
-			Data hexutil.Bytes
-		}
-	}
-}
-
-// chainRecord is what these tests read of an intent's record.
-type chainRecord struct {
-	ID, Type, Status, OrderID string
-	Final, Refundable         bool
-	Failure, Verification     *string
-	Metadata                  struct{ Hash string }
-	Order                     chainOrder
-	Tx                        *walletTx
-	Confirmations             *struct {
-		Have, Need uint64
-		Finalized  bool
-	}
-	Transactions []struct {
-		Role, ChainID, State string
-		Hash                 common.Hash
-		BlockNumber          *uint64
-	}
-}
-
-// String is the status, the failure and each transaction's role and state.
-func (r chainRecord) String() string {
-	text := r.Status
-	if r.Failure != nil {
-		text += " " + *r.Failure
-	}
-	for _, t := range r.Transactions {
-		text += ", " + t.Role + " " + t.State
-	}
-	return text
-}
-
-// create records an intent, once core knows the chains.
-func (c *chainClient) create(t *testing.T, request map[string]any) (r chainRecord) {
-	t.Helper()
-	eventually(t, func() error {
-		a := c.do(http.MethodPost, "/v2/transfers", request)
-		if a.Status != http.StatusCreated {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
-		}
-		return json.Unmarshal(a.Body, &r)
-	})
-	return r
-}
-
-func (c *chainClient) read(t *testing.T, id string) chainRecord {
-	t.Helper()
-	return expect[chainRecord](t, c.do(http.MethodGet, "/v2/transfers/"+id, nil), http.StatusOK)
+	return create(t, c.Client, request)
 }
 
 // report reports a transaction that was sent.
 func (c *chainClient) report(t *testing.T, id string, hash common.Hash) {
 	t.Helper()
-	expect[chainRecord](t, c.do(http.MethodPost, "/v2/transfers/"+id+"/transaction", map[string]any{"hash": hash.Hex()}), http.StatusOK)
+	must(c.Transfers.Report(t.Context(), id, hash.Hex()))(t)
 }
 
-// awaitConfirmed is await for a transaction that other tests' blocks may have made final already.
-func (c *chainClient) awaitConfirmed(t *testing.T, id string) {
+// wait returns the intent once it has a status, or once it is final where none is given.
+func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus) *intents.Transfer {
 	t.Helper()
-	eventually(t, func() error {
-		if r := c.read(t, id); r.Status != "confirmed" {
-			return fmt.Errorf("the record of %s reads %q, want that it is confirmed", id, r)
-		}
-		return nil
-	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r := must(c.Transfers.Wait(ctx, id, intents.WaitOptions{Until: until}))(t)
+	if until != "" && r.Status != until {
+		t.Fatalf("%s ended as %q, want %q", id, summary(r), until)
+	}
+	return r
 }
 
-// await returns the record once it reads as wanted, as String has it.
-func (c *chainClient) await(t *testing.T, id, want string) (r chainRecord) {
+// await returns the intent once its summary is as wanted.
+func (c *chainClient) await(t *testing.T, id, want string) (r *intents.Transfer) {
 	t.Helper()
 	eventually(t, func() error {
-		if r = c.read(t, id); r.String() != want {
-			return fmt.Errorf("the record of %s reads %q, want %q; confirmations %+v", id, r, want, r.Confirmations)
+		if r = must(c.Transfers.Get(t.Context(), id))(t); summary(r) != want {
+			return fmt.Errorf("%s is %q, want %q; confirmations %+v", id, summary(r), want, r.Confirmations)
 		}
 		return nil
 	})
 	return r
+}
+
+// summary is the status of an intent, its failure, and each transaction's role and state.
+func summary(r *intents.Transfer) string {
+	text := string(r.Status)
+	if r.Failure != nil {
+		text += " " + string(*r.Failure)
+	}
+	for _, t := range r.Transactions {
+		text += ", " + string(t.Role) + " " + string(t.State)
+	}
+	return text
+}
+
+// awaitHistory waits until the feed tells that an intent has had these statuses, and no others.
+func (c *chainClient) awaitHistory(t *testing.T, id, want string) {
+	t.Helper()
+	eventually(t, func() error {
+		var statuses []string
+		for _, event := range must(c.Events.List(t.Context(), intents.EventQuery{Limit: 1000}))(t).Events {
+			if event.Transfer.ID == id {
+				statuses = append(statuses, string(event.Transfer.To))
+			}
+		}
+		if got := strings.Join(statuses, " "); got != want {
+			return fmt.Errorf("%s was %q, want %q", id, got, want)
+		}
+		return nil
+	})
 }
 
 // core runs a command of the built core that may ask the chains.
 func (s *chainStack) core(t *testing.T, args ...string) (out string, err error) {
 	t.Helper()
 	return core(t, s.Stack, "", args, "CORE_RPC_FILE="+s.rpcFile)
-}
-
-// way is every status that an intent has had.
-func (s *chainStack) way(t *testing.T, id string) string {
-	t.Helper()
-	return queryRow[string](t, s.Env().DatabaseURL, `SELECT string_agg(to_status, ' ' ORDER BY id) FROM events WHERE transfer_id = $1`, id)
 }

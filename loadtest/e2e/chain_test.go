@@ -12,12 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/loadtest/anvil"
+	intents "intents.internal/pkg/client"
 )
 
 const (
 	sent, received = "1000", "990"
-	recipient      = "0x000000000000000000000000000000000000dEaD"
 )
+
+var recipient = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
 
 // Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. What is shown
 // needs a node that reorganizes its chain, names safe and final blocks, sets its clock, or mines on demand; everything else is followed on the local chains.
@@ -31,13 +33,11 @@ func TestChains(t *testing.T) {
 	}
 	t.Run("console sends with a wallet", func(t *testing.T) { t.Parallel(); walkSend(t, s, a, b) })
 	t.Run("bridge", func(t *testing.T) { t.Parallel(); bridge(t, s, a, b) })
-	t.Run("allowance", func(t *testing.T) { t.Parallel(); resetsAllowance(t, s, a, b) })
 	t.Run("swap", func(t *testing.T) { t.Parallel(); swap(t, s, a) })
-	t.Run("refunds", func(t *testing.T) { t.Parallel(); refunds(t, s, hasty, b); keepsSettlement(t, s, hasty) })
+	t.Run("refunds", func(t *testing.T) { t.Parallel(); refunds(t, s, hasty, b) })
 	t.Run("sign-in of a smart account", func(t *testing.T) { t.Parallel(); smartAccountSignsIn(t, s, a) })
 	t.Run("reorganizations", func(t *testing.T) {
 		t.Parallel()
-		losesFill(t, s, b, moody)
 		reorganizes(t, s, moody, b)
 		stopsAndResumes(t, s, moody)
 	})
@@ -45,19 +45,28 @@ func TestChains(t *testing.T) {
 	t.Run("tag finalized", func(t *testing.T) { t.Parallel(); followsTag(t, s, finalized, 4) })
 }
 
-// sendCalls sends the transactions of a record as a wallet that cannot batch, and returns the last.
-func (c *evmChain) sendCalls(t *testing.T, r chainRecord) anvil.Receipt {
+// calls are the transactions of a wallet that cannot batch.
+func calls(t *testing.T, tx *intents.Transaction) (all []anvil.Transaction) {
 	t.Helper()
-	var receipt anvil.Receipt
-	for _, call := range r.Tx.Calls.Calls {
-		call.From = r.Tx.From
+	for _, each := range tx.Calls.Calls {
+		call := decoded[anvil.Transaction](t, string(encode(t, each)))
+		call.From = common.HexToAddress(tx.From)
+		all = append(all, call)
+	}
+	return all
+}
+
+// sendCalls sends the transactions of an intent and returns the last.
+func (c *evmChain) sendCalls(t *testing.T, r *intents.Transfer) (receipt anvil.Receipt) {
+	t.Helper()
+	for _, call := range calls(t, r.Tx) {
 		receipt = c.Execute(t, call)
 	}
 	return receipt
 }
 
 // opened wants that the order that a transaction opened has the intent's order id.
-func (c *evmChain) opened(t *testing.T, r chainRecord, receipt anvil.Receipt) {
+func (c *evmChain) opened(t *testing.T, r *intents.Transfer, receipt anvil.Receipt) {
 	t.Helper()
 	event := c.input.ABI.Events["Open"].ID
 	for _, l := range receipt.Logs {
@@ -73,86 +82,98 @@ func (c *evmChain) opened(t *testing.T, r chainRecord, receipt anvil.Receipt) {
 func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	t.Helper()
 	client := s.client(t)
-	poor := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), strconv.Itoa(tokens+1), from.at(common.HexToAddress(recipient)), "", ""))
-	if checked := client.preflight(t, poor.ID, "balance"); checked.ok || checked.gas != "" {
+	poor := from.payment(from.account(t), from.at(from.token.Address))
+	poor.Source.Amount = intents.Amount(strconv.Itoa(tokens + 1))
+	if checked := client.preflight(t, client.create(t, poor).ID, intents.CheckBalance); checked.OK || checked.Gas != nil {
 		t.Errorf("more than the account has: %+v", checked)
 	}
-	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
-	if checked := client.preflight(t, r.ID, "allowance"); checked.ok || checked.gas != "" {
+	r := client.create(t, from.order(from.account(t), from.at(from.token.Address), to, to.native()))
+	if checked := client.preflight(t, r.ID, intents.CheckAllowance); checked.OK || checked.Gas != nil {
 		t.Errorf("without the allowance: %+v", checked)
 	}
-	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
-	approve.From, open.From = r.Tx.From, r.Tx.From
-	from.Execute(t, approve)
-	checked := client.preflight(t, r.ID, "simulation")
-	limit, err := strconv.ParseUint(checked.gas, 10, 64)
-	if !checked.ok || err != nil {
+	sends := calls(t, r.Tx)
+	from.Execute(t, sends[0])
+	checked := client.preflight(t, r.ID, intents.CheckSimulation)
+	if !checked.OK {
 		t.Fatalf("with the allowance: %+v", checked)
 	}
+	limit := must(strconv.ParseUint(*checked.Gas, 10, 64))(t)
 	// The other orders that come and go at the settler change what a transaction costs, so wallets add a margin.
-	open.Gas = hexutil.Uint64(limit + limit/4)
-	receipt := from.Execute(t, open)
+	sends[1].Gas = hexutil.Uint64(limit + limit/4)
+	receipt := from.Execute(t, sends[1])
 	from.opened(t, r, receipt)
 	client.report(t, r.ID, receipt.Hash)
 	from.Mine(t, depth)
-	client.awaitConfirmed(t, r.ID)
-	expect[failure](t, client.do(http.MethodGet, "/v2/transfers/"+r.ID+"/preflight", nil), http.StatusConflict)
+	client.wait(t, r.ID, intents.StatusConfirmed)
+	_, err := client.Transfers.Preflight(t.Context(), r.ID)
+	failed(t, err, http.StatusConflict, intents.CodeStatusConflict)
 
 	attacker := to.account(t)
-	stolen, less, padded := r.output(t), r.output(t), r.output(t)
+	stolen, less, padded := outputOf(t, r), outputOf(t, r), outputOf(t, r)
 	stolen.Recipient, less.Amount, padded.Context = solverID(attacker), big.NewInt(1), []byte{0}
 	for _, other := range []anvil.MandateOutput{stolen, less, padded} {
 		to.fill(t, attacker, r.OrderID, other)
 	}
 	to.Mine(t, 2*depth)
 	solver := to.account(t)
-	fill := to.fill(t, solver, r.OrderID, r.output(t))
+	fill := to.fill(t, solver, r.OrderID, outputOf(t, r))
 	to.Mine(t, 2*depth)
 	from.Mine(t, depth)
 	filled := client.await(t, r.ID, "filled, open finalized, fill finalized")
-	if got := filled.Transactions[1].Hash; got != fill.Hash {
+	if got := filled.Transactions[1].Hash; got != fill.Hash.Hex() {
 		t.Errorf("filled by %s, want %s", got, fill.Hash)
 	}
 	from.Execute(t, from.oracle.Attestation(t, from.owner(), fill))
 	from.claim(t, r, solver, to.output.Event(t, fill, "OutputFilled"))
 	from.Mine(t, 2*depth)
 	from.expectStatus(t, r, orderClaimed)
-	client.await(t, r.ID, filled.String())
-	if way := s.way(t, r.ID); way != "created submitted confirmed filled" {
-		t.Errorf("went %q", way)
-	}
+	client.await(t, r.ID, summary(filled))
+	client.awaitHistory(t, r.ID, "created submitted confirmed filled")
 	if !filled.Final || filled.Transactions[0].ChainID != from.name() || filled.Transactions[1].ChainID != to.name() {
 		t.Errorf("record %+v", filled)
 	}
 }
 
-// preflightResult is a check of an intent's transaction that decides whether it can be sent. gas is empty where it would fail.
-type preflightResult struct {
-	ok          bool
-	detail, gas string
+// swap fills a swap of native tokens before it is opened, and its solver claims it on its own chain.
+func swap(t *testing.T, s *chainStack, c *evmChain) {
+	t.Helper()
+	client := s.client(t)
+	r := client.create(t, c.order(c.account(t), c.native(), c, c.at(c.token.Address)))
+	if r.Type != "swap" || len(r.Tx.Allowances) > 0 {
+		t.Errorf("%s with the allowances %+v", r.Type, r.Tx.Allowances)
+	}
+	solver := c.account(t)
+	output := outputOf(t, r)
+	c.Execute(t, c.token.Transaction(t, solver, "approve", c.output.Address, output.Amount))
+	fill := c.fill(t, solver, r.OrderID, output)
+	c.Mine(t, 2*depth)
+	c.opened(t, r, c.sendCalls(t, r))
+	c.Mine(t, 2*depth)
+	if filled := client.wait(t, r.ID, ""); filled.Status != intents.StatusFilled || len(filled.Transactions) != 2 {
+		t.Errorf("filled: %+v", filled)
+	}
+
+	event := c.output.Event(t, fill, "OutputFilled")
+	c.Execute(t, c.output.Transaction(t, c.owner(), "setAttestation", common.HexToHash(r.OrderID), event[0], event[1], output))
+	c.claim(t, r, solver, event)
+	c.expectStatus(t, r, orderClaimed)
+	if got := anvil.Read[*big.Int](t, c.Node, c.token, "balanceOf", recipient); got.Cmp(output.Amount) < 0 {
+		t.Errorf("the recipient has %s units", got)
+	}
+	client.awaitHistory(t, r.ID, "created submitted confirmed filled")
 }
 
-func (c *chainClient) preflight(t *testing.T, id, check string) preflightResult {
+// preflight wants that this check decides whether an intent's transaction can be sent.
+func (c *chainClient) preflight(t *testing.T, id string, decisive intents.CheckName) *intents.Preflight {
 	t.Helper()
-	answer := expect[struct {
-		OK     bool
-		Checks []struct {
-			Name, Detail string
-			OK           bool
-		}
-		Gas *string
-	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
-	for _, each := range answer.Checks {
-		if each.Name == check && each.OK == answer.OK {
-			result := preflightResult{ok: each.OK, detail: each.Detail}
-			if answer.Gas != nil {
-				result.gas = *answer.Gas
-			}
-			return result
+	answer := must(c.Transfers.Preflight(t.Context(), id))(t)
+	for _, check := range answer.Checks {
+		if check.Name == decisive && check.OK == answer.OK {
+			return answer
 		}
 	}
-	t.Fatalf("preflight %+v, want that %s decides", answer, check)
-	return preflightResult{}
+	t.Fatalf("preflight %+v, want that %s decides", answer, decisive)
+	return nil
 }
 
 // A smart account signs in as viem has it sign, before it is deployed (ERC-6492) and after (ERC-1271), and is of its chain alone.

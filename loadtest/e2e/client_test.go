@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,9 +11,40 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	intents "intents.internal/pkg/client"
 )
 
-// client speaks to a gateway as an API client or a browser would, and holds each response to openapi.json.
+// apiClient is the Go client with an API key. It tries each request once, so that no failure passes unseen, and each response is held to
+// openapi.json.
+func apiClient(t *testing.T, gateway, key string) *intents.Client {
+	t.Helper()
+	return must(intents.New(gateway, key, intents.WithHTTPClient(&http.Client{Transport: checked{t}}), intents.WithMaxTries(1)))(t)
+}
+
+// must ends the test on an error.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// failed ends the test unless a request of the Go client was refused with this status and code.
+func failed(t *testing.T, err error, status int, code intents.Code) intents.Error {
+	t.Helper()
+	refusal, ok := errors.AsType[*intents.Error](err)
+	if !ok || refusal.Status != status || refusal.Code != code || refusal.Message == "" {
+		t.Fatalf("%v, want %d %s", err, status, code)
+	}
+	return *refusal
+}
+
+// client sends what the Go client does not: requests of sessions, malformed ones, and those whose status or header is looked at. Each response
+// is held to openapi.json. An empty key is none.
 type client struct {
 	t    *testing.T
 	base string
@@ -20,10 +52,9 @@ type client struct {
 	http *http.Client
 }
 
-// apiClient has an API key, and asks the shared stack unless its base is changed. An empty key is none.
-func apiClient(t *testing.T, key string) *client {
+func rawClient(t *testing.T, gateway, key string) *client {
 	t.Helper()
-	return &client{t: t, base: running.Env().GatewayURL, key: key, http: &http.Client{Timeout: time.Minute, Transport: checked{t}}}
+	return &client{t: t, base: gateway, key: key, http: &http.Client{Timeout: time.Minute, Transport: checked{t}}}
 }
 
 // answer is a response read to its end.
@@ -35,10 +66,7 @@ type answer struct {
 
 func (c *client) do(method, path string, body any, headers ...string) answer {
 	c.t.Helper()
-	a, err := c.try(method, path, body, headers...)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	a := must(c.try(method, path, body, headers...))(c.t)
 	return a
 }
 
@@ -90,41 +118,28 @@ func expect[T any](t *testing.T, a answer, status int) (value T) {
 	return value
 }
 
-// get reads a page of the operations listeners, or of Prometheus.
-func get(t *testing.T, target string, status int) string {
+// uncheckedClient asks what openapi.json does not describe: operations listeners, Prometheus, and core itself.
+func uncheckedClient(t *testing.T, base string) *client {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != status {
-		t.Errorf("%s: %d %v, want %d", target, response.StatusCode, err, status)
-	}
-	return string(text)
+	return &client{t: t, base: base, http: http.DefaultClient}
 }
 
-// failure is the body of a refusal.
-type failure struct {
-	Code, Message string
-	Details       map[string]any
-	ChainID       int
-	KeyEnv        string
+// get reads a page of the operations listeners.
+func get(t *testing.T, target string, status int) string {
+	t.Helper()
+	a := uncheckedClient(t, target).do(http.MethodGet, "", nil)
+	if a.Status != status {
+		t.Errorf("%s: %d, want %d", target, a.Status, status)
+	}
+	return string(a.Body)
 }
 
 // refused fails the test unless the answer is a refusal with this status and code.
-func refused(t *testing.T, a answer, status int, code string) failure {
+func refused(t *testing.T, a answer, status int, code string) {
 	t.Helper()
-	got := expect[failure](t, a, status)
-	if got.Code != code || got.Message == "" {
+	if got := expect[struct{ Code, Message string }](t, a, status); got.Code != code || got.Message == "" {
 		t.Errorf("refused with %+v, want %s", got, code)
 	}
-	return got
 }
 
 type createdKey struct{ ID, Key, Prefix, Environment string }
@@ -146,15 +161,18 @@ func uniqueEmail(who string) string {
 // newPerson signs up at a gateway, opens the link that is mailed, and signs in.
 func newPerson(t *testing.T, gateway string) person {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := person{client: apiClient(t, ""), email: uniqueEmail("person"), password: password}
-	p.base, p.http.Jar = gateway, jar
-	p.post("/auth/sign-up/email", map[string]any{"name": "Person", "email": p.email, "password": p.password})
-	expect[any](t, p.do(http.MethodGet, "/auth/verify-email?token="+mailedLink(t, p.email).Query().Get("token"), nil), http.StatusOK)
-	p.post("/auth/sign-in/email", map[string]any{"email": p.email, "password": p.password})
+	visitor, email := rawClient(t, gateway, ""), uniqueEmail("person")
+	person{client: visitor}.post("/auth/sign-up/email", map[string]any{"name": "Person", "email": email, "password": password})
+	expect[any](t, visitor.do(http.MethodGet, "/auth/verify-email?token="+mailedLink(t, email).Query().Get("token"), nil), http.StatusOK)
+	return signIn(t, gateway, email, password)
+}
+
+// signIn is the person with this address and password.
+func signIn(t *testing.T, gateway, email, password string) person {
+	t.Helper()
+	p := person{client: rawClient(t, gateway, ""), email: email, password: password}
+	p.http.Jar = must(cookiejar.New(nil))(t)
+	p.post("/auth/sign-in/email", map[string]any{"email": email, "password": password})
 	return p
 }
 
@@ -199,54 +217,33 @@ const (
 func on(chain int, address string) string { return fmt.Sprintf("eip155:%d:%s", chain, address) }
 
 // body is a request to create an intent; empty parts are left out.
-func body(from, fromToken, amount, to, toToken, least string) map[string]any {
-	destination := map[string]any{"account": to}
-	if toToken != "" {
-		destination["token"] = toToken
-	}
-	if least != "" {
-		destination["amount"] = least
-	}
-	return map[string]any{
-		"source":      map[string]any{"account": from, "token": fromToken, "amount": amount},
-		"destination": destination,
+func body(from, fromToken, amount, to, toToken, least string) intents.CreateTransfer {
+	return intents.CreateTransfer{
+		Source:      &intents.SourceRequest{Account: from, Token: fromToken, Amount: intents.Amount(amount)},
+		Destination: &intents.DestinationRequest{Account: to, Token: toToken, Amount: intents.Amount(least)},
 	}
 }
 
 // payment is a request for a transfer of so many units of USDC from Alice to Bob.
-func payment(amount string) map[string]any {
+func payment(amount string) intents.CreateTransfer {
 	return body(on(sepolia, alice), on(sepolia, usdc), amount, on(sepolia, bob), "", "")
 }
 
-// record is what most tests read of an intent.
-type record struct {
-	ID, Type, Status, OrderID string
-	Tx                        struct {
-		ChainID    int
-		To, Value  string
-		Allowances []struct{ Spender, Amount string }
-	}
-}
-
-// create records an intent, once core knows its chains.
-func create(t *testing.T, c *client, request any) record {
+// create makes an intent, once core knows its chains.
+func create(t *testing.T, api *intents.Client, request intents.CreateTransfer) (made *intents.Transfer) {
 	t.Helper()
-	var made record
-	eventually(t, func() error {
-		a := c.do(http.MethodPost, "/v2/transfers", request)
-		if a.Status != http.StatusCreated {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
-		}
-		return json.Unmarshal(a.Body, &made)
+	eventually(t, func() (err error) {
+		made, err = api.Transfers.Create(t.Context(), request)
+		return err
 	})
 	return made
 }
 
-// pay records so many transfers and returns their ids.
-func pay(c *client, count int) (ids []string) {
-	c.t.Helper()
+// pay makes so many transfers and returns their ids.
+func pay(t *testing.T, api *intents.Client, count int) (ids []string) {
+	t.Helper()
 	for range count {
-		ids = append(ids, expect[record](c.t, c.do(http.MethodPost, "/v2/transfers", payment("1")), http.StatusCreated).ID)
+		ids = append(ids, must(api.Transfers.Create(t.Context(), payment("1")))(t).ID)
 	}
 	return ids
 }

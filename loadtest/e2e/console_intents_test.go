@@ -60,7 +60,7 @@ func walkNewTransfers(b *tab) {
 	b.open("/console/transfers", "There are no transfers yet.")
 	b.click(`main a[href="/console/transfers/new"]`, "You have no enabled test key.")
 	b.inspect("new-transfer-no-key")
-	tester := apiClient(t, b.makeKey("Transfers"))
+	tester := apiClient(t, b.base, b.makeKey("Transfers"))
 	create(t, tester, body(on(optimism, alice), on(optimism, usdcOnOptimism), "1", on(arbitrum, bob), on(arbitrum, usdcOnArbitrum), "1"))
 	b.open("/console/transfers/new", "Choose a chain")
 	b.inspect("new-transfer-chains")

@@ -52,8 +52,9 @@ func (w *readmeWalk) walkQuotes(t *testing.T) {
 	b.recordConfirmed()
 	b.says("Swap of 30 tUSDC", "Quote of")
 	intent, _, _ := strings.Cut(strings.TrimPrefix(b.path(), "/console/transfers/"), "?")
-	if got := queryRow[string](t, w.value("DATABASE_URL"), `SELECT quote_id::text || ' ' || destination_amount FROM transfers WHERE id = $1`, intent); got != second+" 9970000000000000" {
-		t.Errorf("the intent is of %s, the quote that was chosen is %s", got, second)
+	swap := must(apiClient(t, b.base, w.value("TEST_KEY")).Transfers.Get(t.Context(), intent))(t)
+	if swap.Quote.ID != second || swap.Destination.Amount != "9970000000000000" {
+		t.Errorf("the intent is of %+v and brings %s, the quote that was chosen is %s", swap.Quote, swap.Destination.Amount, second)
 	}
 
 	t.Log("a bridge shows its fee")

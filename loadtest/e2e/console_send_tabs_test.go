@@ -5,6 +5,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -50,7 +51,7 @@ func (w *sendWalk) unknownChain() {
 }
 
 // anotherTab is a second window of the same browser, with the same wallet. closeTab closes it.
-func (w *sendWalk) anotherTab(r chainRecord) (other *sendWalk, closeTab func()) {
+func (w *sendWalk) anotherTab(r *intents.Transfer) (other *sendWalk, closeTab func()) {
 	w.t.Helper()
 	ctx, cancel := chromedp.NewContext(w.ctx)
 	w.t.Cleanup(cancel)

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/ethereum/go-ethereum/common"
+
+	intents "intents.internal/pkg/client"
 )
 
 // sendWalk is a person with a browser and a wallet who pays for intents from the console.
@@ -30,7 +31,7 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	b.base = stack.Env().GatewayURL
 	email := uniqueEmail("payer")
 	b.signUp(email)
-	w := &sendWalk{tab: b, client: stack.clientOf(t, b.makeKey("payer")), email: email, from: from, to: to, wallet: &testWallet{
+	w := &sendWalk{tab: b, client: &chainClient{apiClient(t, b.base, b.makeKey("payer")), stack}, email: email, from: from, to: to, wallet: &testWallet{
 		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
 	}}
 	execute(t, stack.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
@@ -74,15 +75,14 @@ func (w *sendWalk) signInByWallet() {
 	w.click("main button.danger")
 }
 
-func (w *sendWalk) pageOf(r chainRecord) string { return "/console/transfers/" + r.ID }
+func (w *sendWalk) pageOf(r *intents.Transfer) string { return "/console/transfers/" + r.ID }
 
 // bridge records an intent from an account of its own.
-func (w *sendWalk) bridge() chainRecord {
+func (w *sendWalk) bridge() *intents.Transfer {
 	w.t.Helper()
 	account := w.from.account(w.t)
 	w.wallet.set(func() { w.wallet.account = account })
-	return w.client.create(w.t, body(w.from.at(account), w.from.at(w.from.token.Address), sent,
-		w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received))
+	return w.client.create(w.t, w.from.order(account, w.from.at(w.from.token.Address), w.to, w.to.at(w.to.token.Address)))
 }
 
 // send presses the wallet's button and waits until the page says this. The checks, which are loaded above it, move the button.
@@ -110,7 +110,7 @@ func (w *sendWalk) shows(says string) {
 }
 
 // refusals are all that can go wrong before a wallet sends: the record stays as it was.
-func (w *sendWalk) refusals(r chainRecord) {
+func (w *sendWalk) refusals(r *intents.Transfer) {
 	t := w.t
 	w.open(w.pageOf(r))
 	w.shows("The settler may draw 0 units of the token")
@@ -135,13 +135,11 @@ func (w *sendWalk) refusals(r chainRecord) {
 	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 0 {
 		t.Errorf("the browser keeps %d things of transactions that were not sent", kept)
 	}
-	if got := w.client.read(t, r.ID); got.String() != "created" {
-		t.Errorf("the record reads %q after refusals", got)
-	}
+	w.client.await(t, r.ID, "created")
 }
 
 // reported waits until the page says that the transaction is reported, and that it is confirmed once its blocks are there.
-func (w *sendWalk) reported(r chainRecord) {
+func (w *sendWalk) reported(r *intents.Transfer) {
 	w.t.Helper()
 	w.send("The transaction is reported.")
 	if w.pageOf(r)+"?done=reported" != w.path() {
@@ -149,15 +147,13 @@ func (w *sendWalk) reported(r chainRecord) {
 	}
 	w.from.Mine(w.t, depth)
 	w.shows("confirmed")
-	if got := w.client.read(w.t, r.ID); got.Status != "confirmed" {
-		w.t.Errorf("the record reads %q", got)
-	}
+	w.client.wait(w.t, r.ID, intents.StatusConfirmed)
 	if kept := evaluate[int](w.tab, "localStorage.length"); kept != 0 {
 		w.t.Errorf("the browser keeps %d things of what is reported", kept)
 	}
 }
 
-func (w *sendWalk) oneAfterTheOther(r chainRecord) {
+func (w *sendWalk) oneAfterTheOther(r *intents.Transfer) {
 	w.t.Log("approve, then open")
 	w.wallet.set(func() {})
 	w.reported(r)
@@ -170,9 +166,7 @@ func (w *sendWalk) oneAfterTheOther(r chainRecord) {
 	w.open(w.pageOf(r))
 	w.wallet.decline("eth_sendTransaction", 1)
 	w.send("You declined in the wallet. Only the approval was sent; nothing was paid.")
-	if got := w.client.read(w.t, r.ID); got.String() != "created" {
-		w.t.Errorf("the record reads %q after the approval", got)
-	}
+	w.client.await(w.t, r.ID, "created")
 	w.wallet.decline("", 0)
 	w.reported(r)
 }
@@ -191,9 +185,7 @@ func (w *sendWalk) inOneBatch() {
 
 	t.Log("with an allowance in place there is nothing to approve")
 	r = w.bridge()
-	approve := r.Tx.Calls.Calls[0]
-	approve.From = r.Tx.From
-	w.from.Execute(t, approve)
+	w.from.Execute(t, calls(t, r.Tx)[0])
 	w.open(w.pageOf(r))
 	w.reported(r)
 	if batches, single := w.wallet.count("wallet_sendCalls"), w.wallet.count("eth_sendTransaction"); batches != 0 || single != 1 {
@@ -207,8 +199,7 @@ func (w *sendWalk) afterAReset() {
 	for _, batches := range []bool{false, true} {
 		t.Log("reset, approve and open; in one request:", batches)
 		account := w.from.account(t)
-		r := w.client.create(t, body(w.from.at(account), w.from.at(w.from.tether.Address), sent,
-			w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received))
+		r := w.client.create(t, w.from.order(account, w.from.at(w.from.tether.Address), w.to, w.to.at(w.to.token.Address)))
 		w.from.Execute(t, w.from.tether.Transaction(t, account, "approve", w.from.input.Address, big.NewInt(1)))
 		w.open(w.pageOf(r))
 		w.shows("some tokens refuse to change an allowance that is not 0")
@@ -222,11 +213,13 @@ func (w *sendWalk) afterAReset() {
 }
 
 // plain records a transfer of so many units.
-func (w *sendWalk) plain(units string) chainRecord {
+func (w *sendWalk) plain(units string) *intents.Transfer {
 	w.t.Helper()
 	account := w.from.account(w.t)
 	w.wallet.set(func() { w.wallet.account = account })
-	return w.client.create(w.t, body(w.from.at(account), w.from.at(w.from.token.Address), units, w.from.at(common.HexToAddress(recipient)), "", ""))
+	request := w.from.payment(account, w.from.at(w.from.token.Address))
+	request.Source.Amount = intents.Amount(units)
+	return w.client.create(w.t, request)
 }
 
 func (w *sendWalk) unfunded() {
@@ -251,7 +244,7 @@ func (w *sendWalk) unfunded() {
 	w.signIn(w.email, password)
 	w.open(w.pageOf(r))
 	w.shows("Send with Test Wallet")
-	expect[chainRecord](t, w.client.do(http.MethodPost, "/v2/transfers/"+r.ID+"/cancel", nil), http.StatusOK)
+	must(w.client.Transfers.Cancel(t.Context(), r.ID))(t)
 	w.shows("Nobody need do anything more.")
 	if hidden := evaluate[bool](w.tab, `document.querySelector("[data-wallets]").hidden`); !hidden {
 		t.Error("a cancelled intent can be sent")
@@ -266,9 +259,7 @@ func (w *sendWalk) reportedLater() {
 	w.open(w.pageOf(r))
 	w.loseReports()
 	w.send("is sent, but could not be reported")
-	if got := w.client.read(t, r.ID); got.String() != "created" {
-		t.Errorf("the record reads %q", got)
-	}
+	w.client.await(t, r.ID, "created")
 	w.open(w.pageOf(r))
 	w.shows("The transaction is reported.")
 	w.from.Mine(t, 2*depth)
@@ -288,24 +279,23 @@ func (w *sendWalk) reportedLater() {
 }
 
 // openUnfilled opens an order that nobody fills.
-func (w *sendWalk) openUnfilled() chainRecord {
+func (w *sendWalk) openUnfilled() *intents.Transfer {
 	t := w.t
 	account := w.from.account(t)
-	r := w.client.create(t, shortly(body(w.from.at(account), w.from.at(w.from.token.Address), sent,
-		w.to.at(common.HexToAddress(recipient)), w.to.at(w.to.token.Address), received)))
+	r := w.client.create(t, shortly(w.from.order(account, w.from.at(w.from.token.Address), w.to, w.to.at(w.to.token.Address))))
 	w.from.sendCalls(t, r)
 	w.from.Mine(t, depth)
-	w.client.awaitConfirmed(t, r.ID)
+	w.client.wait(t, r.ID, intents.StatusConfirmed)
 	return r
 }
 
-func (w *sendWalk) refund(r chainRecord) {
+func (w *sendWalk) refund(r *intents.Transfer) {
 	t := w.t
 	t.Log("an order that nobody fills is refunded by the wallet, on its own chain, once it has expired")
 	w.open(w.pageOf(r))
 	w.from.expire(t, r)
 	w.shows("send the refund's transaction on " + w.from.name())
-	w.wallet.set(func() { w.wallet.account = r.Tx.From })
+	w.wallet.set(func() { w.wallet.account = common.HexToAddress(r.Tx.From) })
 	w.click(`a[href$="/refund"]`)
 	w.inspect("refund")
 	w.send("is in a block. The intent's page shows it")

@@ -75,7 +75,7 @@ func walkKeys(b *tab) {
 	b.inspect("key")
 
 	t.Log("intents: the list, a filter, one of them")
-	expect[record](t, apiClient(t, first).do(http.MethodPost, "/v2/transfers", payment("1500000")), 201)
+	must(apiClient(t, b.base, first).Transfers.Create(t.Context(), payment("1500000")))(t)
 	b.open("/console/transfers", "transfer", "created", "Sepolia")
 	b.inspect("transfers")
 	b.do(chromedp.SetValue(chromedp.CSS("#status"), "failed"))
@@ -159,7 +159,8 @@ func tryCurl(t *testing.T, command, key string) {
 	if parts == nil || parts[1] != key {
 		t.Fatalf("the command is %q", command)
 	}
-	c := &client{t: t, base: parts[2], key: key, http: http.DefaultClient}
+	c := uncheckedClient(t, parts[2])
+	c.key = key
 	if a := c.do(http.MethodGet, "", nil); a.Status != http.StatusOK {
 		t.Fatalf("%s: %d", command, a.Status)
 	}
@@ -168,7 +169,7 @@ func tryCurl(t *testing.T, command, key string) {
 // awaitStatus asks with a key until it is answered with this status.
 func awaitStatus(t *testing.T, key string, status int) {
 	t.Helper()
-	c := apiClient(t, key)
+	c := rawClient(t, running.Env().GatewayURL, key)
 	eventually(t, func() error {
 		if a := c.do(http.MethodGet, "/v2/chains", nil); a.Status != status {
 			return fmt.Errorf("still %d %s, want %d", a.Status, a.Body, status)

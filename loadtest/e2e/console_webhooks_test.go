@@ -3,31 +3,8 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
-	"testing"
 )
-
-// hook is a receiver whose answers a test chooses.
-type hook struct {
-	*httptest.Server
-	status atomic.Int64
-}
-
-func startHook(t *testing.T) *hook {
-	t.Helper()
-	e := &hook{}
-	e.status.Store(http.StatusNoContent)
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v1,") {
-			t.Errorf("an unsigned request: %v", r.Header)
-		}
-		w.WriteHeader(int(e.status.Load()))
-	}))
-	t.Cleanup(e.Close)
-	return e
-}
 
 func (b *tab) createWebhook(url string) (page string) {
 	b.t.Helper()
@@ -58,7 +35,7 @@ func (b *tab) awaitDelivery(page string, texts ...string) {
 // walkWebhooks is the way of a webhook: made, tried, failing, repaired, disabled, deleted.
 func walkWebhooks(b *tab) {
 	t := b.t
-	receiver := startHook(t)
+	receiver := startRecorder(t)
 	b.signUp(uniqueEmail("webhooks"))
 	key := b.makeKey("Webhooks")
 	b.open("/console/webhooks", "You have no webhooks yet.")
@@ -75,7 +52,7 @@ func walkWebhooks(b *tab) {
 
 	t.Log("an event of an intent, refused by the receiver, then sent again")
 	receiver.status.Store(http.StatusInternalServerError)
-	pay(apiClient(t, key), 1)
+	pay(t, apiClient(t, b.base, key), 1)
 	b.awaitDelivery(page, "transfer.created", "pending", "500 Internal Server Error", "Failing since")
 	b.inspect("webhook")
 	receiver.status.Store(http.StatusNoContent)

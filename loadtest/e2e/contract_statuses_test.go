@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/pkg/apikey"
+	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/network"
 )
 
@@ -38,11 +39,12 @@ func TestContract_EveryStatus(t *testing.T) {
 	t.Parallel()
 	nobody := uuid.NewString()
 	padded := func(size int) string { return `"` + strings.Repeat("x", size) + `"` }
-	anyone := apiClient(t, "")
+	gateway := running.Env().GatewayURL
+	anyone := rawClient(t, gateway, "")
 	t.Run("documents and keys", func(t *testing.T) {
 		t.Parallel()
 		good := running.Env().TestKey
-		with := func(key string) *client { return apiClient(t, key) }
+		with := func(key string) *client { return rawClient(t, gateway, key) }
 		try(t, []exchange{
 			{anyone, "GET", "/v2/health", nil, "204", nil},
 			{anyone, "HEAD", "/health", nil, "204", nil},
@@ -62,9 +64,10 @@ func TestContract_EveryStatus(t *testing.T) {
 	})
 	t.Run("tokens, chains and transfers", func(t *testing.T) {
 		t.Parallel()
-		me := apiClient(t, freshKey(t))
-		made := expect[record](t, me.do(http.MethodPost, "/v2/transfers", payment("1"), "Idempotency-Key", "once"), http.StatusCreated)
-		late := pay(me, 1)[0]
+		key, once := freshKey(t), payment("1")
+		me, api := rawClient(t, gateway, key), apiClient(t, gateway, key)
+		once.IdempotencyKey = "once"
+		made, late := must(api.Transfers.Create(t.Context(), once))(t), pay(t, api, 1)[0]
 		execute(t, running.Env().DatabaseURL, "UPDATE transfers SET status = 'expired' WHERE id = $1", late)
 		at, nowhere := "/v2/transfers/"+made.ID, "/v2/transfers/"+nobody
 		unsupported := body(on(424242424, alice), on(424242424, usdc), "1", on(424242424, bob), "", "")
@@ -109,13 +112,14 @@ func TestContract_EveryStatus(t *testing.T) {
 	})
 	t.Run("webhooks", func(t *testing.T) {
 		t.Parallel()
-		me := apiClient(t, freshKey(t))
-		cursor := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after=now", nil), http.StatusOK).Next
+		key := freshKey(t)
+		me, api := rawClient(t, gateway, key), apiClient(t, gateway, key)
+		cursor := must(api.Events.List(t.Context(), intents.EventQuery{After: intents.Now}))(t).Next
 		to := func(url string) map[string]any { return map[string]any{"url": url, "types": nil, "description": nil} }
-		made := createWebhook(t, me, "http://127.0.0.1:1/hook")
+		made := createWebhook(t, api, "http://127.0.0.1:1/hook")
 		const webhooks, evt = "/v2/webhooks", "/deliveries/evt_d40dbb5d-616f-5a2a-931a-3bbb63807014"
 		at, nowhere := webhooks+"/"+made.ID, webhooks+"/"+nobody
-		tested := "/deliveries/" + expect[struct{ EventID string }](t, me.do(http.MethodPost, at+"/test", nil), http.StatusAccepted).EventID
+		tested := "/deliveries/" + must(api.Webhooks.Test(t.Context(), made.ID))(t).EventID
 		after := func(cursor string) map[string]any { return map[string]any{"after": cursor} }
 		enabled := func(is bool) map[string]any { return map[string]any{"enabled": is} }
 		grace := func(seconds int) map[string]any { return map[string]any{"gracePeriod": seconds} }
@@ -155,12 +159,12 @@ func TestContract_EveryStatus(t *testing.T) {
 			{me, "DELETE", nowhere, nil, "404 NOT_FOUND", nil},
 			{me, "DELETE", at, nil, "204", nil},
 		})
-		another := newPerson(t, running.Env().GatewayURL)
-		me.key = another.newKey().Key
+		another := apiClient(t, gateway, freshKey(t))
 		for range 20 {
-			createWebhook(t, me, "http://127.0.0.1:1/hook")
+			createWebhook(t, another, "http://127.0.0.1:1/hook")
 		}
-		try(t, []exchange{{me, "POST", webhooks, to("https://example.com"), "409 TOO_MANY_WEBHOOKS", nil}})
+		_, err := another.Webhooks.Create(t.Context(), intents.CreateWebhook{URL: "https://example.com"})
+		failed(t, err, http.StatusConflict, intents.CodeTooManyWebhooks)
 	})
 	t.Run("session routes", func(t *testing.T) {
 		t.Parallel()

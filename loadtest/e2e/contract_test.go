@@ -76,8 +76,8 @@ func closeObjects(schema any) {
 // checked is a transport that fails the test over every response that openapi.json does not describe.
 type checked struct{ t *testing.T }
 
-// connections are kept for as many clients as a test lets loose on one gateway.
-var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute}
+// connections are kept for as many clients as a test lets loose on one gateway, and for less time than a gateway keeps them.
+var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 30 * time.Second}
 
 func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := connections.RoundTrip(request)

@@ -40,10 +40,7 @@ func bodySchema(kind event.Type) string {
 // mustConform fails the test for a delivery that the document does not describe.
 func (d delivery) mustConform(t *testing.T) {
 	t.Helper()
-	held, err := agreed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must(agreed())(t)
 	var body struct{ Type event.Type }
 	if err := json.Unmarshal(d.body, &body); err != nil {
 		t.Fatalf("%v: %s", err, d.body)
@@ -91,35 +88,23 @@ func everyEvent(t *testing.T) (events []event.Event) {
 	}
 	endpoint := webhook.Endpoint{ID: uuid.New(), URL: "https://example.com/hooks", Environment: network.Live}
 	for _, reason := range []webhook.Reason{webhook.DisabledGone, webhook.DisabledFailing} {
-		data, err := json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: reason})
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: reason}))(t)
 		events = append(events, event.Event{
 			ID: event.ID(uuid.New()), Type: event.TypeWebhookDisabled, Position: 7, Environment: network.Live, At: time.Now(), Data: data,
 		})
 	}
-	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(uuid.New()), CreatedAt: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must(endpoint.TestEvent(webhook.Delivery{EventID: event.ID(uuid.New()), CreatedAt: time.Now()}))(t)
 	return append(events, *test)
 }
 
 // Each type of event is sent, and is in the feed, as the document says; the entry of another type does not fit it.
 func TestEventBodies_Documented(t *testing.T) {
 	t.Parallel()
-	held, err := agreed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must(agreed())(t)
 	seen := map[event.Type]bool{}
 	for _, e := range everyEvent(t) {
 		seen[e.Type] = true
-		body, err := e.Body()
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must(e.Body())(t)
 		delivery{http.Header{
 			"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},
 			"Webhook-Signature": {webhook.Sign([]webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}, e.ID.String(), e.At, body)},
@@ -132,10 +117,7 @@ func TestEventBodies_Documented(t *testing.T) {
 		if e.Type == event.TypeWebhookTest { // it is not in the feed
 			continue
 		}
-		inFeed, err := e.AppendJSON(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inFeed := must(e.AppendJSON(nil))(t)
 		for _, fault := range held.mismatch("/components/schemas/Event", inFeed) {
 			t.Errorf("%s in the feed: %s", e.Type, fault)
 		}

@@ -2,10 +2,7 @@ package e2e_test
 
 import (
 	"context"
-	"io"
 	"net/http"
-	"net/http/cookiejar"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	intents "intents.internal/pkg/client"
-	"intents.internal/pkg/client/webhook"
 )
 
 // useGoClient makes a swap of a quote with the Go client, has it sent, waits until it is filled, reads its events from a stored cursor on,
@@ -23,7 +19,8 @@ func (w *readmeWalk) useGoClient(t *testing.T, send string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	api := w.goClient(t)
-	filledEvents := receiveFilled(ctx, t, api)
+	recorded := startRecorder(t)
+	hook := createWebhook(t, api, recorded.URL, string(intents.TransferFilled))
 	start := must(api.Events.List(ctx, intents.EventQuery{After: intents.Now}))(t)
 
 	quotes := must(api.Quotes.Create(ctx, intents.CreateQuotes{
@@ -44,76 +41,32 @@ func (w *readmeWalk) useGoClient(t *testing.T, send string) {
 	if ended.Status != intents.StatusFilled || len(shown) == 0 || shown[len(shown)-1] != intents.StatusFilled {
 		t.Errorf("ends %+v, after %v", ended, shown)
 	}
-	if got := followIntent(ctx, t, api, start.Next, transfer.ID); !cmp.Equal(got, []intents.TransferStatus{"created", "submitted", "confirmed", "filled"}) {
-		t.Errorf("the feed told of %v", got)
+	statuses, last := followIntent(ctx, t, api, start.Next, transfer.ID)
+	if !cmp.Equal(statuses, []intents.TransferStatus{"created", "submitted", "confirmed", "filled"}) {
+		t.Errorf("the feed told of %v", statuses)
 	}
-	for told := ""; told != transfer.ID; {
-		select {
-		case event := <-filledEvents:
-			told = event.Transfer.ID
-		case <-ctx.Done():
-			t.Fatal("the webhook does not tell that the swap is filled")
-		}
-	}
+	recorded.await(t, last.ID, 1)[0].mustVerify(t, hook.Secret, last)
 	for listed, err := range api.Transfers.All(ctx, intents.TransferQuery{Reference: "go", Limit: 1}) {
 		if err != nil || listed.ID != transfer.ID {
 			t.Errorf("listed by its reference: %+v, %v", listed, err)
 		}
+	}
+	if err := api.Webhooks.Delete(ctx, hook.ID); err != nil {
+		t.Errorf("delete the webhook: %v", err)
 	}
 }
 
 // goClient has a new key of the stack's account, so that the walk's key keeps its rate limit.
 func (w *readmeWalk) goClient(t *testing.T) *intents.Client {
 	t.Helper()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := person{client: apiClient(t, "")}
-	owner.base, owner.http.Jar = w.value("GATEWAY_URL"), jar
-	owner.post("/auth/sign-in/email", map[string]any{"email": w.value("ACCOUNT_EMAIL"), "password": w.value("ACCOUNT_PASSWORD")})
-	api, err := intents.New(w.value("GATEWAY_URL"), owner.newKey().Key, intents.WithHTTPClient(&http.Client{Transport: checked{t}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api
+	gateway := w.value("GATEWAY_URL")
+	key := signIn(t, gateway, w.value("ACCOUNT_EMAIL"), w.value("ACCOUNT_PASSWORD")).newKey().Key
+	return must(intents.New(gateway, key, intents.WithHTTPClient(&http.Client{Transport: checked{t}})))(t)
 }
 
-// receiveFilled makes a webhook and returns the events that it gets, until the context ends.
-func receiveFilled(ctx context.Context, t *testing.T, api *intents.Client) <-chan *intents.Event {
-	t.Helper()
-	events, secret := make(chan *intents.Event, 100), make(chan string, 1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		current := <-secret
-		secret <- current
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, webhook.MaxBody))
-		if err != nil {
-			t.Error(err)
-		}
-		event, err := webhook.Verify(body, r.Header, current)
-		if err != nil {
-			t.Errorf("a delivery is not verified: %v", err)
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		select {
-		case events <- event:
-		case <-ctx.Done():
-		}
-	}))
-	t.Cleanup(server.Close)
-	created := must(api.Webhooks.Create(ctx, intents.CreateWebhook{URL: server.URL, Types: []string{string(intents.TransferFilled)}}))(t)
-	secret <- created.Secret
-	t.Cleanup(func() {
-		if err := api.Webhooks.Delete(context.WithoutCancel(ctx), created.ID); err != nil {
-			t.Errorf("delete the webhook: %v", err)
-		}
-	})
-	return events
-}
-
-// followIntent reads the feed from a cursor on until the intent is filled, and returns its statuses. Its events are counted without a gap.
-func followIntent(ctx context.Context, t *testing.T, api *intents.Client, after, id string) (statuses []intents.TransferStatus) {
+// followIntent reads the feed from a cursor on until the intent is filled, and returns its statuses and the last event. Its events are counted
+// without a gap.
+func followIntent(ctx context.Context, t *testing.T, api *intents.Client, after, id string) (statuses []intents.TransferStatus, last intents.Event) {
 	t.Helper()
 	for page, err := range api.Events.Follow(ctx, intents.EventQuery{After: after, Types: []string{"transfer.*"}}) {
 		if err != nil {
@@ -128,20 +81,9 @@ func followIntent(ctx context.Context, t *testing.T, api *intents.Client, after,
 				t.Errorf("event %d of the intent is counted %d", len(statuses), *event.Sequence)
 			}
 			if event.Type == intents.TransferFilled {
-				return statuses
+				return statuses, event
 			}
 		}
 	}
-	return statuses
-}
-
-// must ends the test on an error.
-func must[T any](value T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
+	return statuses, last
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	intents "intents.internal/pkg/client"
 )
 
 // A real Prometheus scrapes the stack: the metrics are well-formed, and every query that operators are given, in rules,
@@ -58,12 +60,10 @@ func use(t *testing.T) {
 	t.Helper()
 	key := freshKey(t)
 	for _, base := range running.Env().GatewayURLs {
-		tester := apiClient(t, key)
-		tester.base = base
-		made := expect[record](t, tester.do(http.MethodPost, "/v2/transfers",
-			payment("1")), 201)
-		expect[record](t, tester.do(http.MethodPost, "/v2/transfers/"+made.ID+"/cancel", nil), 200)
-		expect[failure](t, tester.do(http.MethodGet, "/v2/transfers/"+uuid.NewString(), nil), 404)
+		tester := apiClient(t, base, key)
+		must(tester.Transfers.Cancel(t.Context(), pay(t, tester, 1)[0]))(t)
+		_, err := tester.Transfers.Get(t.Context(), uuid.NewString())
+		failed(t, err, 404, intents.CodeNotFound)
 	}
 }
 
@@ -111,10 +111,7 @@ func shownQueries(t *testing.T) map[string][]string {
 	variables := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".+", "$chain", ".+")
 	labelValues := regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 	for _, file := range dashboards {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))(t)
 		var d struct {
 			Panels []struct {
 				Title   string
@@ -143,10 +140,7 @@ func shownQueries(t *testing.T) map[string][]string {
 			all[file] = append(all[file], a.Expr)
 		}
 	}
-	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(monitoring + "RUNBOOK.md"))(t)
 	for n, block := range regexp.MustCompile("(?s)```promql\n(.+?)\n```").FindAllStringSubmatch(string(text), -1) {
 		all[fmt.Sprintf("runbook, block %d", n+1)] = strings.Split(block[1], "\n")
 	}

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -40,13 +39,10 @@ func startFollowing(t *testing.T) (operations string) {
 	for n, node := range nodes {
 		urls[n] = node.URL()
 	}
-	text, err := json.Marshal(map[string][]string{fmt.Sprintf("eip155:%d", number): urls})
-	if err != nil {
-		t.Fatal(err)
-	}
+	providers := encode(t, map[string][]string{fmt.Sprintf("eip155:%d", number): urls})
 	dir := t.TempDir()
 	file, quotes := filepath.Join(dir, "rpc.json"), filepath.Join(dir, "quotes.json")
-	for name, text := range map[string]string{file: string(text), quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
+	for name, text := range map[string]string{file: string(providers), quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -76,15 +72,8 @@ func startCore(t *testing.T, name string, settings ...string) (operations string
 			t.Fatalf("the %s ended: %v", name, process.Err())
 		default:
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+operations+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		return response.Body.Close()
+		_, err := uncheckedClient(t, "http://"+operations).try(http.MethodGet, "/readyz", nil)
+		return err
 	})
 	return operations
 }

@@ -18,10 +18,7 @@ const clientSource = "../../pkg/client/typescript"
 // file of js/ too.
 func (p *nodeProject) installClient(t *testing.T) {
 	t.Helper()
-	packed, err := packedClient()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := must(packedClient())(t)
 	installed := filepath.Join(p.dir, "node_modules", "@transfer-intents", "client")
 	if err := os.MkdirAll(installed, 0o700); err != nil {
 		t.Fatal(err)

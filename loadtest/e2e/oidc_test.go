@@ -17,8 +17,7 @@ func TestOpenIDConnect(t *testing.T) {
 	s, _ := startStack(t, stack.Config{CoreEnv: []string{
 		"CORE_OIDC_ISSUER=" + issuer, "CORE_OIDC_CLIENT_ID=intents", "CORE_OIDC_CLIENT_SECRET=a secret: 100%",
 	}})
-	anyone := apiClient(t, "")
-	anyone.base = s.Env().GatewayURL
+	anyone := rawClient(t, s.Env().GatewayURL, "")
 	start := func() answer {
 		return anyone.do(http.MethodPost, "/auth/sign-in/oauth2", map[string]any{"providerId": "oidc"})
 	}

@@ -29,10 +29,7 @@ type operator struct {
 
 func newOperator(t *testing.T, databaseURL string) *operator {
 	t.Helper()
-	page, err := os.ReadFile("../../deploy/BACKUP.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../../deploy/BACKUP.md"))(t)
 	o := &operator{t: t, databaseURL: databaseURL}
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(page, -1) {
 		o.blocks = append(o.blocks, string(block[1]))
@@ -48,15 +45,9 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 			without(t, fmt.Sprintf("%s does not run: %v; on Debian: apt-get install postgresql", name, err))
 		}
 	}
-	owner, err := os.Stat(home)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owner := must(os.Stat(home))(t)
 	uid, gid := int(owner.Sys().(*syscall.Stat_t).Uid), int(owner.Sys().(*syscall.Stat_t).Gid)
-	dir, err := os.MkdirTemp("", "intents-restore-") //nolint:usetesting // nobody else may look into the test's own directory
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must(os.MkdirTemp("", "intents-restore-"))(t) //nolint:usetesting // nobody else may look into the test's own directory
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, path := range []string{dir, filepath.Join(dir, "backup"), filepath.Join(dir, "backup", "wal"), filepath.Join(dir, "socket")} {
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -83,10 +74,7 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 func (o *operator) withCompose() {
 	o.t.Helper()
 	programs := filepath.Dir(filepath.Dir(o.restoredLog))
-	dir, err := os.MkdirTemp(programs, "intents-docker-")
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	dir := must(os.MkdirTemp(programs, "intents-docker-"))(o.t)
 	o.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	script := `#!/bin/sh
 case "$*" in

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -71,14 +70,8 @@ func startPrometheus(t *testing.T, cores []string) *prometheus {
 // scrapeConfig is the shipped one with the stack's addresses in place of names that only resolve where it is deployed.
 func scrapeConfig(t *testing.T, cores []string) string {
 	t.Helper()
-	text, err := os.ReadFile(monitoring + "prometheus/prometheus.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := filepath.Abs(monitoring + "prometheus/rules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(monitoring + "prometheus/prometheus.yml"))(t)
+	rules := must(filepath.Abs(monitoring + "prometheus/rules"))(t)
 	config := string(text)
 	replace := func(old, by string) {
 		if !strings.Contains(config, old) {
@@ -118,16 +111,7 @@ func (p *prometheus) ask(path string, parameters url.Values, into any) {
 }
 
 func (p *prometheus) try(path string, parameters url.Values, into any) error {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+"/api/v1/"+path+"?"+parameters.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	a, err := uncheckedClient(p.t, p.base).try(http.MethodGet, "/api/v1/"+path+"?"+parameters.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -135,8 +119,8 @@ func (p *prometheus) try(path string, parameters url.Values, into any) error {
 		Status, Error string
 		Data          any
 	}{Data: into}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return fmt.Errorf("%s %s: %w", response.Status, body, err)
+	if err := json.Unmarshal(a.Body, &answer); err != nil {
+		return fmt.Errorf("%d %s: %w", a.Status, a.Body, err)
 	}
 	if answer.Status != "success" {
 		return errors.New(answer.Error)

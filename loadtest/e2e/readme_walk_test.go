@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/deploy/stack"
+	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -26,16 +27,6 @@ const localStart = 8 * time.Minute
 // tether is a token of the local chains that refuses to change an allowance that is not zero.
 const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 
-// walkIntent is what the walk reads of an intent.
-type walkIntent struct {
-	ID, Type, Status string
-	Order            struct{ Expires int64 }
-	Tx               struct {
-		From  string
-		Calls struct{ Calls []struct{ To, Data string } }
-	}
-}
-
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
 // the comment says. It waits for an order that expires, and uses the Go client and the console's quotes meanwhile, so it starts among the
 // first: Go starts parallel tests in the reverse order of their files' names.
@@ -43,40 +34,39 @@ func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)
 	viem := w.startLifecycles()
-	var intents []walkIntent
-	quotes := decoded[struct{ Quotes []struct{ ID string } }](t, w.run(w.commands[3])).Quotes
+	var made []intents.Transfer
+	quotes := decoded[intents.QuoteList](t, w.run(w.commands[3])).Quotes
 	if len(quotes) != 1 {
 		t.Fatalf("quotes: %+v, want the local solver's", quotes)
 	}
 	for n, create := range []string{w.commands[2], filled(w.commands[4], "QUOTE", quotes[0].ID), w.commands[5], w.commands[6]} {
-		intents = append(intents, decoded[walkIntent](t, w.run(create)))
-		if want := []string{"transfer", "swap", "bridge", "bridge"}[n]; intents[n].Type != want || intents[n].Status != "created" {
-			t.Errorf("intent %d: %+v, want a %s", n, intents[n], want)
+		made = append(made, decoded[intents.Transfer](t, w.run(create)))
+		if want := []intents.TransferType{"transfer", "swap", "bridge", "bridge"}[n]; made[n].Type != want || made[n].Status != "created" {
+			t.Errorf("intent %d: %+v, want a %s", n, made[n], want)
 		}
 	}
 	send, sendCall, report, refund := w.commands[7], w.commands[8], w.commands[9], w.commands[11]
-	transfer, swap, bridge, unfilled := intents[0], intents[1], intents[2], intents[3]
+	transfer, swap, bridge, unfilled := made[0], made[1], made[2], made[3]
 	var sent struct{ Result string }
 	for _, call := range transfer.Tx.Calls.Calls {
 		sent = decoded[struct{ Result string }](t, w.run(filled(sendCall, "FROM", transfer.Tx.From, "TO", call.To, "DATA", call.Data)))
 	}
-	if got := decoded[walkIntent](t, w.run(filled(report, "ID", transfer.ID, "HASH", sent.Result))); got.Status != "submitted" {
+	if got := decoded[intents.Transfer](t, w.run(filled(report, "ID", transfer.ID, "HASH", sent.Result))); got.Status != "submitted" {
 		t.Errorf("after the report of %q: %+v", sent.Result, got)
 	}
-	for _, intent := range []walkIntent{swap, bridge, unfilled} {
+	for _, intent := range []intents.Transfer{swap, bridge, unfilled} {
 		w.run(filled(send, "ID", intent.ID))
 	}
 	w.await(map[string]string{transfer.ID: "confirmed", swap.ID: "filled", bridge.ID: "filled", unfilled.ID: "confirmed"})
 
-	w.resets(send, sendCall)
 	poor := strings.ReplaceAll(w.commands[2], alice, "0x1111111111111111111111111111111111111111")
 	foreign := strings.NewReplacer("eip155:31337", "eip155:11155111", localUSDC, usdc).Replace(w.commands[2])
 	for command, want := range map[string]string{
-		filled(send, "ID", transfer.ID):                               "is confirmed: only an intent that is created",
-		filled(send, "ID", "01a20531-e6b7-75ad-9988-f9e9d0ceb032"):    "has no intent with the id",
-		filled(refund, "ID", swap.ID):                                 "is filled and not refundable now",
-		filled(send, "ID", decoded[walkIntent](t, w.run(poor)).ID):    "faucet_fund",
-		filled(send, "ID", decoded[walkIntent](t, w.run(foreign)).ID): "eip155:11155111 is no local chain",
+		filled(send, "ID", transfer.ID):                                     "is confirmed: only an intent that is created",
+		filled(send, "ID", "01a20531-e6b7-75ad-9988-f9e9d0ceb032"):          "has no intent with the id",
+		filled(refund, "ID", swap.ID):                                       "is filled and not refundable now",
+		filled(send, "ID", decoded[intents.Transfer](t, w.run(poor)).ID):    "faucet_fund",
+		filled(send, "ID", decoded[intents.Transfer](t, w.run(foreign)).ID): "eip155:11155111 is no local chain",
 	} {
 		if out, err := w.shell(command); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %s, want %q", command, err, out, want)
@@ -97,26 +87,6 @@ func TestReadme_Walk(t *testing.T) {
 	t.Run("every kind with viem", viem)
 }
 
-// resets sends a bridge of a token that refuses to change an allowance, where one that is too small stands.
-func (w *readmeWalk) resets(send, sendCall string) {
-	w.t.Helper()
-	bridge := decoded[walkIntent](w.t, w.run(strings.Replace(w.commands[5], localUSDC, tether, 1)))
-	approve := bridge.Tx.Calls.Calls[0]
-	one := approve.Data[:len(approve.Data)-64] + fmt.Sprintf("%064x", 1)
-	sent := decoded[struct{ Result string }](w.t, w.run(filled(sendCall, "FROM", bridge.Tx.From, "TO", approve.To, "DATA", one)))
-	receipt := strings.NewReplacer("eth_sendTransaction", "eth_getTransactionReceipt", `{"from": "FROM", "to": "TO", "data": "DATA"}`, `"HASH"`).Replace(sendCall)
-	eventually(w.t, func() error {
-		if out := w.run(filled(receipt, "HASH", sent.Result)); !strings.Contains(out, `"status":"0x1"`) {
-			return fmt.Errorf("the receipt of an approval is %s", out)
-		}
-		return nil
-	})
-	if out := w.run(filled(send, "ID", bridge.ID)); !strings.HasPrefix(out, "reset ") {
-		w.t.Errorf("it says %s", out)
-	}
-	w.await(map[string]string{bridge.ID: "confirmed"})
-}
-
 // readmeWalk runs the commands of README.md's section "The walk" in a shell, beside a stack that deploy/local runs.
 type readmeWalk struct {
 	t        *testing.T
@@ -133,10 +103,7 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 	if _, err := exec.LookPath("curl"); err != nil {
 		without(t, "curl is not installed (Debian: apt-get install curl)")
 	}
-	root, err := stack.FindRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(stack.FindRoot())(t)
 	dir := t.TempDir()
 	w := &readmeWalk{t: t, root: root, seen: map[string]bool{}, env: append(stack.Environ(),
 		"LOCAL_DATA="+filepath.Join(dir, "data"), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "GOFLAGS=-buildvcs=false")}
@@ -195,10 +162,7 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 // readCommands takes the commands from README.md. Each begins at the start of a line.
 func (w *readmeWalk) readCommands() {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.root, "README.md"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(w.root, "README.md")))(w.t)
 	_, section, _ := strings.Cut(string(text), "\n## The walk\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
@@ -255,15 +219,9 @@ func (w *readmeWalk) await(want map[string]string) {
 		if w.next != "" {
 			command = strings.Replace(command, "wait=25", "wait=25&after="+w.next, 1)
 		}
-		page := decoded[struct {
-			Events []struct {
-				Type string
-				Data struct{ ID string }
-			}
-			Next string
-		}](w.t, w.run(command))
+		page := decoded[intents.EventPage](w.t, w.run(command))
 		for _, e := range page.Events {
-			w.seen[e.Data.ID+" "+e.Type] = true
+			w.seen[e.Transfer.ID+" "+string(e.Type)] = true
 		}
 		w.next = page.Next
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -17,10 +18,7 @@ const secret = "the secret that this test shares with core"
 // restored one, and readers of the feed read on from the cursor of before.
 func TestRestore(t *testing.T) {
 	t.Parallel()
-	primary, err := embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	primary := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}))(t)
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)
 	data := t.TempDir()
@@ -28,15 +26,14 @@ func TestRestore(t *testing.T) {
 	save, load, dump := o.blocks[4], o.blocks[5], o.blocks[6]
 
 	s, stop := stackOf(t, data, primary.URL)
-	me := apiClient(t, s.Env().TestKey)
-	me.base = s.Env().GatewayURL
+	me := apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	o.run(slot)
 	receiving := o.start(receive)
-	first := pay(me, 10)
+	first := pay(t, me, 10)
 	o.run(backUp)
-	later := pay(me, 10)
+	later := pay(t, me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
-	cursor := mustRead(me, "", append(first, later...)...)
+	cursor := mustRead(t, me, "", append(first, later...)...)
 	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
 	stop()
 	if err := primary.Stop(); err != nil {
@@ -51,24 +48,24 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	o.run(restore)
 	defer o.run(`pg_ctl --pgdata="$RESTORED" --mode=immediate stop`)
 	s, stop = stackOf(t, data, o.restoredURL)
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(first, later...))
 	if a := keyChangesAfter(t, s, heard.Cursor); a.Status != http.StatusGone {
 		t.Errorf("a gateway that knew the lost database: status %d, want that it must begin again: %s", a.Status, a.Body)
 	}
-	afterwards := pay(me, 5)
-	cursor = mustRead(me, cursor, afterwards...)
+	afterwards := pay(t, me, 5)
+	cursor = mustRead(t, me, cursor, afterwards...)
 
 	o.withCompose()
 	o.run(save)
-	cursor = mustRead(me, cursor, pay(me, 1)...) // made after the moment that was saved
+	cursor = mustRead(t, me, cursor, pay(t, me, 1)...) // made after the moment that was saved
 	stop()
 	o.run(load)
 	s, stop = stackOf(t, data, o.restoredURL)
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(append(first, later...), afterwards...))
-	more := pay(me, 2)
-	cursor = mustRead(me, cursor, more...)
+	more := pay(t, me, 2)
+	cursor = mustRead(t, me, cursor, more...)
 	afterwards = append(afterwards, more...)
 
 	execute(t, o.restoredURL, `CREATE DATABASE intents_copy`)
@@ -77,13 +74,14 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	stop()
 	s, stop = stackOf(t, data, onDatabase(t, o.restoredURL, "intents_copy"))
 	defer stop()
-	me.base = s.Env().GatewayURL
+	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(append(first, later...), afterwards...))
-	tag := me.do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
-	if again := me.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
+	raw := rawClient(t, s.Env().GatewayURL, s.Env().TestKey)
+	tag := raw.do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
+	if again := raw.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list of the copy: status %d, want 304", again.Status)
 	}
-	mustRead(me, cursor, pay(me, 1)...)
+	mustRead(t, me, cursor, pay(t, me, 1)...)
 }
 
 type keyChanges struct{ Cursor string }
@@ -91,8 +89,7 @@ type keyChanges struct{ Cursor string }
 // keyChangesAfter asks core as a gateway does.
 func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) answer {
 	t.Helper()
-	gateway := &client{t: t, base: s.Env().CoreURL, http: http.DefaultClient}
-	return gateway.do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
+	return uncheckedClient(t, s.Env().CoreURL).do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
 }
 
 // stackOf runs the service on a database, with the accounts and keys of its data directory.
@@ -110,10 +107,13 @@ func stackOf(t *testing.T, data, databaseURL string) (s *stack.Stack, stop func(
 }
 
 // mustHave fails the test unless the account has these intents and no others.
-func mustHave(t *testing.T, c *client, ids []string) {
+func mustHave(t *testing.T, api *intents.Client, ids []string) {
 	t.Helper()
 	found := map[string]bool{}
-	for _, one := range expect[[]record](t, c.do(http.MethodGet, "/v2/transfers", nil), http.StatusOK) {
+	for one, err := range api.Transfers.All(t.Context(), intents.TransferQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		found[one.ID] = true
 	}
 	for _, id := range ids {
@@ -129,10 +129,7 @@ func mustHave(t *testing.T, c *client, ids []string) {
 // onDatabase is the URL of another database of a server.
 func onDatabase(t *testing.T, serverURL, name string) string {
 	t.Helper()
-	u, err := url.Parse(serverURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(serverURL))(t)
 	u.Path = "/" + name
 	return u.String()
 }

@@ -65,10 +65,7 @@ func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string
 // touches are never refused.
 func TestRevocation_AllGateways(t *testing.T) {
 	t.Parallel()
-	redis, err := embedded.StartRedis(t.Context(), embedded.RedisConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	redis := must(embedded.StartRedis(t.Context(), embedded.RedisConfig{}))(t)
 	t.Cleanup(func() { _ = redis.Stop() })
 	// A hanging core must not hold the requests up.
 	s, _ := startStack(t, stack.Config{Gateways: 3, RedisURL: redis.URL, GatewayEnv: []string{"GATEWAY_CORE_TIMEOUT=5s"}})
@@ -214,8 +211,7 @@ func watchKey(t *testing.T, s *stack.Stack, key string) *watched {
 	t.Cleanup(func() { cancel(); all.Wait() })
 	for gateway, url := range urls {
 		w.at[gateway].statuses = map[int]int{}
-		c := apiClient(t, key)
-		c.base = url
+		c := rawClient(t, url, key)
 		all.Go(func() {
 			ticker := time.NewTicker(50 * time.Millisecond)
 			defer ticker.Stop()

@@ -13,10 +13,7 @@ import (
 // Postgres understands every statement that the runbook has operators run, on the database as it is. None is carried out.
 func TestRunbook_Statements(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(monitoring + "RUNBOOK.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(monitoring + "RUNBOOK.md"))(t)
 	conn := connect(t, running.Env().DatabaseURL)
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString(), "WEBHOOK_ID", uuid.NewString())

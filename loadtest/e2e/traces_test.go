@@ -28,12 +28,11 @@ func TestTraces(t *testing.T) {
 		GatewayEnv: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "OTEL_TRACES_SAMPLER=parentbased_always_on"},
 		CoreEnv:    []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "OTEL_TRACES_SAMPLER=parentbased_always_off"},
 	})
-	tester := apiClient(t, s.Env().TestKey)
-	tester.base = s.Env().GatewayURL
+	tester := rawClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	// What the caller samples itself is its own affair.
 	parent := []string{"Traceparent", "00-" + callersTrace + "-" + callersSpan + "-00", "Tracestate", "vendor=value"}
-	expect[record](t, tester.do(http.MethodPost, "/v2/transfers", payment("1"), append(parent, "X-Request-Id", "the-post")...), 201)
-	expect[[]record](t, tester.do(http.MethodGet, "/v2/transfers?reference=secret", nil, append(parent, "X-Request-Id", "the-list")...), 200)
+	expect[any](t, tester.do(http.MethodPost, "/v2/transfers", payment("1"), append(parent, "X-Request-Id", "the-post")...), 201)
+	expect[any](t, tester.do(http.MethodGet, "/v2/transfers?reference=secret", nil, append(parent, "X-Request-Id", "the-list")...), 200)
 
 	want := []string{
 		"gateway POST /v2/transfers",

@@ -3,8 +3,6 @@ package e2e_test
 import (
 	"encoding/hex"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +10,8 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/client/webhook"
 )
 
 // The key of webhooks' secrets is replaced as deploy/security.md says, core by core. An endpoint of before hears of what happens after
@@ -30,13 +30,10 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 	old, next := hex.EncodeToString([]byte(strings.Repeat("old key.", 4))), hex.EncodeToString([]byte(strings.Repeat("new key.", 4)))
 	configure(old, "")
 	s, log := startStack(t, stack.Config{Data: filepath.Join(dir, "data"), Cores: 2, CoreEnv: []string{"CORE_ENV_FILE=" + settings}})
-	me := apiClient(t, s.Env().TestKey)
-	me.base = s.Env().GatewayURL
-	recorded := &delivered{requests: map[string][]delivery{}}
-	server := httptest.NewServer(recorded)
-	t.Cleanup(server.Close)
-	endpoints := []endpoint{createWebhook(t, me, server.URL)}
-	cursor := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after=now", nil), http.StatusOK).Next
+	me := apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
+	recorded := startRecorder(t)
+	endpoints := []*intents.CreatedWebhook{createWebhook(t, me, recorded.URL)}
+	cursor := must(me.Events.List(t.Context(), intents.EventQuery{After: intents.Now}))(t).Next
 	sealed := strings.Count(log.String(), "all webhook secrets are sealed under the current key")
 	for _, step := range []struct{ current, previous string }{{old, next}, {next, old}, {next, old}, {next, ""}} {
 		configure(step.current, step.previous)
@@ -44,17 +41,18 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 			if err := s.Restart(t.Context(), core); err != nil {
 				t.Fatal(err)
 			}
-			pay(me, 1)
-			page := nextEvents(me, cursor)
+			pay(t, me, 1)
+			page := nextEvents(t, me, cursor)
 			cursor = page.Next
-			all := recorded.await(t, readEvent(t, page.Events[0]).ID, len(endpoints))
+			all := recorded.await(t, page.Events[0].ID, len(endpoints))
 			for _, made := range endpoints {
-				if !slices.ContainsFunc(all, func(d delivery) bool { return d.verify(made.Secret) == nil }) {
+				verifies := func(d delivery) bool { _, err := webhook.Verify(d.body, d.header, made.Secret); return err == nil }
+				if !slices.ContainsFunc(all, verifies) {
 					t.Errorf("no delivery of %d verifies with the secret of %s", len(all), made.ID)
 				}
 			}
 		}
-		endpoints = append(endpoints, createWebhook(t, me, server.URL))
+		endpoints = append(endpoints, createWebhook(t, me, recorded.URL))
 	}
 	if got := strings.Count(log.String(), "all webhook secrets are sealed under the current key") - sealed; got != 6 {
 		t.Errorf("cores say %d times that the previous key is not needed, want twice for each of three steps", got)

@@ -142,15 +142,9 @@ func (r *receiver) mustRefuse(t *testing.T, sent delivery, secret string) {
 // The page shows the receivers as they are tested.
 func TestWebhooks_PageShowsReceivers(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../core/web/api/webhooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../../core/web/api/webhooks.md"))(t)
 	for path, language := range map[string]string{"receiver/main.go": "go", "js/receiver.ts": "ts"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(path))(t)
 		if !strings.Contains(string(page), "```"+language+"\n"+string(text)+"```\n") {
 			t.Errorf("core/web/api/webhooks.md does not show loadtest/e2e/%s as it is", path)
 		}

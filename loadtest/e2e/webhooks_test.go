@@ -1,83 +1,71 @@
 package e2e_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/client/webhook"
 )
-
-// eventPage is an answer of GET /v2/events.
-type eventPage struct {
-	Events []json.RawMessage
-	Next   string
-}
-
-// feedEvent has what these tests read of an event.
-type feedEvent struct {
-	ID, Type, Environment string
-	Sequence              int
-	Data                  struct{ ID, From, To string }
-}
-
-func readEvent(t *testing.T, text []byte) (e feedEvent) {
-	t.Helper()
-	if err := json.Unmarshal(text, &e); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return e
-}
 
 // mustRead fails the test unless the feed has the events of these new intents after the cursor, in this order, and no others. It returns
 // the cursor after them. On a busy machine an event may come with a later page than the first after it was committed.
-func mustRead(c *client, after string, intents ...string) (next string) {
-	c.t.Helper()
+func mustRead(t *testing.T, api *intents.Client, after string, ids ...string) (next string) {
+	t.Helper()
 	var read []string
 	for deadline := time.Now().Add(time.Minute); ; {
-		query := url.Values{"limit": {"7"}}
-		if after != "" {
-			query.Set("after", after)
-		}
-		page := expect[eventPage](c.t, c.do(http.MethodGet, "/v2/events?"+query.Encode(), nil), http.StatusOK)
-		for _, text := range page.Events {
-			read = append(read, readEvent(c.t, text).Data.ID)
+		page := must(api.Events.List(t.Context(), intents.EventQuery{After: after, Limit: 7}))(t)
+		for _, event := range page.Events {
+			read = append(read, event.Transfer.ID)
 		}
 		after = page.Next
-		if complete := len(read) >= len(intents); len(page.Events) == 0 && (complete || time.Now().After(deadline)) {
+		if complete := len(read) >= len(ids); len(page.Events) == 0 && (complete || time.Now().After(deadline)) {
 			break
 		}
 	}
-	if diff := cmp.Diff(intents, read); diff != "" {
-		c.t.Errorf("events after the cursor (-want +got):\n%s", diff)
+	if diff := cmp.Diff(ids, read); diff != "" {
+		t.Errorf("events after the cursor (-want +got):\n%s", diff)
 	}
 	return after
 }
 
-// endpoint is a webhook as it is answered when it is made.
-type endpoint struct{ ID, URL, Secret string }
-
-func createWebhook(t *testing.T, c *client, target string) endpoint {
+// nextEvents reads the feed after a cursor as soon as something is there.
+func nextEvents(t *testing.T, api *intents.Client, after string) *intents.EventPage {
 	t.Helper()
-	made := expect[endpoint](t, c.do(http.MethodPost, "/v2/webhooks", map[string]any{"url": target}), http.StatusCreated)
+	page := must(api.Events.List(t.Context(), intents.EventQuery{After: after, Wait: 25 * time.Second}))(t)
+	if len(page.Events) == 0 {
+		t.Fatal("no event came within 25 seconds")
+	}
+	return page
+}
+
+func createWebhook(t *testing.T, api *intents.Client, target string, types ...string) *intents.CreatedWebhook {
+	t.Helper()
+	made := must(api.Webhooks.Create(t.Context(), intents.CreateWebhook{URL: target, Types: types}))(t)
 	if made.URL != target || !strings.HasPrefix(made.Secret, "whsec_") {
 		t.Fatalf("the webhook for %s is %+v", target, made)
 	}
 	return made
 }
 
-// delivered are requests to a webhook of the test's own, as they came.
-type delivered struct {
+// recorder is a receiver of webhooks that keeps the requests as they came.
+type recorder struct {
+	*httptest.Server
+	t *testing.T
+	// status is what it responds with.
+	status atomic.Int64
+
 	mu       sync.Mutex
 	requests map[string][]delivery // by webhook-id
 }
@@ -87,26 +75,38 @@ type delivery struct {
 	body   []byte
 }
 
-func (d *delivered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
+func startRecorder(t *testing.T) *recorder {
+	t.Helper()
+	r := &recorder{t: t, requests: map[string][]delivery{}}
+	r.status.Store(http.StatusNoContent)
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	id := r.Header.Get("Webhook-Id")
-	d.requests[id] = append(d.requests[id], delivery{r.Header, body})
-	w.WriteHeader(http.StatusNoContent)
+	if !strings.HasPrefix(request.Header.Get("Webhook-Signature"), "v1,") {
+		r.t.Errorf("an unsigned request: %v", request.Header)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := request.Header.Get("Webhook-Id")
+	r.requests[id] = append(r.requests[id], delivery{request.Header, body})
+	w.WriteHeader(int(r.status.Load()))
 }
 
 // await returns the deliveries of an event once there are so many.
-func (d *delivered) await(t *testing.T, id string, count int) (got []delivery) {
+func (r *recorder) await(t *testing.T, id string, count int) (got []delivery) {
 	t.Helper()
 	eventually(t, func() error {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if got = d.requests[id]; len(got) != count {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if got = r.requests[id]; len(got) != count {
 			return fmt.Errorf("%s was delivered %d times, want %d", id, len(got), count)
 		}
 		return nil
@@ -114,23 +114,17 @@ func (d *delivered) await(t *testing.T, id string, count int) (got []delivery) {
 	return got
 }
 
-// verify returns an error unless the delivery verifies with the secret, by the library of the specification.
-func (d delivery) verify(secret string) error {
-	webhook, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		return err
+// mustVerify fails the test unless the delivery verifies with the secret, by the library of the specification and by the Go client, and has
+// this event.
+func (d delivery) mustVerify(t *testing.T, secret string, want intents.Event) {
+	t.Helper()
+	got := must(webhook.Verify(d.body, d.header, secret))(t)
+	if diff := cmp.Diff(want, *got); diff != "" {
+		t.Errorf("the event in the feed and as it was sent (-feed +sent):\n%s", diff)
 	}
-	return webhook.Verify(d.body, d.header)
-}
-
-// nextEvents reads the feed after a cursor as soon as something is there.
-func nextEvents(c *client, after string) eventPage {
-	c.t.Helper()
-	page := expect[eventPage](c.t, c.do(http.MethodGet, "/v2/events?wait=25&after="+url.QueryEscape(after), nil), http.StatusOK)
-	if len(page.Events) == 0 {
-		c.t.Fatal("no event came within 25 seconds")
+	if err := must(standardwebhooks.NewWebhook(secret))(t).Verify(d.body, d.header); err != nil {
+		t.Error(err)
 	}
-	return page
 }
 
 // An intent is heard of by a long poll, by a webhook that records what is sent, and by the receivers of both languages, all the same event.
@@ -140,37 +134,29 @@ func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	owner := newPerson(t, running.Env().GatewayURL)
 	key := owner.newKey().Key
-	me := apiClient(t, key)
-	recorded := &delivered{requests: map[string][]delivery{}}
-	server := httptest.NewServer(recorded)
-	t.Cleanup(server.Close)
-	endpoints := map[string]endpoint{"recorder": createWebhook(t, me, server.URL+"/hook")}
+	me := apiClient(t, running.Env().GatewayURL, key)
+	recorded := startRecorder(t)
+	endpoints := map[string]*intents.CreatedWebhook{"recorder": createWebhook(t, me, recorded.URL+"/hook")}
 	receivers := map[string]*receiver{}
 	for language := range buildReceiver {
 		receivers[language] = newReceiver(t, language, key)
 		endpoints[language] = createWebhook(t, me, receivers[language].url)
 		receivers[language].restart(t, endpoints[language].Secret)
 	}
-	cursor := expect[eventPage](t, me.do(http.MethodGet, "/v2/events?after=now", nil), http.StatusOK).Next
+	cursor := must(me.Events.List(t.Context(), intents.EventQuery{After: intents.Now}))(t).Next
 
-	polled := make(chan eventPage, 1)
-	go func() { defer close(polled); polled <- nextEvents(me, cursor) }()
-	made := pay(me, 1)[0]
+	polled := make(chan *intents.EventPage, 1)
+	go func() { defer close(polled); polled <- nextEvents(t, me, cursor) }()
+	made := pay(t, me, 1)[0]
 	page := <-polled
-	created := readEvent(t, page.Events[0])
-	want := feedEvent{ID: created.ID, Type: "transfer.created", Environment: "test", Sequence: 1}
-	want.Data.ID, want.Data.To = made, "created"
-	if diff := cmp.Diff(want, created); diff != "" {
-		t.Errorf("the event (-want +got):\n%s", diff)
+	created := page.Events[0]
+	if e := created; e.Type != intents.TransferCreated || e.Environment != intents.Test || *e.Sequence != 1 ||
+		e.Transfer.ID != made || e.Transfer.From != nil || e.Transfer.To != intents.StatusCreated {
+		t.Errorf("the event of %s: %+v %+v", made, e, e.Transfer)
 	}
 	sent := recorded.await(t, created.ID, 1)[0]
 	sent.mustConform(t)
-	if err := sent.verify(endpoints["recorder"].Secret); err != nil {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(string(page.Events[0]), fmt.Sprintf(`{"id":%q,%s`, created.ID, sent.body[1:])); diff != "" {
-		t.Errorf("the event in the feed and as it was sent (-feed +sent):\n%s", diff)
-	}
+	sent.mustVerify(t, endpoints["recorder"].Secret, created)
 	handled := []string{created.ID + " transfer.created"}
 	for _, r := range receivers {
 		r.awaitHandled(t, handled...)
@@ -179,20 +165,19 @@ func TestWebhooks(t *testing.T) {
 	t.Log("another secret: the old one still verifies, and receivers with the new one take over")
 	fresh := map[string]string{}
 	for name, made := range endpoints {
-		fresh[name] = expect[endpoint](t, me.do(http.MethodPost, "/v2/webhooks/"+made.ID+"/rotate-secret", map[string]any{}), http.StatusOK).Secret
+		fresh[name] = must(me.Webhooks.RotateSecret(t.Context(), made.ID, intents.RotateWebhookSecret{}))(t).Secret
 	}
-	cancel := func(id string) feedEvent {
+	cancel := func(id string) intents.Event {
 		t.Helper()
-		expect[record](t, me.do(http.MethodPost, "/v2/transfers/"+id+"/cancel", nil), http.StatusOK)
-		page = nextEvents(me, page.Next)
-		return readEvent(t, page.Events[len(page.Events)-1])
+		must(me.Transfers.Cancel(t.Context(), id))(t)
+		page = nextEvents(t, me, page.Next)
+		return page.Events[len(page.Events)-1]
 	}
 	cancelled := cancel(made)
 	sent = recorded.await(t, cancelled.ID, 1)[0]
 	sent.mustConform(t)
-	if err := errors.Join(sent.verify(endpoints["recorder"].Secret), sent.verify(fresh["recorder"])); err != nil {
-		t.Errorf("with the old and the new secret: %v", err)
-	}
+	sent.mustVerify(t, endpoints["recorder"].Secret, cancelled)
+	sent.mustVerify(t, fresh["recorder"], cancelled)
 	handled = append(handled, cancelled.ID+" transfer.cancelled")
 	for language, r := range receivers {
 		r.awaitHandled(t, handled...)
@@ -204,12 +189,12 @@ func TestWebhooks(t *testing.T) {
 	for _, what := range []string{"an event that is only in the feed", "and a cursor that is too old"} {
 		t.Log(what)
 		for language := range receivers {
-			a := me.do(http.MethodPatch, "/v2/webhooks/"+endpoints[language].ID, map[string]any{"types": []string{"transfer.cancelled"}})
-			expect[any](t, a, http.StatusOK)
+			update := intents.UpdateWebhook{Types: intents.SetTo([]string{"transfer.cancelled"})}
+			must(me.Webhooks.Update(t.Context(), endpoints[language].ID, update))(t)
 		}
-		made = pay(me, 1)[0]
-		page = nextEvents(me, page.Next)
-		created = readEvent(t, page.Events[0])
+		made = pay(t, me, 1)[0]
+		page = nextEvents(t, me, page.Next)
+		created = page.Events[0]
 		if what == "and a cursor that is too old" {
 			execute(t, running.Env().DatabaseURL, `INSERT INTO feed_pruned (account_id, environment, position)
 				SELECT account_id, 'test', max(position) FROM feed WHERE account_id = (SELECT id FROM accounts WHERE email = $1) GROUP BY account_id`, owner.email)
@@ -229,14 +214,7 @@ func TestWebhooks(t *testing.T) {
 // signed is the delivery as its sender would sign it at another time with another secret.
 func (d delivery) signed(t *testing.T, secret string, at time.Time) delivery {
 	t.Helper()
-	webhook, err := standardwebhooks.NewWebhook(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signature, err := webhook.Sign(d.header.Get("Webhook-Id"), at, d.body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signature := must(must(standardwebhooks.NewWebhook(secret))(t).Sign(d.header.Get("Webhook-Id"), at, d.body))(t)
 	d.header = d.header.Clone()
 	d.header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
 	d.header.Set("Webhook-Signature", signature)
