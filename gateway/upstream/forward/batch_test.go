@@ -30,7 +30,7 @@ func repeated(id string) request {
 	return r
 }
 
-// crowd is a core whose three lanes are taken by requests that wait, so that all others gather for one batch.
+// crowd is a core whose three lanes are taken by requests that wait, so that all others gather for one batch, for checkInterval at most.
 type crowd struct {
 	core   *core
 	client client
@@ -258,6 +258,13 @@ func TestBatch_SlowMember(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "fine")
 	})
+	began := time.Now()
+	if got := c.client.answer(batched("beside")); got != "fine" { // though requests that were sent alone hold the lanes
+		t.Errorf("answered %q", got)
+	}
+	if took := time.Since(began); took > timeout/2 {
+		t.Errorf("a request beside three that are not answered took %s", took)
+	}
 	var slow sync.WaitGroup
 	for n := range 2 * lanes { // more than there are lanes
 		slow.Go(func() {
@@ -274,7 +281,7 @@ func TestBatch_SlowMember(t *testing.T) {
 	for n := range 20 {
 		requests = append(requests, batched(fmt.Sprint(n)))
 	}
-	began := time.Now()
+	began = time.Now()
 	for id, got := range c.all(t, requests...) {
 		if got != "fine" {
 			t.Errorf("%s: answered %q", id, got)

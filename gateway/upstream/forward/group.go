@@ -39,6 +39,8 @@ type member struct {
 	buffer *[]byte
 	// leads is set once the member was handed a lane, sent once a leader has taken it for its batch. The group's mutex guards both.
 	leads, sent bool
+	// lane is the group whose lane a request that was sent alone still has, else nil.
+	lane *group
 	// batch is the one that the member is told to read.
 	batch *batch
 	// err is the result of a member that is told so.
@@ -113,9 +115,25 @@ func (g *group) run(m *member) error {
 
 // runAlone sends a request for which no others have waited.
 func (g *group) runAlone(m *member) error {
-	defer g.handOn()
 	*m.buffer = g.client.appendRequest((*m.buffer)[:0], m.request, g.core.URL.Host, m.span, g.client.secret)
-	return g.client.attempt(g.core, m.request, *m.buffer, m.options, m.response)
+	m.lane = g
+	defer m.leaveLane()
+	options := m.options
+	options.peer = m
+	return g.client.attempt(g.core, m.request, *m.buffer, options, m.response)
+}
+
+// Disconnected implements Peer for a request that was sent alone: others do not wait for one that takes longer than checkInterval.
+func (m *member) Disconnected() bool {
+	m.leaveLane()
+	return m.options.peer != nil && m.options.peer.Disconnected()
+}
+
+func (m *member) leaveLane() {
+	if m.lane != nil {
+		m.lane.handOn()
+		m.lane = nil
+	}
 }
 
 // join reports whether the member leads. Otherwise it waits until it is told.
