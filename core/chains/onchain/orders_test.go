@@ -126,8 +126,8 @@ func TestPreflight_Approved(t *testing.T) {
 				return nil, nil
 			})
 		}, nil, 1, true, "The approval and then the transaction succeed at the newest block."},
-		"the reset reverts":      {4, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The reset of the allowance reverts, because the order's deadline has passed."},
-		"the order is refused":   {0, func(c *rpctest.Chain) { refuses(c, settler, rpctest.Open, 1) }, nil, 1, false, "The transaction reverts, because the order's deadline has passed."},
+		"the reset reverts":    {4, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The reset of the allowance reverts, because the order's deadline has passed."},
+		"the order is refused": {0, func(c *rpctest.Chain) { refuses(c, settler, rpctest.Open, 1) }, nil, 1, false, "The transaction reverts, because the order's deadline has passed."},
 		"a token that takes a fee": {5, func(c *rpctest.Chain) {
 			short := append(rpctest.Revert{0x2c, 0x4d, 0x32, 0x4d}, append(rpctest.Word(4), rpctest.Word(5)...)...) // InvalidBalanceDelta
 			c.SetFunction(settler, rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, short })

@@ -256,7 +256,9 @@ func leastLifetime(kind Type, source chain.Chain) time.Duration {
 }
 
 // defaultLifetime is the later of DefaultLifetime and the least lifetime, with the second that a deadline loses where it is truncated.
-func defaultLifetime(least time.Duration) time.Duration { return max(DefaultLifetime, least+time.Second) }
+func defaultLifetime(least time.Duration) time.Duration {
+	return max(DefaultLifetime, least+time.Second)
+}
 
 // DefaultLifetimeOf returns how long an intent may wait whose request has no deadline: DefaultLifetime, or longer where the source chain
 // is slower than that.
