@@ -48,8 +48,8 @@ type loop struct {
 	// warnedAt is when a disagreement was last logged, unreadableAt an attempt that no provider can show, and uncomparedAt an order
 	// that cannot be compared.
 	warnedAt, unreadableAt, uncomparedAt time.Time
-	// servedAccount is where the next poll begins with the accounts that have due attempts.
-	servedAccount uuid.UUID
+	// servedAccount is where the next poll begins with the accounts that have due attempts, repairedAccount with those that have due orders.
+	servedAccount, repairedAccount uuid.UUID
 	// retryAt is when attempts that no provider can show are due again.
 	retryAt map[chains.TransactionKey]time.Time
 	// searches are for the transactions that have used the nonces of replaced attempts.

@@ -16,16 +16,17 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// repairBatch is how many open orders one poll compares with their settlers.
+// repairBatch is how many unfilled orders one poll compares with their settlers.
 const repairBatch = 100
 
-// repair compares open orders with the settlers' own records, which should agree. If they differ, it finds the missed events and
-// records them like any others. Orders of a scheme that is no longer supported are not compared.
+// repair compares unfilled orders with the settlers' own records, which should agree. If they differ, it finds the missed events and
+// records them like any others. Accounts take turns. Orders of a scheme that is no longer supported are not compared.
 func (l *loop) repair(ctx context.Context, v *view) error {
-	orders, err := l.Store.DueOrders(ctx, l.id, repairBatch)
+	orders, next, err := l.Store.DueOrders(ctx, l.id, l.repairedAccount, repairBatch)
 	if err != nil || len(orders) == 0 {
 		return ofStore(err)
 	}
+	l.repairedAccount = next
 	readable := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return !o.Intent.HasOrder() })
 	seen, err := l.missedEvents(ctx, v, readable)
 	if err != nil {
@@ -46,9 +47,10 @@ func (l *loop) repair(ctx context.Context, v *view) error {
 
 // missedEvents compares orders with the input settlers of this chain and the output settlers of their destinations, and finds the events
 // that these have recorded and that were not seen. An order that cannot be compared, such as one to a chain without providers, does not
-// delay the others: its next comparison may succeed.
+// delay the others: its next comparison may succeed. An order whose refund was seen is compared with its output settler alone.
 func (l *loop) missedEvents(ctx context.Context, v *view, orders []chains.Followed) ([]chains.Observation, error) {
-	seen, claimed, err := l.compareInputs(ctx, settlerView{l.id, v.provider, v.confirmed, v.final}, orders)
+	open := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return o.Role == transfer.RoleRefund })
+	seen, claimed, err := l.compareInputs(ctx, settlerView{l.id, v.provider, v.confirmed, v.final}, open)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +235,7 @@ func (l *loop) uncompared(o chains.Followed, err error) {
 		return
 	}
 	l.uncomparedAt = time.Now()
-	l.log.Warn("open orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
+	l.log.Warn("unfilled orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
 }
 
 // findEvent looks for a settler's event about one order, from the confirmed block back to the time of the intent.

@@ -1,11 +1,13 @@
 package watch_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
@@ -71,6 +73,48 @@ func TestRepair(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A fill that its provider hides is found after the refund was seen too, by the destination's record alone.
+func TestRepair_FillOfRefunded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.confirmedBridge()
+	w.hide(baseSepolia, w.fill(intent))
+	w.chains[baseSepolia].SetFilled(intent, true)
+	w.mine(sepolia, w.refund(intent))
+	w.chains[sepolia].SetOrderStatus(intent, transfer.OrderRefunded)
+	w.deepen(sepolia, 3*confirmations)
+	w.want(intent, "created submitted confirmed refunded")
+	w.due()
+	w.tick(sepolia)
+	w.tick(baseSepolia)
+	w.want(intent, "created submitted confirmed refunded filled")
+	if n := w.nodes[sepolia][0].Calls()["eth_call"]; n != 0 {
+		t.Errorf("the input settler, which has told its part, is asked %d times", n)
+	}
+	if due := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE due_at IS NOT NULL"); due != 0 {
+		t.Errorf("%d comparisons are due of a filled order", due)
+	}
+}
+
+// An account with thousands of refunded orders does not delay the comparison of another account's order.
+func TestRepair_FairBetweenAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	hostile := w.bridge()
+	pgtest.Exec(t, w.store, fmt.Sprintf(`INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, confirmed_at, seen_at, due_at)
+		SELECT $1, $2, '%s', sha256(n::text::bytea), 'refund', 'mined', false, 1, sha256('1'), 0, now(), now(), %s FROM generate_series(1, 3000) AS n`, sepolia, hourAgo),
+		hostile.AccountID, hostile.ID)
+	w.owner = uuid.New()
+	strangers := w.confirmedBridge()
+	w.hide(baseSepolia, w.fill(strangers))
+	w.chains[baseSepolia].SetFilled(strangers, true)
+	pgtest.Exec(t, w.store, "UPDATE transactions SET due_at = "+hourAgo+" WHERE account_id = $1", hostile.AccountID)
+	pgtest.Exec(t, w.store, "UPDATE transactions SET due_at = now() WHERE account_id = $1", strangers.AccountID)
+	w.tick(sepolia)
+	w.tick(baseSepolia)
+	w.want(strangers, "created submitted confirmed filled")
 }
 
 // The events of one order are asked for by its id: a block may have more of others than a provider shows at once.
@@ -183,23 +227,32 @@ func TestRepair_OtherScheme(t *testing.T) {
 	}
 }
 
-// An order that nobody fills is compared with its settlers less and less often, and in the end no more.
+// An order that nobody fills is compared with its settlers less and less often, and in the end no more, refunded or not.
 func TestRepair_BacksOff(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1)
-	w.confirmedBridge()
-	wait := func(age string) time.Duration {
-		t.Helper()
-		pgtest.Exec(t, w.store, "UPDATE transactions SET seen_at = now() - $1::interval", age)
-		pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() - $1::interval", age)
-		w.due()
-		w.tick(sepolia)
-		return time.Duration(pgtest.LookUp[float64](t, w.store, "SELECT coalesce(extract(epoch FROM max(due_at) - now()), 0)::float8 FROM transactions") * float64(time.Second))
-	}
-	for age, want := range map[string]time.Duration{"1 hour": time.Hour, "8 days": 24 * time.Hour, "31 days": 0} {
-		if got := wait(age); (got - want).Abs() > 10*time.Minute {
-			t.Errorf("after %s it is compared again in %s, want %s", age, got, want)
+	for _, refunded := range []bool{false, true} {
+		w := newWorld(t, 1)
+		intent := w.confirmedBridge()
+		if refunded {
+			w.mine(sepolia, w.refund(intent))
+			w.deepen(sepolia, 3*confirmations)
+			w.want(intent, "created submitted confirmed refunded")
 		}
-		pgtest.Exec(t, w.store, "UPDATE transactions SET due_at = now()")
+		wait := func(age string) time.Duration {
+			t.Helper()
+			pgtest.Exec(t, w.store, "UPDATE transactions SET seen_at = now() - $1::interval", age)
+			pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() - $1::interval", age)
+			w.due()
+			w.tick(sepolia)
+			return time.Duration(pgtest.LookUp[float64](t, w.store, "SELECT coalesce(extract(epoch FROM max(due_at) - now()), 0)::float8 FROM transactions") * float64(time.Second))
+		}
+		for _, c := range []struct {
+			age  string
+			want time.Duration
+		}{{"1 hour", time.Hour}, {"8 days", 24 * time.Hour}, {"31 days", 0}} {
+			if got := wait(c.age); (got - c.want).Abs() > 10*time.Minute {
+				t.Errorf("refunded %t: after %s it is compared again in %s, want %s", refunded, c.age, got, c.want)
+			}
+		}
 	}
 }

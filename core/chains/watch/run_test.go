@@ -68,7 +68,7 @@ func TestRun(t *testing.T) {
 	w.eventually(refunded, transfer.Refunded)
 }
 
-// A chain that no unfinished intent touches is left alone, and a new intent has it looked at again.
+// A chain that no unfinished intent touches is left alone, and a new intent has it looked at again. A refunded order is finished.
 func TestRun_Idle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
@@ -84,6 +84,11 @@ func TestRun_Idle(t *testing.T) {
 	w.chains[sepolia].Mine(w.open(intent))
 	w.chains[sepolia].MineEmpty(confirmations)
 	w.eventually(intent, transfer.Confirmed)
+	w.chains[sepolia].Mine(w.refund(intent))
+	w.chains[sepolia].MineEmpty(2 * confirmations)
+	w.eventually(intent, transfer.Refunded)
+	pgtest.Exec(t, w.store, "DELETE FROM chain_activity")
+	asynctest.Eventually(t, "an idle chain after the refund", quiet)
 }
 
 // Two watchers never follow one chain, and the work of one that is killed is taken over when its lease runs out.

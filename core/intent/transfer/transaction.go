@@ -89,13 +89,14 @@ type Transaction struct {
 }
 
 // Awaits reports whether the watcher must still follow a transaction of the intent: an attempt that is in no block while no other
-// has executed the intent, or an open order without the settler's fill or refund.
+// has executed the intent, the opening of an order without the settler's fill or refund, or a refund, since the order can be filled too.
 func (i *Intent) Awaits(t Transaction) bool {
 	switch t.State {
 	case Pending, Dropped:
 		return !i.Executed()
 	case Mined:
-		return t.Role == RoleOpen && i.Status == Confirmed && i.HasOrder()
+		unfilled := t.Role == RoleOpen && i.Status == Confirmed || t.Role == RoleRefund && i.Status == Refunded
+		return unfilled && i.HasOrder()
 	default:
 		return false
 	}

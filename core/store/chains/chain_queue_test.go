@@ -23,6 +23,11 @@ func queueAttempts(t *testing.T, store *store.Rooms, known *registry.Snapshot, o
 		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'pending', true, now(), %s FROM generate_series(1, %d) AS n`, due, attempts), owner, intent.ID)
 }
 
+// refundAll gives each attempt a refund that is compared with its settlers when the attempt is due.
+const refundAll = `INSERT INTO transactions
+	(account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, confirmed_at, seen_at, due_at)
+	SELECT account_id, transfer_id, chain_id, hash, 'refund', 'mined', false, 1, hash, 0, now(), seen_at, due_at FROM transactions`
+
 // Accounts take turns, also where more have due attempts than a page has places, and none is left out.
 func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -93,11 +98,15 @@ func TestDueAttempts_UsesIndexes(t *testing.T) {
 		accounts = append(accounts, uuid.New())
 		queueAttempts(t, store, known, accounts[n], 1000, "now() - interval '1 hour'")
 	}
+	pgtest.Exec(t, plain, refundAll)
 	pgtest.Exec(t, plain, "ANALYZE")
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
 	if _, _, err := store.Chains.DueAttempts(t.Context(), chain, accounts[3], 10); err != nil {
 		t.Fatal(err)
+	}
+	if orders, _, err := store.Chains.DueOrders(t.Context(), chain, accounts[3], 10); err != nil || len(orders) != 10 {
+		t.Fatalf("%d orders, %v", len(orders), err)
 	}
 	over, err := store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 999)
 	if err != nil || len(over) != 2 {
@@ -108,9 +117,36 @@ func TestDueAttempts_UsesIndexes(t *testing.T) {
 	}
 	asked.Mu.Lock()
 	defer asked.Mu.Unlock()
-	if len(asked.Text) < 4 {
+	if len(asked.Text) < 7 {
 		t.Errorf("only %d statements", len(asked.Text))
 	}
+	for _, statement := range asked.Text {
+		if plan := pgtest.PlanOf(t, plain, statement); transactionsScan.MatchString(plan) {
+			t.Errorf("no index for\n%s\n%s", statement, plan)
+		}
+	}
+}
+
+// Refunded orders keep no chain active, and are not read to know it.
+func TestChainActive_Refunded(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
+	known, chain := pgtest.LoadRegistry(t, store), caip.EIP155Chain(11155111)
+	for range 10 {
+		queueAttempts(t, store, known, uuid.New(), 1000, "now() - interval '1 hour'")
+	}
+	pgtest.Exec(t, plain, refundAll)
+	pgtest.Exec(t, plain, "DELETE FROM transactions WHERE role <> 'refund'")
+	pgtest.Exec(t, plain, "DELETE FROM chain_activity")
+	pgtest.Exec(t, plain, "ANALYZE")
+	var asked pgtest.Statements
+	pgtest.Watch(store, &asked)
+	if active, err := store.Chains.ChainActive(t.Context(), chain); err != nil || active {
+		t.Errorf("active %t, %v", active, err)
+	}
+	asked.Mu.Lock()
+	defer asked.Mu.Unlock()
 	for _, statement := range asked.Text {
 		if plan := pgtest.PlanOf(t, plain, statement); transactionsScan.MatchString(plan) {
 			t.Errorf("no index for\n%s\n%s", statement, plan)

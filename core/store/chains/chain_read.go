@@ -126,13 +126,6 @@ func (s *Store) FollowedBetween(ctx context.Context, chain caip.ChainID, above, 
 	})
 }
 
-// DueOrders reads the open orders of a chain that are due to be compared with the settler, up to limit of them.
-func (s *Store) DueOrders(ctx context.Context, chain caip.ChainID, limit int64) ([]Followed, error) {
-	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("chain_id = ? AND due_at <= clock_timestamp() AND state = 'mined'", chain.String()).Order("due_at").Limit(limit)
-	})
-}
-
 // followed reads transactions and then their intents.
 func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun.SelectQuery) ([]Followed, error) {
 	var rows []transactionRow
@@ -209,11 +202,11 @@ func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments [
 }
 
 // ChainActive reports whether unfinished intents may touch a chain: an intent was created whose deadline is not long past, or a
-// transaction is still followed.
+// transaction is still followed. The refund of an order, which is only compared with the settlers now and then, does not count.
 func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active bool, err error) {
 	err = s.db.NewRaw(`SELECT EXISTS (SELECT FROM chain_activity WHERE chain_id = ?0 AND active_until > clock_timestamp())
 		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'pending')
-		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'mined')
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'mined' AND role = 'open')
 		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND block_number IS NOT NULL AND confirmed_at IS NULL AND state <> 'unsupported')`,
 		chain.String()).Scan(ctx, &active)
 	if err != nil {

@@ -204,19 +204,19 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []intents.TransferKey) (
 }
 
 const (
-	// repairEvery is the shortest time between two comparisons of an open order with the settler's own record of it.
+	// repairEvery is the shortest time between two comparisons of an unfilled order with the settlers' own records of it.
 	repairEvery = time.Hour
-	// repairFor is how long after its expiry an open order is compared. A refund is seen by its event later, too.
+	// repairFor is how long after its expiry an unfilled order is compared. A refund is seen by its event later, too.
 	repairFor = 30 * 24 * time.Hour
 )
 
-// NextRepair returns when an open order is compared with its settlers next: in an hour, later in an eighth of its age, and never
-// again a month after its expiry.
-func NextRepair(intent *transfer.Intent, open transfer.Transaction, now time.Time) time.Time {
+// NextRepair returns when an unfilled order is compared with its settlers next: in an hour, later in an eighth of the time since its last
+// transaction, the opening or the refund, and never again a month after its expiry.
+func NextRepair(intent *transfer.Intent, last transfer.Transaction, now time.Time) time.Time {
 	if now.After(intent.Settlement.Expires.Add(repairFor)) {
 		return time.Time{}
 	}
-	return now.Add(max(repairEvery, now.Sub(open.SeenAt)/8))
+	return now.Add(max(repairEvery, now.Sub(last.SeenAt)/8))
 }
 
 // claimed are the intents of the claims among transactions.
@@ -283,7 +283,7 @@ func transactionsOf(observed []Observation) []transfer.Transaction {
 	return transactions
 }
 
-// reschedule returns the transactions whose next look-up changes with the intent's status. An open order whose claim is written now, as
+// reschedule returns the transactions whose next look-up changes with the intent's status. An unfilled order whose claim is written now, as
 // one that is seen or confirmed, while no fill is known is compared with its settlers at once, because a claim follows a fill.
 func reschedule(intent *transfer.Intent, observed []Observation, claimed bool, now time.Time) (changed []Observation) {
 	isFill := func(o Observation) bool { return o.Role == transfer.RoleFill }
