@@ -126,8 +126,12 @@ func TestPreflight_Approved(t *testing.T) {
 				return nil, nil
 			})
 		}, nil, 1, true, "The approval and then the transaction succeed at the newest block."},
-		"the reset reverts":      {4, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The reset of the allowance reverts, because the order's deadline has passed."},
-		"the order is refused":   {0, func(c *rpctest.Chain) { refuses(c, settler, rpctest.Open, 1) }, nil, 1, false, "The transaction reverts, because the order's deadline has passed."},
+		"the reset reverts":    {4, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The reset of the allowance reverts, because the order's deadline has passed."},
+		"the order is refused": {0, func(c *rpctest.Chain) { refuses(c, settler, rpctest.Open, 1) }, nil, 1, false, "The transaction reverts, because the order's deadline has passed."},
+		"a token that takes a fee": {5, func(c *rpctest.Chain) {
+			short := append(rpctest.Revert{0x2c, 0x4d, 0x32, 0x4d}, append(rpctest.Word(4), rpctest.Word(5)...)...) // InvalidBalanceDelta
+			c.SetFunction(settler, rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, short })
+		}, nil, 0, false, "The transaction reverts, because the token delivered another amount than the order's, as one with a fee on transfers does."},
 		"no method":              {0, nil, missing(-32601), 1, false, before},
 		"no method, in EIP-1474": {0, nil, missing(-32004), 1, false, before},
 		"no method, of a proxy":  {0, nil, missing(-32000), 1, false, before},
@@ -154,7 +158,7 @@ func TestPreflight_Approved(t *testing.T) {
 		if diff := cmp.Diff(want, checks[len(checks)-1]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if estimated := gas != nil; estimated != (c.simulated == 0) || node.Calls()["eth_simulateV1"] != c.simulated {
+		if estimated := gas != nil; estimated != (c.ok && c.simulated == 0) || node.Calls()["eth_simulateV1"] != c.simulated {
 			t.Errorf("%s: the gas is estimated: %t, %v", name, estimated, node.Calls())
 		}
 	}
