@@ -19,7 +19,8 @@ type namedChain struct {
 	NativeCurrency map[string]any `json:"nativeCurrency"`
 }
 
-// The files of settlements change of the default chains nothing but their settlements, and spell every address as EIP-55 does.
+// The files of settlements change of the default chains nothing but their settlements, spell every address as EIP-55 does,
+// and take native inputs wherever there is a coin.
 func TestSettlements(t *testing.T) {
 	t.Parallel()
 	type list struct {
@@ -47,7 +48,7 @@ func TestSettlements(t *testing.T) {
 			if c.Environment != environment || len(members) > 0 {
 				t.Errorf("%s, %s: is %s, sets also %v", file, c.ChainID, c.Environment, members)
 			}
-			checkAddresses(t, file+", "+c.ChainID, raw)
+			checkSettlements(t, file, c.ChainID, raw)
 		}
 	}
 	readme := string(read(t, "README.md"))
@@ -64,8 +65,12 @@ func decodeRow[T any](t *testing.T, raw json.RawMessage) (value T) {
 	return value
 }
 
-func checkAddresses(t *testing.T, where string, raw json.RawMessage) {
+// tempo has no coin, so that no input can be native.
+const tempo = "eip155:4217"
+
+func checkSettlements(t *testing.T, file, chain string, raw json.RawMessage) {
 	t.Helper()
+	where := file + ", " + chain
 	row := decodeRow[struct {
 		Settlements []map[string]any `json:"settlements"`
 	}](t, raw)
@@ -73,6 +78,9 @@ func checkAddresses(t *testing.T, where string, raw json.RawMessage) {
 		t.Errorf("%s has no settlement", where)
 	}
 	for _, s := range row.Settlements {
+		if native, ok := s["native"].(bool); ok && native == (chain == tempo) || !ok && chain != tempo {
+			t.Errorf("%s: native is %v", where, s["native"])
+		}
 		var addresses []string
 		for _, member := range []string{"inputSettler", "outputSettler", "oracle"} {
 			text, _ := s[member].(string)
