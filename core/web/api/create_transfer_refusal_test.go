@@ -81,6 +81,11 @@ func TestCreateTransfer_NativeNotSupported(t *testing.T) {
 func TestCreateTransfer_Environments(t *testing.T) {
 	t.Parallel()
 	s := start(t)
+	pgtest.Exec(t, s.store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
+	pgtest.Exec(t, s.store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	chainRefused := func(chain int, id, of, key string) answer {
 		return want(t, 403, fmt.Sprintf(`{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":%d,"keyEnv":%q,
 			"message":"Chain %s is a %s chain and this is a %s key; use a %s key."}`, chain, key, id, of, key, of))
@@ -113,6 +118,14 @@ func TestCreateTransfer_Environments(t *testing.T) {
 	}
 	if got := s.call(t, "POST", "/v2/transfers", onMainnet, keyed(uuid.New(), "live")...); got.Status != 201 {
 		t.Errorf("a live key on a live chain: %+v", got)
+	}
+	onMainnet = body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "eip155:1:0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "4", "")
+	got := s.call(t, "POST", "/v2/transfers", onMainnet, keyed(uuid.New(), "live")...)
+	record, _ := got.Body.(map[string]any)
+	order, _ := record["order"].(map[string]any)
+	tx, _ := record["tx"].(map[string]any)
+	if got.Status != 201 || order["deployment"] != "test" || tx["chainId"] != 1.0 || tx["to"] != order["inputSettler"] {
+		t.Errorf("a swap with a live key: %+v", got)
 	}
 }
 
