@@ -34,7 +34,7 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 // registry.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
 	now := s.Store.Now()
-	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
+	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request, Lifetime: transfer.DefaultLifetimeOf(request, s.Registry.Current())}
 	draft, order, err := s.draft(by, request, now)
 	var intent *transfer.Intent
 	if err == nil {

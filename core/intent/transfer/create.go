@@ -13,7 +13,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// How long an intent may wait to be filled, counted from its creation.
+// How long an intent may wait to be filled, counted from its creation. DefaultLifetime is that of most requests without a deadline; see
+// DefaultLifetimeOf.
 const (
 	DefaultLifetime = time.Hour
 	ShortestLife    = time.Minute
@@ -233,33 +234,58 @@ func (d *draft) infer() error {
 	return nil
 }
 
-// deadline rejects a deadline that is too near or too far. An order must be open, at the depth of its source chain, a minute before its
-// deadline, or no solver has time to fill it.
+// deadline rejects a deadline that is too near or too far.
 func (d *draft) deadline(created time.Time) (time.Time, error) {
-	least := ShortestLife
-	if d.kind != Transfer {
-		least += time.Duration(d.sourceChain.Confirmations) * d.sourceChain.BlockTime //nolint:gosec // both are bounded at import
-	}
-	seconds := int64((least + time.Second - 1) / time.Second)
-	deadline := wholeDeadline(d.request.Deadline, created)
-	if deadline.Before(created.Add(time.Duration(seconds)*time.Second)) || deadline.After(created.Add(LongestLife)) {
+	least := leastLifetime(d.kind, d.sourceChain)
+	deadline := wholeDeadline(d.request.Deadline, created, defaultLifetime(least))
+	if deadline.Before(created.Add(least)) || deadline.After(created.Add(LongestLife)) {
 		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to 7 days from now.",
-			d.kind, d.sourceChain.ID, seconds).at("/deadline")
+			d.kind, d.sourceChain.ID, least/time.Second).at("/deadline")
 	}
 	return deadline, nil
 }
 
+// leastLifetime is how far away a deadline must be, in whole seconds. An order must be open, at the depth of its source chain, a minute
+// before its deadline, or no solver has time to fill it.
+func leastLifetime(kind Type, source chain.Chain) time.Duration {
+	least := ShortestLife
+	if kind != Transfer {
+		least += time.Duration(source.Confirmations) * source.BlockTime //nolint:gosec // both are bounded at import
+	}
+	return (least + time.Second - 1).Truncate(time.Second)
+}
+
+// defaultLifetime is the later of DefaultLifetime and the least lifetime, with the second that a deadline loses where it is truncated.
+func defaultLifetime(least time.Duration) time.Duration {
+	return max(DefaultLifetime, least+time.Second)
+}
+
+// DefaultLifetimeOf returns how long an intent may wait whose request has no deadline: DefaultLifetime, or longer where the source chain
+// is slower than that.
+func DefaultLifetimeOf(r wire.TransferRequest, known *registry.Snapshot) time.Duration {
+	kind := Bridge
+	if r.Source.Account.Chain == r.Destination.Account.Chain {
+		kind = Swap
+	}
+	if to := r.Destination.Token; to == r.Source.Token || kind == Swap && to == (caip.AccountID{}) {
+		kind = Transfer
+	}
+	source, _ := known.Chain(r.Source.Account.Chain)
+	return defaultLifetime(leastLifetime(kind, source))
+}
+
 // wholeDeadline applies the default and truncates to whole seconds.
-func wholeDeadline(deadline, created time.Time) time.Time {
+func wholeDeadline(deadline, created time.Time, lifetime time.Duration) time.Time {
 	if deadline.IsZero() {
-		deadline = created.Add(DefaultLifetime)
+		deadline = created.Add(lifetime)
 	}
 	return deadline.Truncate(time.Second)
 }
 
 // Answers reports whether the intent matches the request; spelling and explicit defaults make no difference. The intent keeps
-// every field of its request, so the request itself is not stored.
-func (i *Intent) Answers(r wire.TransferRequest) bool {
+// every field of its request, so the request itself is not stored. lifetime is that of a request without a deadline, where it is longer
+// than DefaultLifetime: an import may have changed it since.
+func (i *Intent) Answers(r wire.TransferRequest, lifetime time.Duration) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
 	}
@@ -271,8 +297,13 @@ func (i *Intent) Answers(r wire.TransferRequest) bool {
 	}
 	// A quote has the sides and the deadline that a request leaves out.
 	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
-	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.Deadline.Equal(wholeDeadline(r.Deadline, idTime(i.ID)))
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) || i.until(r.Deadline, lifetime)
 	return sides && deadline && i.Reference == r.Reference
+}
+
+// until reports whether the intent has a deadline, or was given the default of a lifetime where there is none.
+func (i *Intent) until(deadline time.Time, lifetime time.Duration) bool {
+	return i.Deadline.Equal(wholeDeadline(deadline, idTime(i.ID), lifetime))
 }
 
 func (l Leg) isOf(r wire.Leg) bool {

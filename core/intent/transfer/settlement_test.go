@@ -162,7 +162,7 @@ func rejection(err error) string {
 // An order must be open, at the depth of its source chain, a minute before its deadline.
 func TestNew_LeastLifetime(t *testing.T) {
 	t.Parallel()
-	created := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	created, other := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC), time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
 	for name, c := range map[string]struct {
 		kind          transfer.Type
 		confirmations uint64
@@ -189,6 +189,25 @@ func TestNew_LeastLifetime(t *testing.T) {
 			_, err := transfer.New(transfer.NewID(created), transfer.Caller{}, request, known)
 			if got := rejection(err); got != want {
 				t.Errorf("%s, %s: %q", name, lifetime, got)
+			}
+		}
+		// Without a deadline the request gets an hour, or what its chain needs.
+		for _, at := range []time.Time{created, other} {
+			request := newRequest(c.kind, usdc)
+			lifetime := transfer.DefaultLifetimeOf(request, known)
+			intent, err := transfer.New(transfer.NewID(at), transfer.Caller{}, request, known)
+			if err != nil || intent.Deadline.Before(at.Add(c.least)) || !intent.Deadline.Equal(at.Add(max(time.Hour, c.least+time.Second)).Truncate(time.Second)) {
+				t.Errorf("%s, without a deadline: %+v, %v", name, intent, err)
+				continue
+			}
+			for _, now := range []time.Duration{lifetime, 2 * lifetime} { // an import may have changed it since
+				if got, want := intent.Answers(request, now), now == lifetime || c.least < time.Hour; got != want {
+					t.Errorf("%s: answers its request, whose lifetime is %s now: %t", name, now, got)
+				}
+			}
+			request.Deadline = intent.Deadline.Add(time.Second)
+			if intent.Answers(request, lifetime) {
+				t.Errorf("%s: answers a request with another deadline", name)
 			}
 		}
 	}

@@ -56,6 +56,8 @@ type Idempotency struct {
 	Environment network.Environment
 	// Request must be equal in a repeated request.
 	Request wire.TransferRequest
+	// Lifetime is that of a request without a deadline, where it is longer than transfer.DefaultLifetime.
+	Lifetime time.Duration
 }
 
 // InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
@@ -111,7 +113,7 @@ func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	if !intent.Answers(idempotency.Request) {
+	if !intent.Answers(idempotency.Request, idempotency.Lifetime) {
 		return nil, postgres.ErrKeyReused
 	}
 	return intent, nil

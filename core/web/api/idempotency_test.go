@@ -118,6 +118,22 @@ func TestIdempotencyKey_Environments(t *testing.T) {
 	s.replays(t, onMainnet, liveLocation, liveRecord, live...)
 }
 
+// A request without a deadline gets what its chain needs, where that is more than an hour, and repeats as any other.
+func TestIdempotencyKey_SlowChain(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	pgtest.Exec(t, s.store, "UPDATE chains SET confirmations = 10000, block_time_ms = 12000 WHERE id = 'eip155:11155111'")
+	if err := s.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
+	status, location, record := s.create(t, bridgeBody, header...)
+	if status != 201 {
+		t.Fatalf("%d %s", status, record)
+	}
+	s.replays(t, bridgeBody, location, record, header...)
+}
+
 func TestIdempotencyKey_RefusedRequest(t *testing.T) {
 	t.Parallel()
 	s := start(t)

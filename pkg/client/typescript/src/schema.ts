@@ -1095,7 +1095,7 @@ export interface components {
             quoteId?: string;
             /**
              * Format: date-time
-             * @description RFC 3339 time until which the intent may be filled; one hour from now by default, at most 7 days. A transfer needs at least 60 seconds. A swap or bridge needs 60 seconds more than its source chain takes for its `confirmations`, so that a solver has time to fill the order once it is deep enough: minutes on some chains, and `INVALID_DEADLINE` says how many seconds. Fractions of a second are dropped.
+             * @description RFC 3339 time until which the intent may be filled; at most 7 days. A transfer needs at least 60 seconds. A swap or bridge needs 60 seconds more than its source chain takes for its `confirmations`, so that a solver has time to fill the order once it is deep enough: minutes on some chains, and `INVALID_DEADLINE` says how many seconds. By default it is one hour from now, or the least where that is later. Fractions of a second are dropped.
              */
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
@@ -1465,7 +1465,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description The deadline of the intent that a quote makes, as `deadline` of `POST /v2/transfers`; one hour from now by default.
+             * @description The deadline of the intent that a quote makes, as `deadline` of `POST /v2/transfers`, with the same default.
              */
             deadline?: string;
             /** @description Which providers to ask, by the name that quotes have; all by default. */
