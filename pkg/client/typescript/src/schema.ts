@@ -1259,7 +1259,7 @@ export interface components {
             version: "2.0.0";
             /** @description EIP-155 chain number in hexadecimal digits. */
             chainId: string;
-            /** @description Address that must sign and send the calls: that of `source.account`. */
+            /** @description Address that signs and sends the calls, that of `source.account`. */
             from: string;
             /**
              * @description The calls need not be executed as one.
@@ -1283,7 +1283,7 @@ export interface components {
              * @description EIP-155 chain number, as transactions carry it, not the CAIP-2 form.
              */
             chainId: number;
-            /** @description Address that must sign and send it: that of `source.account`. */
+            /** @description Address that signs and sends it, that of `source.account`. A refund may be sent from any other. */
             from: string;
             /** @description Contract or account that is called. */
             to: string;
