@@ -3,10 +3,12 @@ package contractstest
 
 import (
 	"crypto/ecdsa"
+	"encoding/binary"
 	"math/big"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,11 +120,24 @@ func (c *Chain) Deploy(tb testing.TB, name string, args ...any) Deployed {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return Deployed{contract, c.create(tb, name, data)}
+}
+
+// DeployCode creates a contract from the first account that runs code, at most 65535 bytes.
+func (c *Chain) DeployCode(tb testing.TB, code []byte) common.Address {
+	tb.Helper()
+	size := binary.BigEndian.AppendUint16(nil, uint16(len(code))) //nolint:gosec // see above
+	// PUSH2 size, DUP1, PUSH1 12, PUSH1 0, CODECOPY, PUSH1 0, RETURN, which are 12 bytes
+	return c.create(tb, "code", slices.Concat([]byte{0x61}, size, []byte{0x80, 0x60, 12, 0x60, 0, 0x39, 0x60, 0, 0xf3}, code))
+}
+
+func (c *Chain) create(tb testing.TB, name string, data []byte) common.Address {
+	tb.Helper()
 	receipt := c.send(tb, 0, nil, nil, data)
 	if receipt.Status != types.ReceiptStatusSuccessful {
 		tb.Fatalf("%s was not created", name)
 	}
-	return Deployed{contract, receipt.ContractAddress}
+	return receipt.ContractAddress
 }
 
 // Send calls a method in a transaction of the nth account, which must succeed.
@@ -222,6 +237,16 @@ func (c *Chain) Now(tb testing.TB) time.Time {
 		tb.Fatal(err)
 	}
 	return time.Unix(int64(head.Time), 0) //nolint:gosec // block times are small
+}
+
+// Advance produces a block that is later than the newest one by d.
+func (c *Chain) Advance(tb testing.TB, d time.Duration) {
+	tb.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.backend.AdjustTime(d); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 func pack(tb testing.TB, d Deployed, method string, args ...any) []byte {
