@@ -52,7 +52,7 @@ func resetsAllowance(t *testing.T, s *chainStack, from, to *evmChain) {
 	r := client.create(t, body(from.at(from.account(t)), from.at(from.tether.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
 	from.Execute(t, from.tether.Transaction(t, r.Tx.From, "approve", from.input.Address, big.NewInt(1)))
 	checked := client.preflight(t, r.ID, "allowance")
-	if checked.ok || !strings.Contains(checked.detail, "reset") {
+	if checked.ok || !strings.Contains(checked.detail, "reset") || checked.simulation != approvedFirst {
 		t.Errorf("preflight of a token that refuses: %+v", checked)
 	}
 	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]

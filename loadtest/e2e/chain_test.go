@@ -78,7 +78,7 @@ func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 		t.Errorf("more than the account has: %+v", checked)
 	}
 	r := client.create(t, body(from.at(from.account(t)), from.at(from.token.Address), sent, to.at(common.HexToAddress(recipient)), to.native(), received))
-	if checked := client.preflight(t, r.ID, "allowance"); checked.ok || checked.gas != "" {
+	if checked := client.preflight(t, r.ID, "allowance"); checked.ok || checked.gas != "" || checked.simulation != approvedFirst {
 		t.Errorf("without the allowance: %+v", checked)
 	}
 	approve, open := r.Tx.Calls.Calls[0], r.Tx.Calls.Calls[1]
@@ -126,11 +126,15 @@ func bridge(t *testing.T, s *chainStack, from, to *evmChain) {
 	}
 }
 
-// preflightResult is a check of an intent's transaction that decides whether it can be sent. gas is empty where it would fail.
+// preflightResult is a check of an intent's transaction that decides whether it can be sent, and what the last one, the simulation, says.
+// gas is empty where it would fail.
 type preflightResult struct {
-	ok          bool
-	detail, gas string
+	ok                      bool
+	detail, gas, simulation string
 }
+
+// approvedFirst is what a simulation says that the node has run by eth_simulateV1.
+const approvedFirst = "The approval and then the transaction succeed at the newest block."
 
 func (c *chainClient) preflight(t *testing.T, id, check string) preflightResult {
 	t.Helper()
@@ -144,7 +148,7 @@ func (c *chainClient) preflight(t *testing.T, id, check string) preflightResult 
 	}](t, c.do(http.MethodGet, "/v2/transfers/"+id+"/preflight", nil), http.StatusOK)
 	for _, each := range answer.Checks {
 		if each.Name == check && each.OK == answer.OK {
-			result := preflightResult{ok: each.OK, detail: each.Detail}
+			result := preflightResult{ok: each.OK, detail: each.Detail, simulation: answer.Checks[len(answer.Checks)-1].Detail}
 			if answer.Gas != nil {
 				result.gas = *answer.Gas
 			}
