@@ -250,7 +250,7 @@ func TestBatch_BrokenOff(t *testing.T) {
 // deadline.
 func TestBatch_SlowMember(t *testing.T) {
 	t.Parallel()
-	const timeout = 3 * time.Second
+	const timeout = 6 * time.Second
 	c := startCrowd(t, settings{timeout: timeout}, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(idOf(r), "slow") {
 			<-r.Context().Done()
