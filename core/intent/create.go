@@ -34,7 +34,10 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 // registry.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
 	now := s.Store.Now()
-	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request, Lifetime: transfer.DefaultLifetimeOf(request, s.Registry.Current())}
+	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
+	if key != "" {
+		idempotency.Source, _ = s.Registry.Current().Chain(request.Source.Account.Chain)
+	}
 	draft, order, err := s.draft(by, request, now)
 	var intent *transfer.Intent
 	if err == nil {

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// How long an intent may wait to be filled, counted from its creation. DefaultLifetime is that of most requests without a deadline; see
-// DefaultLifetimeOf.
+// How long an intent may wait to be filled, counted from its creation. DefaultLifetime is that of a request without a deadline, unless its
+// source chain needs more.
 const (
 	DefaultLifetime = time.Hour
 	ShortestLife    = time.Minute
@@ -260,20 +260,6 @@ func defaultLifetime(least time.Duration) time.Duration {
 	return max(DefaultLifetime, least+time.Second)
 }
 
-// DefaultLifetimeOf returns how long an intent may wait whose request has no deadline: DefaultLifetime, or longer where the source chain
-// is slower than that.
-func DefaultLifetimeOf(r wire.TransferRequest, known *registry.Snapshot) time.Duration {
-	kind := Bridge
-	if r.Source.Account.Chain == r.Destination.Account.Chain {
-		kind = Swap
-	}
-	if to := r.Destination.Token; to == r.Source.Token || kind == Swap && to == (caip.AccountID{}) {
-		kind = Transfer
-	}
-	source, _ := known.Chain(r.Source.Account.Chain)
-	return defaultLifetime(leastLifetime(kind, source))
-}
-
 // wholeDeadline applies the default and truncates to whole seconds.
 func wholeDeadline(deadline, created time.Time, lifetime time.Duration) time.Time {
 	if deadline.IsZero() {
@@ -283,9 +269,9 @@ func wholeDeadline(deadline, created time.Time, lifetime time.Duration) time.Tim
 }
 
 // Answers reports whether the intent matches the request; spelling and explicit defaults make no difference. The intent keeps
-// every field of its request, so the request itself is not stored. lifetime is that of a request without a deadline, where it is longer
-// than DefaultLifetime: an import may have changed it since.
-func (i *Intent) Answers(r wire.TransferRequest, lifetime time.Duration) bool {
+// every field of its request, so the request itself is not stored. source is the source chain as it is now: an import may have changed the
+// default deadline since.
+func (i *Intent) Answers(r wire.TransferRequest, source chain.Chain) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
 	}
@@ -297,7 +283,7 @@ func (i *Intent) Answers(r wire.TransferRequest, lifetime time.Duration) bool {
 	}
 	// A quote has the sides and the deadline that a request leaves out.
 	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
-	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) || i.until(r.Deadline, lifetime)
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) || i.until(r.Deadline, defaultLifetime(leastLifetime(i.Type, source)))
 	return sides && deadline && i.Reference == r.Reference
 }
 

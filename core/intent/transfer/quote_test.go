@@ -168,7 +168,7 @@ func TestIntent_Answers_Quote(t *testing.T) {
 		"a plain intent":                 {plain, body, false},
 		"a plain intent, the zero id":    {plain, with(alone, func(r *wire.TransferRequest) { r.QuoteID = uuid.Nil.String() }), false},
 	} {
-		if got := c.of.Answers(c.request, transfer.DefaultLifetime); got != c.want {
+		if got := c.of.Answers(c.request, chain.Chain{}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

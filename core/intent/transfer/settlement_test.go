@@ -194,19 +194,21 @@ func TestNew_LeastLifetime(t *testing.T) {
 		// Without a deadline the request gets an hour, or what its chain needs.
 		for _, at := range []time.Time{created, other} {
 			request := newRequest(c.kind, usdc)
-			lifetime := transfer.DefaultLifetimeOf(request, known)
+			source, _ := known.Chain(sepolia)
+			slower := source
+			slower.Confirmations *= 2
 			intent, err := transfer.New(transfer.NewID(at), transfer.Caller{}, request, known)
 			if err != nil || intent.Deadline.Before(at.Add(c.least)) || !intent.Deadline.Equal(at.Add(max(time.Hour, c.least+time.Second)).Truncate(time.Second)) {
 				t.Errorf("%s, without a deadline: %+v, %v", name, intent, err)
 				continue
 			}
-			for _, now := range []time.Duration{lifetime, 2 * lifetime} { // an import may have changed it since
-				if got, want := intent.Answers(request, now), now == lifetime || c.least < time.Hour; got != want {
-					t.Errorf("%s: answers its request, whose lifetime is %s now: %t", name, now, got)
+			for _, now := range []chain.Chain{source, slower} { // an import may have changed it since
+				if got, want := intent.Answers(request, now), now.Confirmations == source.Confirmations || c.least < time.Hour; got != want {
+					t.Errorf("%s: answers its request, with %d confirmations now: %t", name, now.Confirmations, got)
 				}
 			}
 			request.Deadline = intent.Deadline.Add(time.Second)
-			if intent.Answers(request, lifetime) {
+			if intent.Answers(request, source) {
 				t.Errorf("%s: answers a request with another deadline", name)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
@@ -56,8 +57,8 @@ type Idempotency struct {
 	Environment network.Environment
 	// Request must be equal in a repeated request.
 	Request wire.TransferRequest
-	// Lifetime is that of a request without a deadline, where it is longer than transfer.DefaultLifetime.
-	Lifetime time.Duration
+	// Source is the source chain of the request, for the default deadline; zero for a request of a quote, which has its own.
+	Source chain.Chain
 }
 
 // InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
@@ -113,7 +114,7 @@ func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUI
 	if err != nil {
 		return nil, err
 	}
-	if !intent.Answers(idempotency.Request, idempotency.Lifetime) {
+	if !intent.Answers(idempotency.Request, idempotency.Source) {
 		return nil, postgres.ErrKeyReused
 	}
 	return intent, nil

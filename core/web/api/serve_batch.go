@@ -3,14 +3,11 @@ package api
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"intents.internal/pkg/wire"
@@ -97,17 +94,14 @@ func respond(handler http.Handler, r *http.Request) (message *buffer) {
 		}
 	}()
 	handler.ServeHTTP(response, r)
-	return response.end()
+	return response.message
 }
 
-// response is an http.ResponseWriter in memory. Its header goes before the body, with the body's length, once the body has ended.
+// response is an http.ResponseWriter that makes an HTTP/1.1 message, for handlers that say how long their body is.
 type response struct {
 	header  http.Header
 	message *buffer
 	status  int
-	// head is the length of the header in the message. lacksLength is set if the handler has not said how long the body is.
-	head        int
-	lacksLength bool
 }
 
 func (r *response) Header() http.Header { return r.header }
@@ -116,37 +110,18 @@ func (r *response) WriteHeader(status int) {
 	if r.status != 0 {
 		return
 	}
-	r.status, r.lacksLength = status, r.header["Content-Length"] == nil && status != http.StatusNoContent && status != http.StatusNotModified
-	b := r.message.json
-	b = append(b, "HTTP/1.1 "...)
-	b = append(strconv.AppendInt(b, int64(status), 10), " \r\n"...)
-	for name, values := range r.header {
-		for _, value := range values {
-			b = append(append(b, name...), ": "...)
-			b = append(append(b, headerLine.Replace(value)...), "\r\n"...)
-		}
-	}
-	r.head = len(b)
-	b = append(b, "\r\n"...)
-	r.message.json = b
+	r.status = status
+	head := bytes.NewBuffer(r.message.json)
+	fmt.Fprintf(head, "HTTP/1.1 %d \r\n", status)
+	_ = r.header.Write(head) // to memory
+	head.WriteString("\r\n")
+	r.message.json = head.Bytes()
 }
-
-// headerLine keeps a value on its line, as net/http does.
-var headerLine = strings.NewReplacer("\n", " ", "\r", " ")
 
 func (r *response) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	r.message.json = append(r.message.json, b...)
 	return len(b), nil
-}
-
-func (r *response) end() *buffer {
-	r.WriteHeader(http.StatusOK)
-	if r.lacksLength {
-		line := fmt.Appendf(nil, "Content-Length: %d\r\n", len(r.message.json)-r.head-len("\r\n"))
-		r.message.json = slices.Insert(r.message.json, r.head, line...)
-	}
-	return r.message
 }
 
 // batchWriter writes responses as frames. Whoever adds one while nobody writes becomes the writer, and writes what others add meanwhile.
@@ -205,9 +180,6 @@ func (w *batchWriter) write(frames []byte, last bool) error {
 	_, err := w.to.Write(frames)
 	if err == nil && !last {
 		err = http.NewResponseController(w.to).Flush()
-	}
-	if errors.Is(err, http.ErrNotSupported) {
-		err = nil
 	}
 	return err
 }

@@ -27,16 +27,7 @@ func init() { flag.BoolVar(&inBatch, "batch", false, "send each POST /v2/transfe
 // sendBatch sends requests as one, as a gateway does, and returns their responses in the order of the requests.
 func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Response {
 	t.Helper()
-	var body []byte
-	for number, request := range requests {
-		request.Header.Del(wire.HeaderGatewaySecret)
-		var message bytes.Buffer
-		if err := request.Write(&message); err != nil {
-			t.Fatal(err)
-		}
-		body = wire.AppendFrame(body, number, message.Bytes())
-	}
-	stream := s.postBatch(t, body)
+	stream := s.postBatch(t, batchOf(t, requests...))
 	defer stream.Body.Close()
 	responses := make([]*http.Response, len(requests))
 	for range requests {
@@ -51,6 +42,20 @@ func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Res
 		t.Fatalf("after the last response: %q, %v", rest, err)
 	}
 	return responses
+}
+
+// batchOf is the body of a batch.
+func batchOf(t *testing.T, requests ...*http.Request) (batch []byte) {
+	t.Helper()
+	for number, request := range requests {
+		request.Header.Del(wire.HeaderGatewaySecret)
+		var message bytes.Buffer
+		if err := request.Write(&message); err != nil {
+			t.Fatal(err)
+		}
+		batch = wire.AppendFrame(batch, number, message.Bytes())
+	}
+	return batch
 }
 
 func (s *service) postBatch(t *testing.T, body []byte) *http.Response {
@@ -152,15 +157,7 @@ func TestBatch_RefusalsAtOnce(t *testing.T) {
 	s := start(t)
 	block := pgtest.BlockCommits(t, s.store, "transfers")
 	account := uuid.New()
-	var batch []byte
-	for number, request := range []*http.Request{s.createRequest(t, account, "good", transferBody), s.createRequest(t, account, "bad", "{}")} {
-		var message bytes.Buffer
-		if err := request.Write(&message); err != nil {
-			t.Fatal(err)
-		}
-		batch = wire.AppendFrame(batch, number, message.Bytes())
-	}
-	stream := s.postBatch(t, batch)
+	stream := s.postBatch(t, batchOf(t, s.createRequest(t, account, "good", transferBody), s.createRequest(t, account, "bad", "{}")))
 	defer stream.Body.Close()
 	number, response := readFrame(t, stream.Body, 2)
 	first := []int{number, response.StatusCode}

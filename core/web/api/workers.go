@@ -5,7 +5,7 @@ import "time"
 // workerIdle is how long a worker without work is kept.
 const workerIdle = 10 * time.Second
 
-// workers run functions on goroutines that are kept: a new goroutine would grow its stack anew for each request, which costs a fifth of a POST.
+// workers run functions on goroutines that are kept: new ones would grow their stacks anew, which was a fifth of core's CPU time.
 type workers struct{ idle chan func() }
 
 func newWorkers() *workers { return &workers{idle: make(chan func())} }
