@@ -33,22 +33,57 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 // sent any more. This holds even if the request would be rejected now, because its deadline is too near or a token has left the
 // registry.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
-	now := s.Store.Now()
-	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
-	if key != "" {
-		idempotency.Source, _ = s.Registry.Current().Chain(request.Source.Account.Chain)
-	}
-	draft, order, err := s.draft(by, request, now)
+	c, err := s.prepare(by, request, key)
 	var intent *transfer.Intent
 	if err == nil {
-		intent, err = s.Store.InsertTransfer(ctx, draft, idempotency)
+		intent, err = s.Store.InsertTransfer(ctx, c.draft, c.idempotency)
 	} else if _, rejected := errors.AsType[*transfer.Rejection](err); rejected && key != "" {
-		intent, err = s.firstOr(ctx, by, idempotency, err)
+		intent, err = s.firstOr(ctx, by, c.idempotency, err)
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	return s.RecordCreated(draft, order, intent, now)
+	return s.RecordCreated(c.draft, c.order, intent, c.now)
+}
+
+// Creation is a request that Create would store, for a caller that stores several at once: it enqueues their Inserts together and passes the
+// result of each to Finish.
+type Creation struct {
+	// Insert is set by Prepare.
+	Insert      *intents.Insert
+	draft       *transfer.Intent
+	order       *transfer.Order
+	idempotency intents.Idempotency
+	now         time.Time
+}
+
+// Prepare returns the creation of a request, or an error of Draft. The result of its insert is sent to results, which must have room for it.
+func (s *Service) Prepare(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string, results chan<- intents.Result) (*Creation, error) {
+	c, err := s.prepare(by, request, key)
+	if err != nil {
+		return nil, err
+	}
+	c.Insert = s.Store.NewInsert(ctx, c.draft, c.idempotency, results)
+	return c, nil
+}
+
+// Finish returns what Create returns for a creation whose insert has this result. Only for a duplicate it reads the database.
+func (s *Service) Finish(ctx context.Context, c *Creation, result intents.Result) (record *Record, replayed bool, err error) {
+	intent, err := s.Store.Inserted(ctx, result)
+	if err != nil {
+		return nil, false, err
+	}
+	return s.RecordCreated(c.draft, c.order, intent, c.now)
+}
+
+// prepare drafts the intent of a request. A rejection comes with the creation, which has the idempotency key.
+func (s *Service) prepare(by transfer.Caller, request wire.TransferRequest, key string) (c *Creation, err error) {
+	c = &Creation{now: s.Store.Now(), idempotency: intents.Idempotency{Key: key, Environment: by.Environment, Request: request}}
+	if key != "" {
+		c.idempotency.Source, _ = s.Registry.Current().Chain(request.Source.Account.Chain)
+	}
+	c.draft, c.order, err = s.draft(by, request, c.now)
+	return c, err
 }
 
 // RecordCreated returns the record of an intent that was stored: the draft with its order, or, with replayed set, the intent that an earlier

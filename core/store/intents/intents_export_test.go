@@ -2,7 +2,6 @@ package intents
 
 import (
 	"context"
-	"errors"
 
 	"intents.internal/core/intent/transfer"
 )
@@ -42,12 +41,10 @@ func NewWriterQueue() WriterQueue {
 }
 
 // Add adds n inserts. Take is a flusher that begins a commit and returns its rows, and Written ends a commit of n rows.
-func (q WriterQueue) Add(n int) error {
-	var err error
+func (q WriterQueue) Add(n int) {
 	for range n {
-		err = errors.Join(err, q.w.enqueue(&pendingInsert{}))
+		q.w.enqueue(&Insert{})
 	}
-	return err
 }
 func (q WriterQueue) Take() int     { return len(q.w.dequeue()) }
 func (q WriterQueue) Written(n int) { q.w.written(n) }

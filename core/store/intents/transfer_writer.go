@@ -3,14 +3,12 @@ package intents
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
@@ -29,13 +27,6 @@ const (
 	maxQueued = 4096
 )
 
-var (
-	// errNotWritten is returned for an insert whose caller left before the row was sent to the database.
-	errNotWritten = errors.New("the request ended before its row was sent to the database")
-	// errDuplicateKey is returned for a row whose idempotency key the account has already stored.
-	errDuplicateKey = errors.New("the idempotency key is stored already")
-)
-
 // transferWriter groups inserts into commits: each flusher takes all inserts of the queue and writes them in one statement, which
 // is one transaction with one flush to disk. While the other flusher writes more rows than the queue has, the queue grows for
 // groupWait, because each statement costs Postgres as much as about ten rows. So batches grow with load, and a single insert does
@@ -44,28 +35,12 @@ type transferWriter struct {
 	db       *postgres.DB
 	mu       sync.Mutex
 	notEmpty sync.Cond
-	queue    []*pendingInsert
+	queue    []*Insert
 	// writing is the number of rows in commits that began less than groupWait ago.
 	writing  int
 	closed   bool
 	flushers sync.WaitGroup
 	metrics  *metrics
-}
-
-// pendingInsert is one row in the queue. done receives its result once.
-type pendingInsert struct {
-	row  *TransferRow
-	done chan insertResult
-	// abandoned is set once the caller has left: the row is not sent to the database any more. The writer's mutex guards both.
-	abandoned bool
-	// sent is set once the row was sent to the database, until that is known to have failed.
-	sent bool
-}
-
-// insertResult is when the row was created by the database's clock, or the error.
-type insertResult struct {
-	createdAt time.Time
-	err       error
 }
 
 func newTransferWriter(db *postgres.DB, m *metrics) *transferWriter {
@@ -87,43 +62,8 @@ func (w *transferWriter) close() {
 	w.flushers.Wait()
 }
 
-// insert waits until the row is durable, rejected or ctx ends. It returns errDuplicateKey for an idempotency key that is already
-// stored, and an OutcomeUnknownError if the row was sent to the database and no result has arrived. After any other error the row
-// is not stored and never will be.
-func (w *transferWriter) insert(ctx context.Context, row *TransferRow) (createdAt time.Time, err error) {
-	span := w.db.StartQuery(ctx, "INSERT", "transfers")
-	defer func() { endInsert(span, err) }()
-	i := &pendingInsert{row: row, done: make(chan insertResult, 1)}
-	if err := w.enqueue(i); err != nil {
-		return time.Time{}, err
-	}
-	select {
-	case o := <-i.done:
-		return o.createdAt, o.err
-	case <-ctx.Done():
-		sent := w.abandon(i)
-		select {
-		case o := <-i.done: // it arrived together with the end of ctx
-			return o.createdAt, o.err
-		default:
-		}
-		if sent {
-			return time.Time{}, &postgres.OutcomeUnknownError{Err: ctx.Err()}
-		}
-		return time.Time{}, fmt.Errorf("%w: %w", errNotWritten, ctx.Err())
-	}
-}
-
-// endInsert ends the span of an insert. That the row exists already is no failure.
-func endInsert(span trace.Span, err error) {
-	if errors.Is(err, errDuplicateKey) {
-		err = nil
-	}
-	postgres.EndQuery(span, err)
-}
-
 // abandon withdraws an insert, and reports whether its row was sent to the database already.
-func (w *transferWriter) abandon(i *pendingInsert) (sent bool) {
+func (w *transferWriter) abandon(i *Insert) (sent bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i.abandoned = true
@@ -135,7 +75,7 @@ func (w *transferWriter) abandon(i *pendingInsert) (sent bool) {
 }
 
 // claim returns the rows of a batch whose callers still wait, at the last moment before they are sent to the database.
-func (w *transferWriter) claim(batch []*pendingInsert) []*TransferRow {
+func (w *transferWriter) claim(batch []*Insert) []*TransferRow {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rows := make([]*TransferRow, 0, len(batch))
@@ -144,13 +84,13 @@ func (w *transferWriter) claim(batch []*pendingInsert) []*TransferRow {
 			continue
 		}
 		i.sent = true
-		rows = append(rows, i.row)
+		rows = append(rows, &i.row)
 	}
 	return rows
 }
 
 // unclaim records that the database has stored nothing of a batch.
-func (w *transferWriter) unclaim(batch []*pendingInsert) {
+func (w *transferWriter) unclaim(batch []*Insert) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, i := range batch {
@@ -158,17 +98,27 @@ func (w *transferWriter) unclaim(batch []*pendingInsert) {
 	}
 }
 
-func (w *transferWriter) enqueue(i *pendingInsert) error {
+// enqueue adds inserts to the queue. Those for which it has no room fail at once.
+func (w *transferWriter) enqueue(inserts ...*Insert) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || len(w.queue) >= maxQueued {
-		w.metrics.refused.Inc()
-		return postgres.ErrQueueFull
+	room := maxQueued - len(w.queue)
+	if w.closed {
+		room = 0
 	}
-	w.queue = append(w.queue, i)
-	w.metrics.waiting.Inc()
+	taken := min(len(inserts), room)
+	w.queue = append(w.queue, inserts[:taken]...)
+	w.metrics.waiting.Add(float64(taken))
+	w.mu.Unlock()
 	w.notEmpty.Signal()
-	return nil
+	w.refuse(inserts[taken:], postgres.ErrQueueFull)
+}
+
+// refuse fails inserts that are not in the queue.
+func (w *transferWriter) refuse(inserts []*Insert, err error) {
+	w.metrics.refused.Add(float64(len(inserts)))
+	for _, i := range inserts {
+		i.results <- Result{Insert: i, err: err}
+	}
 }
 
 func (w *transferWriter) flush() {
@@ -190,7 +140,7 @@ func (w *transferWriter) written(n int) {
 }
 
 // dequeue waits for pending inserts and returns up to maxBatch of them, none once the writer is closed and the queue empty.
-func (w *transferWriter) dequeue() []*pendingInsert {
+func (w *transferWriter) dequeue() []*Insert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.queue) == 0 && !w.closed || len(w.queue) > 0 && len(w.queue) < w.writing {
@@ -205,7 +155,7 @@ func (w *transferWriter) dequeue() []*pendingInsert {
 }
 
 // write stores a batch. If one row violates a constraint, each row is written alone, so that only the violating row fails.
-func (w *transferWriter) write(batch []*pendingInsert) {
+func (w *transferWriter) write(batch []*Insert) {
 	ctx, cancel := context.WithTimeout(context.Background(), postgres.WriteTimeout)
 	defer cancel()
 	started := time.Now()
@@ -218,7 +168,7 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	w.metrics.countTransitions(inserted, transfer.Created, len(created))
 	if err != nil && len(batch) > 1 && isRowError(err) {
 		for _, i := range batch {
-			w.write([]*pendingInsert{i})
+			w.write([]*Insert{i})
 		}
 		return
 	}
@@ -228,10 +178,10 @@ func (w *transferWriter) write(batch []*pendingInsert) {
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
 		if err == nil && !stored {
-			i.done <- insertResult{err: errDuplicateKey}
+			i.results <- Result{Insert: i, err: errDuplicateKey}
 			continue
 		}
-		i.done <- insertResult{createdAt: createdAt, err: err}
+		i.results <- Result{Insert: i, createdAt: createdAt, err: err}
 	}
 }
 
@@ -242,10 +192,7 @@ func (w *transferWriter) refuseWaiting(err error) {
 	w.queue = nil
 	w.mu.Unlock()
 	w.metrics.waiting.Sub(float64(len(waiting)))
-	w.metrics.refused.Add(float64(len(waiting)))
-	for _, i := range waiting {
-		i.done <- insertResult{err: err}
-	}
+	w.refuse(waiting, err)
 }
 
 // isRowError reports whether an error is of the rows (a data exception or a violated constraint) and not of the database.
@@ -256,7 +203,7 @@ func isRowError(err error) bool {
 
 // store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of
 // the statement by the database's clock, which all cores share and which is after any wait in the queue.
-func (w *transferWriter) store(ctx context.Context, batch []*pendingInsert) (map[uuid.UUID]time.Time, error) {
+func (w *transferWriter) store(ctx context.Context, batch []*Insert) (map[uuid.UUID]time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.db.ClientTimeout())
 	defer cancel()
 	created, err := insertRows(ctx, w.db, func() []*TransferRow {

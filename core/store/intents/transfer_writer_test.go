@@ -88,19 +88,14 @@ func TestTransferWriter_GroupsCommits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				queue := intents.NewWriterQueue()
-				add := func(n int) {
-					if err := queue.Add(n); err != nil {
-						t.Error(err)
-					}
-				}
-				if add(c.writing); c.writing > 0 {
+				if queue.Add(c.writing); c.writing > 0 {
 					queue.Take()
 				}
-				add(c.queued)
+				queue.Add(c.queued)
 				var taken atomic.Int64
 				go func() { taken.Store(int64(queue.Take())) }()
 				synctest.Wait()
-				add(c.more)
+				queue.Add(c.more)
 				if c.ended {
 					queue.Written(c.writing)
 				}

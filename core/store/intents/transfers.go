@@ -10,11 +10,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/wire"
 )
 
 // TransferRow is a row of transfers, which the stores of intents and of chains read.
@@ -48,39 +46,6 @@ type TransferRow struct {
 	RefundableAt   time.Time           `bun:"refundable_at,nullzero"`
 	CreatedAt      time.Time           `bun:"created_at"`
 	UpdatedAt      time.Time           `bun:"updated_at"`
-}
-
-// Idempotency is the idempotency key of a request. The zero value is none.
-type Idempotency struct {
-	Key string
-	// Environment is the environment of the API key. Each environment of an account has idempotency keys of its own.
-	Environment network.Environment
-	// Request must be equal in a repeated request.
-	Request wire.TransferRequest
-	// Source is the source chain of the request, for the default deadline; zero for a request of a quote, which has its own.
-	Source chain.Chain
-}
-
-// InsertTransfer stores an intent and its first event, both durable when it returns, and sets the intent's times. If the account
-// has used the idempotency key before in this environment, it writes nothing and returns the current intent of that key, or
-// ErrKeyReused if another request created it. After an OutcomeUnknownError the intent may be stored, and another attempt is safe
-// only with an idempotency key; after any other error it is not stored.
-func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, idempotency Idempotency) (*transfer.Intent, error) {
-	row := newTransferRow(intent)
-	row.IdempotencyKey = idempotency.Key
-	createdAt, err := s.writer.insert(ctx, &row)
-	if errors.Is(err, errDuplicateKey) {
-		return s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
-	}
-	if err != nil {
-		err = fmt.Errorf("insert transfer %s: %w", intent.ID, err)
-		if postgres.IsOutcomeUnknown(err) {
-			err = &postgres.OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
-		}
-		return nil, err
-	}
-	intent.CreatedAt, intent.UpdatedAt = createdAt, createdAt
-	return intent, nil
 }
 
 // InsertTransfer stores an intent and its first event, and sets the intent's times. inserted is false, and nothing is written, if the account

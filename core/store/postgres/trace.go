@@ -65,10 +65,12 @@ func (t queryTracer) query(operation, table string) []attribute.KeyValue {
 
 // EndQuery ends the span of a query.
 func EndQuery(span trace.Span, err error) {
+	if err == nil || errors.Is(err, sql.ErrNoRows) {
+		tracing.End(span, nil, "")
+		return
+	}
 	reason := "failed"
 	switch state := SQLState(err); {
-	case errors.Is(err, sql.ErrNoRows):
-		err = nil
 	case state != "":
 		reason = state
 		span.SetAttributes(semconv.DBResponseStatusCode(state))

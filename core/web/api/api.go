@@ -148,7 +148,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),
-		"POST /v2/transfers":             s.route(s.createTransfer, transferFallback),
+		patternCreate:                    s.route(s.createTransfer, transferFallback),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
 
@@ -247,6 +247,6 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
 	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
-	mux.HandleFunc("POST "+wire.PathBatch, s.serveBatch(mux))
+	mux.HandleFunc("POST "+wire.PathBatch, s.serveBatch)
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 }

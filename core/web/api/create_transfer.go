@@ -3,45 +3,65 @@ package api
 import (
 	"net/http"
 
+	"intents.internal/core/intent"
+	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/wire"
 )
 
 // createTransfer answers POST /v2/transfers with the new intent, made from a quote if the body has a quoteId. Errors are checked in the
 // order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
-	by, err := caller(r)
+	c, err := readCreation(r)
 	if err != nil {
 		return err
+	}
+	return s.create(w, r, c)
+}
+
+// creation is a request to create an intent, with its idempotency key, empty for none.
+type creation struct {
+	by      transfer.Caller
+	request wire.TransferRequest
+	key     string
+}
+
+func readCreation(r *http.Request) (c creation, err error) {
+	if c.by, err = caller(r); err != nil {
+		return c, err
 	}
 	body, err := readBody(r)
 	if err != nil {
-		return err
+		return c, err
 	}
 	if _, err := query(r); err != nil {
-		return err
+		return c, err
 	}
-	request, issues := wire.DecodeTransferRequest(body)
-	if len(issues) > 0 {
-		return invalid(issues...)
+	var issues []wire.Issue
+	if c.request, issues = wire.DecodeTransferRequest(body); len(issues) > 0 {
+		return c, invalid(issues...)
 	}
-	key, err := idempotencyKey(r)
-	if err != nil {
-		return err
-	}
+	c.key, err = idempotencyKey(r)
+	return c, err
+}
+
+func (s *Server) create(w http.ResponseWriter, r *http.Request, c creation) error {
 	create := s.Intents.Create
-	if request.QuoteID != "" {
+	if c.request.QuoteID != "" {
 		create = s.Quotes.Create
 	}
-	record, replayed, err := create(r.Context(), by, request, key)
-	if err != nil {
-		return err
+	record, replayed, err := create(r.Context(), c.by, c.request, c.key)
+	if err == nil {
+		writeCreated(w, record, replayed)
 	}
+	return err
+}
+
+func writeCreated(w http.ResponseWriter, record *intent.Record, replayed bool) {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.Intent.ID.String())
 	writeRecord(w, http.StatusCreated, record)
-	return nil
 }
 
 // idempotencyKey is the key in the Idempotency-Key header, empty for none.

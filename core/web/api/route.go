@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"intents.internal/core/events/feed"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/wire"
@@ -34,22 +36,39 @@ func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 // streamRoute is route without a deadline, for responses that the client reads at its own pace.
 func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		started := time.Now()
-		r, span := s.startTrace(r, started)
-		s.metrics.inFlight.Inc()
-		defer s.metrics.inFlight.Dec()
-		recorder := &statusRecorder{ResponseWriter: w}
-		cause := recoverPanic(e, recorder, r)
-		aborted := cause != nil && recorder.status != 0
-		if cause != nil && !aborted {
-			writeError(recorder, toAPIError(cause, fallback))
-		}
-		s.logRequest(r, recorder.status, started, cause, aborted)
-		endTrace(span, r, recorder.status, aborted)
-		if aborted {
+		x := s.begin(w, r)
+		if aborted := x.end(recoverPanic(e, x.response, x.request), fallback); aborted {
 			panic(http.ErrAbortHandler)
 		}
 	})
+}
+
+// exchange is a request in progress.
+type exchange struct {
+	server   *Server
+	request  *http.Request
+	response *statusRecorder
+	started  time.Time
+	span     trace.Span
+}
+
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{server: s, response: &statusRecorder{ResponseWriter: w}, started: time.Now()}
+	x.request, x.span = s.startTrace(r, x.started)
+	s.metrics.inFlight.Inc()
+	return x
+}
+
+// end answers with an error that the endpoint has returned, and records the request. aborted means that the response is incomplete.
+func (x *exchange) end(cause error, fallback fallbackError) (aborted bool) {
+	defer x.server.metrics.inFlight.Dec()
+	aborted = cause != nil && x.response.status != 0
+	if cause != nil && !aborted {
+		writeError(x.response, toAPIError(cause, fallback))
+	}
+	x.server.logRequest(x.request, x.response.status, x.started, cause, aborted)
+	endTrace(x.span, x.request, x.response.status, aborted)
+	return aborted
 }
 
 // recoverPanic calls the endpoint and returns a panic as an error, so that one request cannot end the process.

@@ -3,52 +3,219 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
-	"sync"
 
+	"intents.internal/core/intent"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/wire"
 )
 
 var errBatch = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
 
-// serveBatch returns the handler of POST /internal/batch: handler answers each request as if it had come alone, all at the same time.
-// Responses are written once they are there: a refusal does not wait for the rows of others, and rows of one commit share one write.
-func (s *Server) serveBatch(handler http.Handler) http.HandlerFunc {
-	pool := newWorkers()
-	return func(w http.ResponseWriter, r *http.Request) {
-		requests, err := readBatch(r)
-		if err != nil {
-			writeError(w, errBatch)
-			return
+// patternCreate is the route of the requests in a batch.
+const patternCreate = "POST /v2/transfers"
+
+// serveBatch answers POST /internal/batch: each request as if it had come alone, all at the same time. New intents wait for their commit
+// together; a request that cannot (a refusal, a repeat) waits for nobody.
+func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+	requests, err := readBatch(r)
+	if err != nil {
+		writeError(w, errBatch)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	b := &batch{
+		server: s, to: w, frames: newBuffer(), left: len(requests),
+		results: make(chan intents.Result, len(requests)), answered: make(chan *member, len(requests)),
+	}
+	defer b.frames.release()
+	b.start(ctx, requests)
+	b.finish(ctx)
+	if b.broken {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// batch is requests that came together.
+type batch struct {
+	server *Server
+	// waiting are the members whose inserts have no result. left is how many members have no response.
+	waiting []*member
+	left    int
+	// results and answered have room for all members: those whose insert has a result, and those that were answered alone.
+	results  chan intents.Result
+	answered chan *member
+
+	to http.ResponseWriter
+	// frames are responses that are not written yet.
+	frames *buffer
+	// started is set once a part of the response was written, broken if a response broke off or could not be written.
+	started, broken bool
+}
+
+// member is a request of a batch.
+type member struct {
+	number   int
+	exchange *exchange
+	response response
+	// creation is that of a new intent, else nil.
+	creation *intent.Creation
+	// aborted is set if the response is incomplete.
+	aborted bool
+}
+
+// start begins all requests.
+func (b *batch) start(ctx context.Context, requests []*http.Request) {
+	members, inserts := make([]member, len(requests)), make([]*intents.Insert, 0, len(requests))
+	for number, request := range requests {
+		m := &members[number]
+		m.number, m.response = number, response{header: http.Header{}, message: newBuffer()}
+		m.exchange = b.server.begin(&m.response, request.WithContext(ctx))
+		var alone endpoint
+		prepare := func(_ http.ResponseWriter, r *http.Request) (err error) {
+			alone, err = b.prepare(m, r)
+			return err
 		}
-		out := &batchWriter{to: w, left: len(requests)}
-		var all sync.WaitGroup
-		for number, request := range requests {
-			all.Add(1)
-			pool.run(func() {
-				defer all.Done()
-				out.add(number, respond(handler, request))
-			})
-		}
-		all.Wait()
-		if out.broken {
-			panic(http.ErrAbortHandler)
+		switch err := recoverPanic(prepare, nil, m.exchange.request); {
+		case err != nil:
+			m.end(err)
+			b.add(m)
+		case alone != nil:
+			b.answerAlone(m, alone)
+		default:
+			inserts = append(inserts, m.creation.Insert)
+			b.waiting = append(b.waiting, m)
 		}
 	}
+	b.server.Transfers.Enqueue(inserts...)
+}
+
+// prepare makes the insert of a member. It returns an endpoint instead for a request that is refused or repeated, or uses a quote.
+func (b *batch) prepare(m *member, r *http.Request) (alone endpoint, err error) {
+	c, err := readCreation(r)
+	if err != nil {
+		return nil, err
+	}
+	if c.request.QuoteID == "" {
+		if m.creation, err = b.server.Intents.Prepare(r.Context(), c.by, c.request, c.key, b.results); err == nil {
+			return nil, nil //nolint:nilnil // the insert is the answer's
+		}
+	}
+	return func(w http.ResponseWriter, r *http.Request) error { return b.server.create(w, r, c) }, nil
+}
+
+// finish waits for all responses and writes them once they are there.
+func (b *batch) finish(ctx context.Context) {
+	for ended := ctx.Done(); b.left > 0; {
+		b.write()
+		select {
+		case m := <-b.answered:
+			b.add(m)
+		case r := <-b.results:
+			b.inserted(r)
+		case <-ended:
+			ended = nil
+			for len(b.results) > 0 {
+				b.inserted(<-b.results)
+			}
+			for len(b.waiting) > 0 {
+				b.inserted(b.server.Transfers.Abandon(b.waiting[0].creation.Insert, ctx.Err()))
+			}
+		}
+	}
+	b.write()
+}
+
+// inserted answers the member whose insert has a result. A result that comes after the member was answered means nothing.
+func (b *batch) inserted(r intents.Result) {
+	n := slices.IndexFunc(b.waiting, func(m *member) bool { return m.creation.Insert == r.Insert })
+	if n < 0 {
+		return
+	}
+	m := b.waiting[n]
+	b.waiting = slices.Delete(b.waiting, n, n+1)
+	answer := func(w http.ResponseWriter, request *http.Request) error {
+		record, replayed, err := b.server.Intents.Finish(request.Context(), m.creation, r)
+		if err == nil {
+			writeCreated(w, record, replayed)
+		}
+		return err
+	}
+	if r.IsDuplicate() { // it reads the database
+		b.answerAlone(m, answer)
+		return
+	}
+	m.answer(answer)
+	b.add(m)
+}
+
+// answerAlone answers a member that nobody waits for.
+func (b *batch) answerAlone(m *member, e endpoint) {
+	go func() {
+		m.answer(e)
+		b.answered <- m
+	}()
+}
+
+func (m *member) answer(e endpoint) { m.end(recoverPanic(e, m.exchange.response, m.exchange.request)) }
+
+func (m *member) end(cause error) { m.aborted = m.exchange.end(cause, transferFallback) }
+
+// add adds a response to those that are to be written.
+func (b *batch) add(m *member) {
+	b.left--
+	if m.aborted {
+		b.broken = true
+	} else {
+		b.frames.json = wire.AppendFrame(b.frames.json, m.number, m.response.message.json)
+	}
+	m.response.message.release()
+}
+
+// write writes the responses that are there at once, unless others are about to join them.
+func (b *batch) write() {
+	if len(b.frames.json) == 0 {
+		return
+	}
+	last := b.left == 0 && !b.broken
+	if b.left > 0 {
+		// Who writes the rows runs first, so that the other responses of the same commit join this write.
+		runtime.Gosched()
+		runtime.Gosched()
+		if len(b.results)+len(b.answered) > 0 {
+			return
+		}
+	}
+	if !b.started {
+		b.started = true
+		b.to.Header().Set("Content-Type", "application/octet-stream")
+		if last {
+			b.to.Header().Set("Content-Length", strconv.Itoa(len(b.frames.json)))
+		}
+	}
+	_, err := b.to.Write(b.frames.json)
+	if err == nil && !last {
+		err = http.NewResponseController(b.to).Flush()
+	}
+	b.broken = b.broken || err != nil
+	b.frames.json = b.frames.json[:0]
 }
 
 // readBatch reads and parses all requests. Another one than POST /v2/transfers is an error.
 func readBatch(r *http.Request) ([]*http.Request, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, wire.MaxBatchBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > wire.MaxBatchBytes {
+	if r.ContentLength < 0 || r.ContentLength > wire.MaxBatchBytes {
 		return nil, errBatch
+	}
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
+		return nil, err
 	}
 	messages, err := wire.SplitBatch(body)
 	if err != nil {
@@ -60,8 +227,7 @@ func readBatch(r *http.Request) ([]*http.Request, error) {
 		if requests[n], err = parseRequest(reader, message); err != nil {
 			return nil, err
 		}
-		requests[n] = requests[n].WithContext(r.Context())
-		requests[n].RemoteAddr = r.RemoteAddr
+		requests[n].Pattern, requests[n].RemoteAddr = patternCreate, r.RemoteAddr
 	}
 	return requests, nil
 }
@@ -83,18 +249,6 @@ func parseRequest(reader *bufio.Reader, message []byte) (*http.Request, error) {
 	}
 	request.Body = io.NopCloser(bytes.NewReader(body))
 	return request, nil
-}
-
-// respond returns the handler's response as an HTTP/1.1 message in a buffer to release, or nil if it broke off.
-func respond(handler http.Handler, r *http.Request) (message *buffer) {
-	response := &response{header: http.Header{}, message: newBuffer()}
-	defer func() {
-		if panicked := recover(); panicked != nil { // http.ErrAbortHandler: route has recovered from all others
-			message = nil
-		}
-	}()
-	handler.ServeHTTP(response, r)
-	return response.message
 }
 
 // response is an http.ResponseWriter that makes an HTTP/1.1 message, for handlers that say how long their body is.
@@ -122,64 +276,4 @@ func (r *response) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	r.message.json = append(r.message.json, b...)
 	return len(b), nil
-}
-
-// batchWriter writes responses as frames. Whoever adds one while nobody writes becomes the writer, and writes what others add meanwhile.
-type batchWriter struct {
-	to http.ResponseWriter
-
-	mu      sync.Mutex
-	frames  []byte
-	left    int
-	writing bool
-	started bool
-	// broken is set if a response broke off, or could not be written.
-	broken bool
-}
-
-// add adds a response, nil for one that broke off, and releases it.
-func (w *batchWriter) add(number int, message *buffer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.left--
-	if message == nil {
-		w.broken = true
-	} else {
-		w.frames = wire.AppendFrame(w.frames, number, message.json)
-		message.release()
-	}
-	if w.writing {
-		return
-	}
-	w.writing = true
-	for len(w.frames) > 0 {
-		w.mu.Unlock()
-		// The requests whose rows were in the same commit run first, so that their responses join this write.
-		runtime.Gosched()
-		runtime.Gosched()
-		w.mu.Lock()
-		frames, last := w.frames, w.left == 0 && !w.broken
-		w.frames = nil
-		w.mu.Unlock()
-		err := w.write(frames, last)
-		w.mu.Lock()
-		w.broken = w.broken || err != nil
-	}
-	w.writing = false
-}
-
-// write writes frames to the client at once. last says that no others follow.
-func (w *batchWriter) write(frames []byte, last bool) error {
-	if !w.started {
-		w.started = true
-		w.to.Header().Set("Content-Type", "application/octet-stream")
-		if last {
-			w.to.Header().Set("Content-Length", strconv.Itoa(len(frames)))
-		}
-	}
-	_, err := w.to.Write(frames)
-	if err == nil && !last {
-		err = http.NewResponseController(w.to).Flush()
-	}
-	return err
 }
