@@ -76,7 +76,7 @@ func (b *batch) start(ctx context.Context, requests []*http.Request) {
 	members, inserts := make([]member, len(requests)), make([]*intents.Insert, 0, len(requests))
 	for number, request := range requests {
 		m := &members[number]
-		m.number, m.response = number, response{header: http.Header{}, message: newBuffer()}
+		m.number, m.response = number, response{header: http.Header{}}
 		m.exchange = b.server.begin(&m.response, request.WithContext(ctx))
 		var alone endpoint
 		prepare := func(_ http.ResponseWriter, r *http.Request) (err error) {
@@ -173,9 +173,9 @@ func (b *batch) add(m *member) {
 	b.left--
 	if m.aborted {
 		b.broken = true
-	} else {
-		b.frames.json = wire.AppendFrame(b.frames.json, m.number, m.response.message.json)
+		return
 	}
+	b.frames.json = wire.AppendFrame(b.frames.json, m.number, m.response.message.json)
 	m.response.message.release()
 }
 
@@ -264,7 +264,7 @@ func (r *response) WriteHeader(status int) {
 	if r.status != 0 {
 		return
 	}
-	r.status = status
+	r.status, r.message = status, newBuffer()
 	head := bytes.NewBuffer(r.message.json)
 	fmt.Fprintf(head, "HTTP/1.1 %d \r\n", status)
 	_ = r.header.Write(head) // to memory
