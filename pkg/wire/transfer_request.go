@@ -56,13 +56,6 @@ func (r TransferRequest) Chains() []caip.ChainID {
 // unknown names, null, values of other types than string, or trailing data. It returns every issue, except that it stops at a
 // JSON syntax error; the request is complete only if there are no issues.
 func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
-	if r, ok := scanTransferRequest(string(body)); ok {
-		return r, nil
-	}
-	return decodeTransferRequest(body)
-}
-
-func decodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	d := newDecoder(body)
 	defer d.release()
 	var r TransferRequest
