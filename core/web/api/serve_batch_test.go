@@ -14,8 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/core/store"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 
@@ -169,6 +173,84 @@ func TestBatch_RefusalsAtOnce(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 400, 0, 201}, append(first, number, response.StatusCode)); diff != "" {
 		t.Errorf("numbers and statuses (-want +got):\n%s", diff)
 	}
+}
+
+// The rows of a batch are written in one commit, whichever request they are of.
+func TestBatch_OneCommit(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	requests := make([]*http.Request, wire.MaxBatchRequests)
+	for n := range requests {
+		requests[n] = s.createRequest(t, uuid.New(), fmt.Sprint(n), transferBody)
+	}
+	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // it is in memory
+		if response.StatusCode != http.StatusCreated {
+			t.Errorf("%d: %d", n, response.StatusCode)
+		}
+	}
+	rows, commits := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM transfers"), pgtest.LookUp[int](t, s.store, "SELECT count(DISTINCT xid) FROM events")
+	if rows != len(requests) || commits != 1 {
+		t.Errorf("%d rows in %d commits, want %d in one", rows, commits, len(requests))
+	}
+}
+
+// Requests with one idempotency key that come in one batch make one intent, and all get it.
+func TestBatch_SameKey(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := uuid.New()
+	requests := make([]*http.Request, 8)
+	for n := range requests {
+		requests[n] = s.createRequest(t, account, fmt.Sprint(n), transferBody)
+		requests[n].Header.Set("Idempotency-Key", "once")
+	}
+	locations, replayed := map[string]bool{}, 0
+	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // it is in memory
+		if response.StatusCode != http.StatusCreated {
+			t.Errorf("%d: %d %s", n, response.StatusCode, readAll(t, response))
+		}
+		locations[response.Header.Get("Location")] = true
+		if response.Header.Get("Idempotent-Replayed") == "true" {
+			replayed++
+		}
+	}
+	if len(locations) != 1 || replayed != len(requests)-1 {
+		t.Errorf("%d intents, %d replays, want 1 and %d", len(locations), replayed, len(requests)-1)
+	}
+}
+
+// If the gateway closes the connection, the rows that still wait for their turn are not written.
+func TestBatch_ConnectionClosed(t *testing.T) {
+	t.Parallel()
+	metrics := prometheus.NewPedanticRegistry()
+	store, err := store.Open(pgtest.Database(t), postgres.Options{Metrics: metrics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s := startOn(t, store)
+	waiting := func(n float64) func() bool {
+		return func() bool { return counted(t, metrics)["intents_core_writes_waiting"] == n }
+	}
+	block := pgtest.BlockCommits(t, s.store, "transfers")
+	account, requests := uuid.New(), 0
+	send := func(commits int) *http.Response {
+		stream := s.postBatch(t, batchOf(t, s.createRequest(t, account, "refused", "{}"), s.createRequest(t, account, fmt.Sprint(requests), transferBody)))
+		requests++
+		_, response := readFrame(t, stream.Body, 2) // the refusal: the other one is on its way
+		_ = response.Body.Close()
+		block.Await(t, commits)
+		return stream
+	}
+	for n := range 2 { // as many commits as may be in progress
+		defer send(n + 1).Body.Close()
+	}
+	queued := send(2)
+	asynctest.Eventually(t, "the third row waits for its turn", waiting(1))
+	_ = queued.Body.Close()
+	asynctest.Eventually(t, "its row is withdrawn", waiting(0))
+	block.Release(t)
+	asynctest.Eventually(t, "the others are written", func() bool { return pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM transfers") == 2 })
 }
 
 // Of a batch that is not one, nothing is carried out. Only a gateway may send one, and only what clients may ask for.
