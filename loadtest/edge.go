@@ -153,22 +153,6 @@ func (b *bench) constantLoad(ctx context.Context, f edgeFlags, rate float64, ngi
 		{Name: "nginx", address: nginx.bare, request: withKey, missing: nginx.missing != ""},
 		{Name: "gateway", address: b.gatewayAddress, request: withKey},
 	}
-	load := openLoop{connections: f.connections, rate: rate, duration: f.duration}
-	for round := range f.rounds {
-		fmt.Printf("constant rate of %.0f/s, round %d of %d\n", rate, round+1, f.rounds)
-		for n := range rows {
-			r := rows[(round+n)%len(rows)]
-			if r.missing {
-				continue
-			}
-			start := rand.IntN(len(b.keys.good.keys))
-			s, err := load.run(ctx, r.address, func(n int) []byte { return r.request(start + n) })
-			if err != nil {
-				return nil, fmt.Errorf("constant rate, %s: %w", r.Name, err)
-			}
-			r.Turns = append(r.Turns, s)
-			fmt.Printf("  %s: p50 %.2f ms, p99 %.2f ms\n", r.Name, milliseconds(s.P50), milliseconds(s.P99))
-		}
-	}
-	return rows, nil
+	start := rand.IntN(len(b.keys.good.keys))
+	return rows, measureConstant(ctx, openLoop{connections: f.connections, rate: rate, duration: f.duration}, f.rounds, start, rows)
 }

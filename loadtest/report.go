@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -90,10 +91,30 @@ type constantRow struct {
 	Turns   []constantResult
 }
 
+// measureConstant measures every row once in each round, in turns. start is the number of the first request of each.
+func measureConstant(ctx context.Context, load openLoop, rounds, start int, rows []*constantRow) error {
+	for round := range rounds {
+		fmt.Printf("constant rate of %.0f/s, round %d of %d\n", load.rate, round+1, rounds)
+		for n := range rows {
+			r := rows[(round+n)%len(rows)]
+			if r.missing {
+				continue
+			}
+			s, err := load.run(ctx, r.address, func(n int) []byte { return r.request(start + n) })
+			if err != nil {
+				return fmt.Errorf("constant rate, %s: %w", r.Name, err)
+			}
+			r.Turns = append(r.Turns, s)
+			fmt.Printf("  %s: p50 %.2f ms, p99 %.2f ms\n", r.Name, milliseconds(s.P50), milliseconds(s.P99))
+		}
+	}
+	return nil
+}
+
 func p50(s constantResult) float64 { return milliseconds(s.P50) }
 func p99(s constantResult) float64 { return milliseconds(s.P99) }
 
-// printConstant prints the rows and compares them with the first, which is core without a proxy.
+// printConstant prints the rows and compares them with the first.
 func printConstant(rate float64, rows []*constantRow) {
 	fmt.Printf("\n| %.0f requests/s, ms from when each was due | p50 | p99 | p99.9 | sent late, p99 | added, p50 | added, p99 |\n"+
 		"| --- | --- | --- | --- | --- | --- | --- |\n", rate)

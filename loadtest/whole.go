@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -35,7 +37,29 @@ func whole(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	printWhole(rows)
-	return writeOutput(f.out, "whole", rows)
+	constant, err := b.constantPosts(ctx, rows)
+	if err != nil {
+		return err
+	}
+	return writeOutput(f.out, "whole", map[string]any{"closedLoop": rows, "constantRate": constant})
+}
+
+// constantPosts measures the response times of POSTs at half the rate that the slowest release has reached.
+func (b *wholeBench) constantPosts(ctx context.Context, rows []*row) (constant []*constantRow, err error) {
+	rate, post := math.Inf(1), postRequest()
+	for _, r := range rows {
+		if r.Group == postTransfers {
+			rate = min(rate, medianOf(r.Turns, turn.rate)/2)
+		}
+	}
+	for _, s := range slices.Backward(b.stacks) { // the other release is what this one is compared with
+		constant = append(constant, &constantRow{Name: s.name, address: s.address(), request: func(n int) []byte { return s.good.request(post, n) }})
+	}
+	err = measureConstant(ctx, openLoop{connections: b.clients, rate: rate, duration: b.duration}, b.rounds, 0, constant)
+	if err == nil {
+		printConstant(rate, constant)
+	}
+	return constant, err
 }
 
 func parseWholeFlags(args []string) (f wholeFlags, err error) {

@@ -13,6 +13,12 @@ import (
 // acceptGzip is the header that most clients send.
 const acceptGzip = "Accept-Encoding: gzip"
 
+const postTransfers = "POST /v2/transfers"
+
+func postRequest() requestTemplate {
+	return requestTemplate(formatRequest(postTransfers, newTransferBody(), "X-Api-Key: KEY"))
+}
+
 // rows returns the requests to each release and to its peers.
 func (b *wholeBench) rows(ctx context.Context) ([]*row, error) {
 	inserts, err := b.pgbenchRow()
@@ -38,7 +44,7 @@ func (b *wholeBench) rows(ctx context.Context) ([]*row, error) {
 			connections int
 			base        *row
 		}{
-			{"POST /v2/transfers", formatRequest("POST /v2/transfers", newTransferBody(), "X-Api-Key: KEY"), s.good, b.clients, inserts},
+			{postTransfers, string(postRequest()), s.good, b.clients, inserts},
 			{"a page of 100", page, s.paged, b.connections, proxied},
 			{"GET /v2/tokens", formatRequest("GET /v2/tokens", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},
 			{"GET /v2/chains", formatRequest("GET /v2/chains", "", "X-Api-Key: KEY", acceptGzip), s.good, b.connections, refusal},
