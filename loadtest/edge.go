@@ -75,7 +75,7 @@ func edge(ctx context.Context, args []string) (err error) {
 	if err := load.warm(ctx, b.gatewayAddress, b.keys.good); err != nil {
 		return err
 	}
-	t.filter(f.rows)
+	t.rows = filterRows(t.rows, f.rows)
 	if err := measureRounds(ctx, t.rows, f.rounds); err != nil {
 		return err
 	}

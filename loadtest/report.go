@@ -44,9 +44,9 @@ type edgeTable struct {
 	nginx, fixed, gateway *row
 }
 
-// filter drops the rows that do not match.
-func (t *edgeTable) filter(wanted *regexp.Regexp) {
-	t.rows = slices.DeleteFunc(t.rows, func(r *row) bool { return !wanted.MatchString(r.Group + ", " + r.Name) })
+// filterRows drops the rows that do not match.
+func filterRows(rows []*row, wanted *regexp.Regexp) []*row {
+	return slices.DeleteFunc(rows, func(r *row) bool { return !wanted.MatchString(r.Group + ", " + r.Name) })
 }
 
 func (t *edgeTable) print() {

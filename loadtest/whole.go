@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -16,6 +17,8 @@ type wholeFlags struct {
 	duration                               time.Duration
 	peer, out                              string
 	profiled                               bool
+	// wanted matches the group and name of the rows to measure.
+	wanted *regexp.Regexp
 }
 
 // whole measures requests to the whole service, in turns with pgbench, nginx and, if there is one, another release.
@@ -33,6 +36,7 @@ func whole(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	rows = filterRows(rows, f.wanted)
 	if err := measureRounds(ctx, rows, f.rounds); err != nil {
 		return err
 	}
@@ -51,6 +55,9 @@ func (b *wholeBench) constantPosts(ctx context.Context, rows []*row) (constant [
 		if r.Group == postTransfers {
 			rate = min(rate, medianOf(r.Turns, turn.rate)/2)
 		}
+	}
+	if math.IsInf(rate, 1) {
+		return nil, nil // they were not measured
 	}
 	for _, s := range slices.Backward(b.stacks) { // the other release is what this one is compared with
 		constant = append(constant, &constantRow{Name: s.name, address: s.address(), request: func(n int) []byte { return s.good.request(post, n) }})
@@ -72,8 +79,12 @@ func parseWholeFlags(args []string) (f wholeFlags, err error) {
 	flags.StringVar(&f.peer, "peer", "", "a `DIR` with the programs core and gateway of another release, which is measured in turns with this one")
 	flags.BoolVar(&f.profiled, "profile", false, "write CPU profiles of this release's gateway and core in each row to out, of the last round")
 	flags.StringVar(&f.out, "out", "loadtest/out", "directory of the results as JSON, and of the log")
+	wanted := flags.String("rows", "", "measure only the rows whose group and name match this regular expression")
 	if err := flags.Parse(args); err != nil {
 		return f, err
+	}
+	if f.wanted, err = regexp.Compile(*wanted); err != nil {
+		return f, fmt.Errorf("rows: %w", err)
 	}
 	if f.rounds < 1 || f.duration < time.Second || f.duration%time.Second != 0 || f.keyCount < keysPerAccount || f.clients < 1 || f.connections < 1 {
 		return f, fmt.Errorf("rounds, clients and connections must be at least 1, keys at least %d, time whole seconds", keysPerAccount)
@@ -82,8 +93,8 @@ func parseWholeFlags(args []string) (f wholeFlags, err error) {
 }
 
 func printWhole(rows []*row) {
-	fmt.Print("\n| request | server | a second | p50 ms | p99 ms | CPU µs: gateway or proxy | Redis | core | Postgres | |\n" +
-		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	fmt.Print("\n| request | server | a second | p50 ms | p99 ms | CPU µs: gateway or proxy | Redis | core | Postgres | | a second ÷ the other release |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 	for _, r := range rows {
 		cpu := func(name string) string {
 			if _, measured := r.Turns[0].CPU[name]; !measured {
@@ -97,16 +108,19 @@ func printWhole(rows []*row) {
 			}
 			return fmt.Sprintf("%.2f", medianOf(r.Turns, figure))
 		}
-		ratio := ""
-		if r.base != nil {
+		ratio, pairs := "", ""
+		if other := slices.IndexFunc(rows, func(o *row) bool { return o.Group == r.Group && o.Name == otherRelease }); other >= 0 && r.Name == thisRelease {
+			pairs = fmt.Sprintf("%.2f", medianRatio(r.Turns, rows[other].Turns, turn.rate))
+		}
+		if r.base != nil && len(r.base.Turns) == len(r.Turns) {
 			name := r.base.Name
 			if name == r.Name {
 				name = r.base.Group
 			}
 			ratio = fmt.Sprintf("%s %.2f × %s", r.unit, medianRatio(r.Turns, r.base.Turns, r.figure), name)
 		}
-		fmt.Printf("| %s | %s | %.0f | %s | %s | %s | %s | %s | %s | %s |\n", r.Group, r.Name, medianOf(r.Turns, turn.rate),
+		fmt.Printf("| %s | %s | %.0f | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.Group, r.Name, medianOf(r.Turns, turn.rate),
 			latency(func(t turn) float64 { return t.P50 }), latency(func(t turn) float64 { return t.P99 }),
-			cpu("gateway"), cpu("redis"), cpu("core"), cpu("postgres"), ratio)
+			cpu("gateway"), cpu("redis"), cpu("core"), cpu("postgres"), ratio, pairs)
 	}
 }

@@ -31,6 +31,12 @@ VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'test', 'transf
   '', '', now() + interval '1 hour', now(), now());
 `
 
+// The names of the stacks.
+const (
+	thisRelease  = "this release"
+	otherRelease = "the other release"
+)
+
 // wholeBench is the stacks of the scenario whole. Their databases are durable, and their processes are not pinned to CPUs.
 type wholeBench struct {
 	wholeFlags
@@ -66,13 +72,13 @@ func openWholeBench(ctx context.Context, f wholeFlags) (b *wholeBench, err error
 	if err := b.openFiles(f.out, "whole"); err != nil {
 		return b, err
 	}
-	if err := b.startRelease(ctx, "this release", ""); err != nil {
+	if err := b.startRelease(ctx, thisRelease, ""); err != nil {
 		return b, err
 	}
 	if f.peer == "" {
 		return b, nil
 	}
-	return b, b.startRelease(ctx, "the other release", f.peer)
+	return b, b.startRelease(ctx, otherRelease, f.peer)
 }
 
 // startRelease starts the stack of a release, which is this one if binaries is empty, and creates its accounts.
