@@ -141,6 +141,9 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}
+	if x.batch {
+		x.request.Account = x.verdict.AccountID()
+	}
 	if x.route == quotes {
 		x.request.MinTimeout = quoteTimeout
 	}

@@ -4,10 +4,13 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
@@ -87,4 +90,48 @@ func FuzzBatch_Response(f *testing.F) {
 		}
 		conn.pool.close()
 	})
+}
+
+// The burst of one account takes its share of the next batch, and the rest of it only where others leave room.
+func TestGroup_Shares(t *testing.T) {
+	t.Parallel()
+	const room = wire.MaxBatchRequests - 1
+	a := func(n int) string { return strings.Repeat("a", n) }
+	for name, c := range map[string]struct{ waiting, next, then string }{
+		"one account has it all":    {waiting: a(200), next: a(room), then: a(200 - room)},
+		"others come after a burst": {waiting: a(200) + "bc", next: a(maxOfAccount) + "bc" + a(room-maxOfAccount-2), then: a(200 - room + 2)},
+		"many come after a burst":   {waiting: a(50) + strings.Repeat("bcdef", 20), next: a(maxOfAccount) + strings.Repeat("bcdef", 9) + "bc", then: a(50-maxOfAccount) + "def" + strings.Repeat("bcdef", 10)},
+		"all have room":             {waiting: a(room-1) + "b", next: a(room-1) + "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waits := func(account string) *member {
+				return &member{request: &Request{Account: account}, buffer: new([]byte), options: attemptOptions{deadline: time.Now().Add(time.Hour)}}
+			}
+			leader, g := waits("leader"), &group{ofAccount: map[string]int{}}
+			for _, account := range c.waiting {
+				g.waiting = append(g.waiting, waits(string(account)))
+			}
+			came := slices.Clone(g.waiting)
+			batch, ok := g.take(leader)
+			if !ok || batch[0] != leader {
+				t.Fatal("the leader is not the first of its batch")
+			}
+			var accounts [2]string
+			last := map[string]int{}
+			for n, members := range [][]*member{batch[1:], g.waiting} {
+				for _, m := range members {
+					at := slices.Index(came, m)
+					if before, known := last[m.request.Account]; known && before >= at {
+						t.Fatalf("request %d of %s comes after request %d", at, m.request.Account, before)
+					}
+					last[m.request.Account] = at
+					accounts[n] += m.request.Account
+				}
+			}
+			if diff := cmp.Diff([2]string{c.next, c.then}, accounts); diff != "" {
+				t.Errorf("the accounts in the batch, and of those that wait on (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

@@ -133,7 +133,7 @@ func New(o Options) *Client {
 		dial := dialer{cores: o.Cores, core: core, tls: o.Cores.TLS(core)}.dial
 		l := &pools{
 			short: pool{dial: dial, maxConns: o.MaxConns}, streamed: pool{dial: dial, maxConns: o.MaxConns}, keyless: pool{dial: dial, maxConns: o.MaxConns},
-			group: &group{client: c, core: core},
+			group: &group{client: c, core: core, ofAccount: map[string]int{}},
 		}
 		l.metrics = []prometheus.Collector{
 			telemetry.Pool("gateway", core.Address+" short", l.short.state),

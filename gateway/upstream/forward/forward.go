@@ -56,8 +56,9 @@ type Request struct {
 	Peer Peer
 	// Stream allows a long response to be streamed, in bounded memory.
 	Stream bool
-	// Batch allows the request to be sent to core together with others that may be.
-	Batch bool
+	// Batch allows the request to be sent to core together with others that may be. Account is whose share of a batch it takes.
+	Batch   bool
+	Account string
 	// MinTimeout replaces a shorter Options.Timeout; zero for none.
 	MinTimeout time.Duration
 }

@@ -16,6 +16,10 @@ import (
 // batches smaller.
 const maxLanes = 3
 
+// maxOfAccount is how many requests of one account are in a batch while more wait than it has room for, so that the burst of one account holds
+// others up for a batch or two and not for all of its own.
+const maxOfAccount = wire.MaxBatchRequests / 4
+
 // group sends the requests to one core that wait at the same time as one batch, without a timer or a goroutine (flat combining). A request
 // that finds a lane idle leads: it sends all that wait, and reads responses until its own has arrived. A lone request is sent as if there
 // were no group. With its response the leader hands its lane to the first request that waits meanwhile, and the rest of the reading to a
@@ -27,6 +31,9 @@ type group struct {
 	mu      sync.Mutex
 	waiting []*member
 	lanes   int
+	// ofAccount and others are the memory of giveShares.
+	ofAccount map[string]int
+	others    []*member
 }
 
 // member is one request of a group, pooled because of its channel.
@@ -161,6 +168,7 @@ func (g *group) take(leader *member) (batch []*member, ok bool) {
 	if n := slices.Index(g.waiting, leader); n >= 0 {
 		g.waiting = slices.Delete(g.waiting, n, n+1)
 	}
+	g.giveShares(wire.MaxBatchRequests - 1)
 	batch = append(make([]*member, 0, min(1+len(g.waiting), wire.MaxBatchRequests)), leader)
 	length, now, n := wire.FrameHeadBytes+len(*leader.buffer), time.Now(), 0
 	if !now.Before(leader.options.deadline) {
@@ -180,6 +188,27 @@ func (g *group) take(leader *member) (batch []*member, ok bool) {
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
 	return batch, true
+}
+
+// giveShares puts those first that wait for a batch with this room, if they are more: maxOfAccount of each account, then the others.
+func (g *group) giveShares(room int) {
+	if len(g.waiting) <= room {
+		return
+	}
+	clear(g.ofAccount)
+	g.others = g.others[:0]
+	first, seen := 0, 0
+	for ; first < room && seen < len(g.waiting); seen++ {
+		m := g.waiting[seen]
+		if g.ofAccount[m.request.Account]++; g.ofAccount[m.request.Account] > maxOfAccount {
+			g.others = append(g.others, m)
+			continue
+		}
+		g.waiting[first] = m
+		first++
+	}
+	copy(g.waiting[first:seen], g.others)
+	clear(g.others)
 }
 
 // handOn passes a lane on to the first request that waits and leads none, or makes it idle.
