@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func summary(kind string) string {
@@ -143,7 +144,7 @@ func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log does not tell why:\n%s", log)
 	}
-	if n := counted(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
+	if n := metricstest.Values(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
 		t.Errorf("a list that was cut is counted as %v", n)
 	}
 }
