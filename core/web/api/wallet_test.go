@@ -11,7 +11,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -141,7 +140,7 @@ func TestVerifySIWE(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now()`)
 	same(t, "disabled", refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
 		s.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
-	shut := startOn(t, s.store, func(c *settings) { c.identity.SignUpOpen, c.identity.Limits = false, identity.DefaultLimits })
+	shut := startOn(t, s.store, func(c *settings) { c.identity.SignUpOpen = false })
 	same(t, "sign-up closed", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
 		shut.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
 }
