@@ -56,27 +56,6 @@ func TestListTransfers(t *testing.T) {
 	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
 }
 
-func TestListTransfers_InvalidQuery(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const notType = `must be "transfer", "swap" or "bridge"`
-	for query, issues := range map[string][]string{
-		"type=":                    {"type", notType},
-		"type":                     {"type", notType},
-		"type=loan":                {"type", notType},
-		"type=Swap":                {"type", notType},
-		"type=swap%20":             {"type", notType},
-		"type=swap,bridge":         {"type", notType},
-		"type=swap%00":             {"type", "must not hold a NUL character"},
-		"type=swap&type=swap":      {"type", "is given twice"},
-		"Type=swap":                {"Type", "is not a known parameter"},
-		"type=swap&account=1&a=%7": {"query", "is not a well-formed query string"},
-		"type=loan&accountId=1":    {"accountId", "is not a known parameter"},
-	} {
-		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
-	}
-}
-
 // multiply makes count more of an account's one intent.
 func (s *service) multiply(t *testing.T, count int) {
 	t.Helper()
