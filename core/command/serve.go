@@ -209,8 +209,7 @@ func newIdentity(
 	if outbox != nil {
 		settings.MailQueued = outbox.Wake
 	}
-	service, err := identity.New(settings)
-	return service, outbox, err
+	return identity.New(settings), outbox, nil
 }
 
 // openDatabase opens the store of a database of this version, and reads the registry.

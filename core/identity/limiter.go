@@ -21,6 +21,8 @@ const (
 	cooldown = time.Second
 	// logEvery is the minimum time between two log lines of failures.
 	logEvery = 10 * time.Second
+	// memoryBuckets bounds the buckets of one limiter in memory.
+	memoryBuckets = 1 << 16
 )
 
 // errNoRedis means that Redis is not configured, failed or cools down.
@@ -43,7 +45,7 @@ func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.Un
 type limiter struct {
 	client  redis.UniversalClient
 	redis   *redis_rate.Limiter // nil without Redis
-	memory  *memory
+	memory  *tokenbucket.Memory
 	tripped sync.Map // of time.Time, the end of the cooldown, by node of a Cluster or ""
 	warn    rate.Sometimes
 	log     *slog.Logger
@@ -52,7 +54,7 @@ type limiter struct {
 
 func newLimiter(config Config) *limiter {
 	l := &limiter{
-		client: config.Redis, memory: newMemory(), warn: rate.Sometimes{Interval: logEvery},
+		client: config.Redis, memory: tokenbucket.NewMemory(memoryBuckets), warn: rate.Sometimes{Interval: logEvery},
 		log: config.Log, metrics: newLimiterMetrics(config.Metrics),
 	}
 	if config.Redis != nil {
@@ -62,7 +64,9 @@ func newLimiter(config Config) *limiter {
 }
 
 // alone returns a limiter of this core alone, with memory of its own: a flood of its subjects evicts no other limit's buckets.
-func (l *limiter) alone() *limiter { return &limiter{memory: newMemory(), metrics: l.metrics} }
+func (l *limiter) alone() *limiter {
+	return &limiter{memory: tokenbucket.NewMemory(memoryBuckets), metrics: l.metrics}
+}
 
 // limit is one of the Limits. Its name is the prefix of the names of its buckets.
 type limit struct {
@@ -110,7 +114,7 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 		return err
 	})
 	if errors.Is(err, errNoRedis) {
-		wait, err = l.memory.take(buckets...), nil
+		wait, err = l.memory.Take(buckets...), nil
 		if l.redis != nil {
 			source = "fallback_"
 		}
@@ -129,7 +133,7 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 // reset fills the subject's bucket. A bucket in Redis is unchanged if Redis fails.
 func (l limit) reset(ctx context.Context, subject string) {
 	bucket := l.bucket(subject)
-	l.memory.reset(bucket.Name)
+	l.memory.Reset(bucket.Name)
 	_ = l.call(ctx, tokenbucket.Prefix+bucket.Name, func() error { return l.redis.Reset(ctx, bucket.Name) }) // call has logged it
 }
 
@@ -142,7 +146,7 @@ func (l limit) refund(ctx context.Context, subject string) {
 		return err
 	})
 	if errors.Is(err, errNoRedis) {
-		l.memory.refund(bucket)
+		l.memory.Refund(bucket)
 	}
 }
 

@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 )
@@ -18,26 +17,8 @@ type Limits struct {
 	MailsPerIP            int // asked for, an hour, from one address
 }
 
-// DefaultLimits are enough for an office behind one address, and prevent guessing.
-var DefaultLimits = Limits{
-	SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
-	MailsPerAddress: 5, MailsPerIP: 20,
-}
-
-// MaxLimit is the maximum of each of the Limits.
+// MaxLimit is the maximum of each of the Limits, and 1 the minimum.
 const MaxLimit = 1_000_000
-
-// Validate reports limits that are not 1 to MaxLimit.
-func (l Limits) Validate() error {
-	for _, limit := range []int{
-		l.SignInPerIP, l.SignInPerAccount, l.SignInPerAccountAndIP, l.SignUpPerIP, l.KeysPerAccount, l.KeysPerIP, l.MailsPerAddress, l.MailsPerIP,
-	} {
-		if limit < 1 || limit > MaxLimit {
-			return fmt.Errorf("a limit must be 1 to %d, not %d", MaxLimit, limit)
-		}
-	}
-	return nil
-}
 
 // LimitedError rejects a client that tried too often.
 type LimitedError struct {

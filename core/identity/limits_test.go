@@ -10,12 +10,10 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/topology"
 )
 
 // One subscriber has a whole /64 of version 6 addresses.
@@ -105,17 +103,5 @@ func TestTakeRequest_Account(t *testing.T) {
 				t.Errorf("left: live %+v, test %+v, the second key %+v", live, test, left)
 			}
 		}
-	}
-}
-
-func TestNew_InvalidLimits(t *testing.T) {
-	t.Parallel()
-	for _, limits := range []identity.Limits{{}, {SignInPerIP: 1, SignInPerAccount: 1, SignInPerAccountAndIP: 1, SignUpPerIP: 1, KeysPerAccount: 1, KeysPerIP: identity.MaxLimit + 1, MailsPerAddress: 1, MailsPerIP: 1}} {
-		if _, err := identity.New(identity.Config{Limits: limits, Metrics: prometheus.NewRegistry()}); err == nil {
-			t.Errorf("%+v are taken", limits)
-		}
-	}
-	if _, err := identity.NewRedis(topology.Single, "http://:hunter2@127.0.0.1", time.Second); err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("a URL of something else: %v", err)
 	}
 }

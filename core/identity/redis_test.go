@@ -24,6 +24,7 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
 )
@@ -96,23 +97,6 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) 
 	return int(made.Load())
 }
 
-// counters are the values of all counters and gauges and the numbers of observations of all histograms.
-func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families := must(gatherer.Gather())(t)
-	counted := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			name := family.GetName()
-			for _, label := range metric.GetLabel() {
-				name += " " + label.GetValue()
-			}
-			counted[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
-		}
-	}
-	return counted
-}
-
 // newCores are n cores on a database, which share their limits, five keys an hour. Each has its metrics and its log.
 func newCores(t *testing.T, n int, store *store.Rooms, mode topology.Mode, url string, budget time.Duration) ([]*identity.Service, []*prometheus.Registry, []bytes.Buffer) {
 	t.Helper()
@@ -131,7 +115,7 @@ func newCores(t *testing.T, n int, store *store.Rooms, mode topology.Mode, url s
 func decided(t *testing.T, how string, registries ...*prometheus.Registry) (n float64) {
 	t.Helper()
 	for _, registry := range registries {
-		n += counters(t, registry)["intents_core_access_decisions_total "+how+" keys-account"]
+		n += metricstest.Values(t, registry)["intents_core_access_decisions_total "+how+" keys-account"]
 	}
 	return n
 }
@@ -149,7 +133,7 @@ func TestLimits_SharedByCores(t *testing.T) {
 	equal(t, "keys of two cores", madeKeys(t, 20, newOwner(t, store), cores...), 5)
 	equal(t, "keys counted by both", decided(t, "allowed", registries...), 5)
 	for i := range cores {
-		if counters(t, registries[i])["intents_core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
+		if metricstest.Values(t, registries[i])["intents_core_access_redis_failures_total"] != 0 || logs[i].Len() > 0 {
 			t.Errorf("with Redis: %s", &logs[i])
 		}
 	}
@@ -160,7 +144,7 @@ func TestLimits_SharedByCores(t *testing.T) {
 		equal(t, "keys of a core alone", madeKeys(t, 20, owner, core), 5)
 		equal(t, "allowed alone", decided(t, "fallback_allowed", registries[i]), 5)
 		equal(t, "refused alone", decided(t, "fallback_refused", registries[i]), 15)
-		if counters(t, registries[i])["intents_core_access_redis_failures_total"] == 0 || strings.Count(logs[i].String(), "\n") != 1 {
+		if metricstest.Values(t, registries[i])["intents_core_access_redis_failures_total"] == 0 || strings.Count(logs[i].String(), "\n") != 1 {
 			t.Errorf("no failure is counted, or the log is not one line:\n%s", &logs[i])
 		}
 	}
@@ -218,7 +202,7 @@ func TestLimits_RequestCanceled(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	is(t, "a client that has left", call(core.WalletNonce(gone, identity.Client{})), context.Canceled)
-	for name, n := range counters(t, registry) {
+	for name, n := range metricstest.Values(t, registry) {
 		if n != 0 {
 			t.Errorf("counted %g %s", n, name)
 		}
@@ -298,14 +282,14 @@ func TestMetrics_Passwords(t *testing.T) {
 		case err = <-refused:
 			left = true
 		case <-time.After(5 * time.Millisecond):
-			waited = waited || counters(t, registry)["intents_core_passwords_waiting"] == 1
+			waited = waited || metricstest.Values(t, registry)["intents_core_passwords_waiting"] == 1
 		}
 	}
 	if !errors.Is(err, identity.ErrBusy) || !waited {
 		t.Errorf("%v, seen waiting: %v; want ErrBusy after a wait", err, waited)
 	}
-	got := counters(t, registry)
-	if got["intents_core_passwords_waiting"] != 0 || got["intents_core_passwords_refused_total"] != 1 || got["intents_core_password_duration_seconds"] != 1 {
+	got := metricstest.Values(t, registry)
+	if got["intents_core_passwords_waiting"] != 0 || got["intents_core_passwords_refused_total"] != 1 || got["intents_core_password_duration_seconds count"] != 1 {
 		t.Errorf("counted %v", got)
 	}
 }

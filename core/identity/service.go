@@ -86,15 +86,12 @@ type Service struct {
 	passwords passwordMetrics
 }
 
-// New returns the error of Limits.Validate. It sends no request.
-func New(config Config) (*Service, error) {
-	if err := config.Limits.Validate(); err != nil {
-		return nil, err
-	}
+// New returns the service of a config. It sends no request.
+func New(config Config) *Service {
 	limiter := newLimiter(config)
 	return &Service{
 		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
-	}, nil
+	}
 }
 
 // Client is the browser that sends a request, signed in or not.

@@ -32,7 +32,7 @@ func newServiceOn(t *testing.T, store *store.Rooms, change ...func(*identity.Con
 	for _, c := range change {
 		c(&config)
 	}
-	return must(identity.New(config))(t)
+	return identity.New(config)
 }
 
 // is compares an error with the one that is expected, nil for none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestSecret_Redacted(t *testing.T) {
@@ -87,21 +89,11 @@ func TestPool(t *testing.T) {
 		}),
 		telemetry.Pool("core", "other", func() telemetry.PoolState { return telemetry.PoolState{} }),
 	)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if m.GetLabel()[0].GetValue() == "redis" {
-				got[family.GetName()] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-	}
+	got := metricstest.Values(t, registry)
+	maps.DeleteFunc(got, func(name string, _ float64) bool { return strings.HasSuffix(name, " other") })
 	want := map[string]float64{
-		"intents_core_pool_connections_limit": 4, "intents_core_pool_connections_open": 3, "intents_core_pool_connections_in_use": 2,
-		"intents_core_pool_waits_total": 9, "intents_core_pool_timeouts_total": 1,
+		"intents_core_pool_connections_limit redis": 4, "intents_core_pool_connections_open redis": 3, "intents_core_pool_connections_in_use redis": 2,
+		"intents_core_pool_waits_total redis": 9, "intents_core_pool_timeouts_total redis": 1,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

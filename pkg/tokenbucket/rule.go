@@ -2,7 +2,7 @@ package tokenbucket
 
 import "time"
 
-// Rule is a limit: Burst requests, refilled at Rate per Period. The zero Rule is no limit.
+// Rule is a limit: Burst requests, refilled at Rate per Period. A Rate of 0 is no limit.
 type Rule struct {
 	Rate, Burst int
 	Period      time.Duration
@@ -18,6 +18,9 @@ func (r Rule) Intervals() (emission, burst time.Duration) {
 // Spend takes a token from a bucket that is full at tat, its theoretical arrival time, without Redis. It returns the bucket's time
 // after that, or how long it waits for a token.
 func (r Rule) Spend(tat, now time.Time) (after time.Time, wait time.Duration) {
+	if r.Rate == 0 {
+		return tat, 0
+	}
 	if tat.Before(now) {
 		tat = now
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
 )
@@ -102,7 +103,7 @@ func TestServing_Cluster(t *testing.T) {
 	client := open(t, topology.Cluster, cluster.URL)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(topology.Pool("test", client))
-	if node, pool := topology.Node(client, "key"), gathered(t, registry); node != "" || pool["intents_test_pool_connections_open"] != 0 {
+	if node, pool := topology.Node(client, "key"), metricstest.Values(t, registry); node != "" || pool["intents_test_pool_connections_open redis"] != 0 {
 		t.Errorf("before the first call: %q, %v", node, pool)
 	}
 	if err := topology.Serving(t.Context(), client); err != nil {
@@ -115,10 +116,10 @@ func TestServing_Cluster(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"intents_test_pool_connections_limit": 12, "intents_test_pool_connections_open": 3, "intents_test_pool_connections_in_use": 0,
-		"intents_test_pool_waits_total": 0, "intents_test_pool_timeouts_total": 0,
+		"intents_test_pool_connections_limit redis": 12, "intents_test_pool_connections_open redis": 3, "intents_test_pool_connections_in_use redis": 0,
+		"intents_test_pool_waits_total redis": 0, "intents_test_pool_timeouts_total redis": 0,
 	}
-	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
+	if diff := cmp.Diff(want, metricstest.Values(t, registry)); diff != "" {
 		t.Error(diff)
 	}
 	cluster.Masters[0].Kill()
@@ -132,21 +133,6 @@ func TestServing_Cluster(t *testing.T) {
 	asynctest.Eventually(t, "a minority serves no more", func() bool { return topology.Serving(t.Context(), client) != nil })
 	cluster.Masters[1].Resume()
 	asynctest.Eventually(t, "two of three serve", func() bool { return topology.Serving(t.Context(), client) == nil })
-}
-
-func gathered(t *testing.T, registry *prometheus.Registry) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			all[family.GetName()] = metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
-		}
-	}
-	return all
 }
 
 // incr is a script of which a second execution shows.

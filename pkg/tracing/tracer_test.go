@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
 )
@@ -45,19 +46,7 @@ type bench struct {
 
 func (b *bench) count(t *testing.T, outcome string) float64 {
 	t.Helper()
-	families, err := b.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			if family.GetName() == "intents_test_spans_total" && m.GetLabel()[0].GetValue() == outcome {
-				return m.GetCounter().GetValue()
-			}
-		}
-	}
-	t.Fatalf("there is no intents_test_spans_total of %s", outcome)
-	return 0
+	return metricstest.Values(t, b.registry)["intents_test_spans_total "+outcome]
 }
 
 // newTracer takes everything where the config does not say otherwise, and ends with the test.

@@ -3,6 +3,7 @@ package rpc_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // inMemory is a chain over nodes without sockets, in the time of a bubble.
@@ -105,20 +107,9 @@ func TestProvider_PauseOnce(t *testing.T) {
 }
 
 // samples are the values of a gauge or a counter.
-func samples(t *testing.T, registry *prometheus.Registry, name string) (values []float64) {
+func samples(t *testing.T, registry *prometheus.Registry, name string) []float64 {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == name {
-				values = append(values, metric.GetGauge().GetValue()+metric.GetCounter().GetValue())
-			}
-		}
-	}
-	return values
+	return slices.Collect(maps.Values(metricstest.Of(t, registry, name)))
 }
 
 func TestProvider_Rate(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -157,17 +158,5 @@ func (w *world) deepen(id caip.ChainID, blocks int) {
 // count is the sum of a metric.
 func (w *world) count(name string) float64 {
 	w.Helper()
-	families, err := w.metrics.Gather()
-	if err != nil {
-		w.Fatal(err)
-	}
-	sum := 0.0
-	for _, f := range families {
-		if f.GetName() == name {
-			for _, m := range f.GetMetric() {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
-			}
-		}
-	}
-	return sum
+	return metricstest.Sum(w, w.metrics, name)
 }

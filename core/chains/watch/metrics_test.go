@@ -8,35 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // series are the counters and gauges of Sepolia with their values, without the prefix of their names.
 func (w *world) series() (counters, gauges map[string]float64) {
 	w.Helper()
-	families, err := w.metrics.Gather()
-	if err != nil {
-		w.Fatal(err)
-	}
 	counters, gauges = map[string]float64{}, map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			name := strings.TrimPrefix(f.GetName(), "intents_core_chain_")
-			for _, label := range []string{"host", "depth"} {
-				if labels[label] != "" {
-					name += " " + labels[label]
-				}
-			}
-			switch {
-			case labels["chain"] != sepolia.String():
-			case m.GetCounter() != nil:
-				counters[name] = m.GetCounter().GetValue()
-			case m.GetGauge() != nil:
-				gauges[name] = m.GetGauge().GetValue()
-			}
+	for series, value := range metricstest.Values(w, w.metrics) {
+		name, labels, found := strings.Cut(strings.TrimPrefix(series, "intents_core_chain_"), " "+sepolia.String())
+		switch {
+		case !found || strings.HasSuffix(labels, " count") || strings.HasSuffix(labels, " sum"):
+		case strings.HasSuffix(name, "_total"):
+			counters[name+labels] = value
+		default:
+			gauges[name+labels] = value
 		}
 	}
 	return counters, gauges

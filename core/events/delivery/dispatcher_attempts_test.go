@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // A failed attempt is made again with the same id and body; Retry-After is the earliest time of the next.
@@ -42,7 +43,8 @@ func TestDispatcher_Repeats(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	asynctest.Eventually(t, "the endpoint is well", func() bool { return s.Read(e).FailingSince == nil })
-	if failed, sent := c.count(t, "intents_core_webhook_attempts_total", "status"), c.count(t, "intents_core_webhook_attempts_total", "delivered"); failed != 1 || sent != 1 {
+	attempts := metricstest.Of(t, c.metrics, "intents_core_webhook_attempts_total")
+	if failed, sent := attempts["status"], attempts["delivered"]; failed != 1 || sent != 1 {
 		t.Errorf("%v failed and %v delivered attempts are counted", failed, sent)
 	}
 }
@@ -80,7 +82,7 @@ func TestDispatcher_Disables(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 			asynctest.Eventually(t, "it is counted", func() bool {
-				return process.count(t, "intents_core_webhook_disabled_total", string(c.reason)) == 1
+				return metricstest.Values(t, process.metrics)["intents_core_webhook_disabled_total "+string(c.reason)] == 1
 			})
 			bad.answer(nil)
 			before := len(bad.requests())
@@ -139,7 +141,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	if got := in.requests()[6].id; got != one.EventID.String() {
 		t.Errorf("%s, want %s", got, one.EventID)
 	}
-	if n := c.count(t, "intents_core_webhook_first_attempt_seconds", ""); n != 3 {
+	if n := metricstest.Values(t, c.metrics)["intents_core_webhook_first_attempt_seconds count"]; n != 3 {
 		t.Errorf("%v first attempts are observed, want 3", n)
 	}
 }

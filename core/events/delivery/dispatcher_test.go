@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // An event is posted as the feed has it, signed as Standard Webhooks says.
@@ -56,7 +57,7 @@ func TestDispatcher_Delivers(t *testing.T) {
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := c.count(t, "intents_core_webhook_first_attempt_seconds", ""); n != 1 {
+	if n := metricstest.Values(t, c.metrics)["intents_core_webhook_first_attempt_seconds count"]; n != 1 {
 		t.Errorf("%v first attempts are observed", n)
 	}
 }

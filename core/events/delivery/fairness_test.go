@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // hang has a receiver answer nothing until release. hanging is how many requests hang.
@@ -59,7 +60,7 @@ func TestDispatcher_SlowAccounts(t *testing.T) {
 	asynctest.Eventually(t, "the slow accounts have their shares", func() bool { return hanging() >= 180 })
 	s.intent(stranger)
 	asynctest.Eventually(t, "the stranger's event arrives", func() bool { return len(live.requests()) == 1 })
-	if ended := c.count(t, "intents_core_webhook_attempts_total", "timeout"); ended != 0 {
+	if ended := metricstest.Values(t, c.metrics)["intents_core_webhook_attempts_total timeout"]; ended != 0 {
 		t.Errorf("%v slow attempts have ended, so nothing is shown", ended)
 	}
 	s.Enqueue(1, stranger) // what is due already waits for no other either

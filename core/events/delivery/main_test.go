@@ -106,27 +106,6 @@ func (s *service) start() *core {
 	return c
 }
 
-// count is the value of a counter or gauge with this label value, or without labels for "".
-func (c *core) count(tb testing.TB, name, label string) float64 {
-	tb.Helper()
-	families, err := c.metrics.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			if label == "" || m.GetLabel()[0].GetValue() == label {
-				return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
-			}
-		}
-	}
-	tb.Fatalf("there is no %s{%s}", name, label)
-	return 0
-}
-
 // rotate replaces the secret of an endpoint as its owner does, and returns the new one.
 func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 	s.Helper()

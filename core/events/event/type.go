@@ -82,8 +82,5 @@ func matches(pattern string, t Type) bool {
 	return pattern == "*" || pattern == subject+".*" || pattern == string(t)
 }
 
-// Match reports whether the filter selects a type.
-func (f Filter) Match(t Type) bool { return f.selected == nil || slices.Contains(f.selected, t) }
-
 // Types returns the types that the filter selects, nil for all. The caller must not modify them.
 func (f Filter) Types() []Type { return f.selected }

@@ -3,7 +3,10 @@ package account_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +90,36 @@ func TestPasswords(t *testing.T) {
 		if _, err := passwords.Hash(t.Context(), password); !errors.As(err, &invalid) || invalid.Field != "password" {
 			t.Errorf("Hash(%q): %v, want an invalid password", password, err)
 		}
+	}
+}
+
+// A flood of passwords waits for its turn instead of taking the memory: each hash takes 19 MiB.
+func TestPasswords_Flood(t *testing.T) {
+	t.Parallel()
+	passwords, err := account.NewPasswords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flood = 40
+	inUse := func() uint64 {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := inUse() // the tests beside this one have memory of their own
+	var peak atomic.Uint64
+	var hashing sync.WaitGroup
+	for range flood {
+		hashing.Go(func() {
+			if _, err := passwords.Matches(t.Context(), "a wrong password", ""); err != nil {
+				t.Error(err)
+			}
+			peak.Store(max(peak.Load(), inUse())) // while the others are under way
+		})
+	}
+	hashing.Wait()
+	if got := peak.Load(); got > before+flood*19<<20/2 {
+		t.Errorf("%d MiB in use", got>>20)
 	}
 }
 

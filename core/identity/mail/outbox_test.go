@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // compose writes a mail to everybody but nobody@example.com.
@@ -104,18 +105,7 @@ func TestOutbox_Failures(t *testing.T) {
 	}})
 	outbox, registry := runOutbox(t, store, s)
 	attempts := func(outcome string) float64 {
-		counters, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range counters {
-			for _, metric := range family.GetMetric() {
-				if len(metric.GetLabel()) == 1 && metric.GetLabel()[0].GetValue() == outcome {
-					return metric.GetCounter().GetValue()
-				}
-			}
-		}
-		return -1
+		return metricstest.Values(t, registry)["intents_core_mail_attempts_total "+outcome]
 	}
 	await := func(what string, happened func() bool) {
 		t.Helper()

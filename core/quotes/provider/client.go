@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/quotes/quote"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/tokenbucket"
 )
 
 const (
@@ -27,6 +28,8 @@ const (
 	minPause, maxPause = time.Second, time.Minute
 	// failureLogEvery is the interval of a provider's log lines.
 	failureLogEvery = time.Minute
+	// ratedAccounts bounds the accounts of a provider whose requests are counted.
+	ratedAccounts = 1 << 12
 )
 
 // Options are what all providers share.
@@ -65,7 +68,8 @@ func New(endpoints []Endpoint, options Options) *Providers {
 		providers.all = append(providers.all, &Provider{
 			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
 			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
-			client: client, breaker: newBreaker(), rate: newAccountRate(e.AccountRequests), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			accountRate: accountRate(e.AccountRequests), buckets: tokenbucket.NewMemory(ratedAccounts),
 			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
 		})
 	}
@@ -102,6 +106,12 @@ func (p *Providers) In(environment network.Environment) (here []*Provider) {
 	return here
 }
 
+// accountRate bounds the requests of each account in time, so that none of them alone uses up what the provider grants to all: after a 429 it
+// is closed to everybody. Ten seconds' worth of the requests of a minute may come at once.
+func accountRate(requests int) tokenbucket.Rule {
+	return tokenbucket.Rule{Rate: requests, Burst: (requests + 5) / 6, Period: time.Minute}
+}
+
 // Provider is a solver or an aggregator that quotes. Its URL and its headers are in no error, log or metric.
 type Provider struct {
 	Name        string
@@ -114,7 +124,8 @@ type Provider struct {
 	timeout     time.Duration
 	client      *http.Client
 	breaker     *breaker
-	rate        *accountRate
+	accountRate tokenbucket.Rule
+	buckets     *tokenbucket.Memory
 	slots       slots
 	pause       pause
 	metrics     *metrics
@@ -153,7 +164,7 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 	if left := p.pause.left(); left > 0 {
 		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: left, Cause: errPaused}
 	}
-	if wait := p.rate.take(account); wait > 0 {
+	if wait := p.buckets.Take(tokenbucket.Bucket{Name: account.String(), Rule: p.accountRate}); wait > 0 {
 		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: wait, Cause: errRate, overRate: true}
 	}
 	if !p.slots.acquire(account) {

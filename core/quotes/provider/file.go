@@ -30,6 +30,9 @@ const (
 	maxProviders = 32
 	// minTimeout and maxTimeout bound the time of one answer; maxTimeout is the default.
 	minTimeout, maxTimeout = 100 * time.Millisecond, 2 * time.Second
+	// defaultAccountRequests is how many requests a minute one account may make of a provider where its entry says nothing, and
+	// maxAccountRequests the most that an entry may say.
+	defaultAccountRequests, maxAccountRequests = 60, 60_000
 )
 
 // Kind is the API that a provider serves.

@@ -23,6 +23,7 @@ import (
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 const (
@@ -163,25 +164,14 @@ func at(kind provider.Kind, url string) provider.Endpoint {
 	return provider.Endpoint{Kind: kind, URL: telemetry.Secret(url)}
 }
 
-// counted are the counters of a name that are not 0, by their second label.
+// counted are the counters of a name that are not 0, by their label besides the environment and the provider.
 func (s *subject) counted(t *testing.T, name string) map[string]float64 {
 	t.Helper()
-	families, err := s.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
 	counts := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if value := metric.GetCounter().GetValue(); family.GetName() == name && value > 0 {
-				label := ""
-				for _, l := range metric.GetLabel() {
-					if l.GetName() != "provider" && l.GetName() != "environment" {
-						label = l.GetValue()
-					}
-				}
-				counts[label] = value
-			}
+	for labels, value := range metricstest.Of(t, s.registry, name) {
+		if value > 0 {
+			label := strings.NewReplacer("test solver", "", "solver", "").Replace(labels)
+			counts[strings.TrimSpace(label)] = value
 		}
 	}
 	return counts

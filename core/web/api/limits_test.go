@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strconv"
-	"sync"
 	"testing"
 
 	"intents.internal/core/identity/account"
@@ -158,64 +156,6 @@ func TestLimits_PasswordsBusy(t *testing.T) {
 			t.Parallel()
 			same(t, path, busy, s.call(t, "POST", path, `{"email":"ann@example.com","password":"`+password+`"}`))
 		})
-	}
-}
-
-// A flood of sign-ins waits for its turn instead of taking the memory and the processors: each password takes 19 MiB.
-func TestSignIn_Flood(t *testing.T) {
-	t.Parallel()
-	hasher, err := account.NewPasswords() // of its own, so that no other test waits
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, func(s *settings) { s.identity.Passwords = hasher })
-	ann := signUp(t, s, "ann@example.com")
-	const flood = 40
-	var before runtime.MemStats // the tests beside this one have memory of their own
-	runtime.ReadMemStats(&before)
-	var waiting sync.WaitGroup
-	ended := make(chan struct{})
-	statuses := make(chan int, flood)
-	for i := range flood {
-		waiting.Go(func() {
-			response := s.send(t, "POST", "/auth/sign-in/email", fmt.Sprintf(`{"email":"%d@example.com","password":"a wrong password"}`, i))
-			_ = response.Body.Close()
-			statuses <- response.StatusCode
-		})
-	}
-	go func() {
-		waiting.Wait()
-		close(ended)
-	}()
-	var peak uint64
-	answered := 0
-	for over := false; !over; {
-		select {
-		case <-ended:
-			over = true
-		default:
-		}
-		if got := s.call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
-			t.Fatalf("during the flood: %+v", got)
-		}
-		answered++
-		var memory runtime.MemStats
-		runtime.ReadMemStats(&memory)
-		peak = max(peak, memory.HeapAlloc)
-	}
-	counts := map[int]int{}
-	for range flood {
-		counts[<-statuses]++
-	}
-	t.Logf("%d sessions read during the flood, at most %d MiB, sign-ins by status: %v", answered, peak>>20, counts)
-	if counts[401] == 0 || counts[401]+counts[503] != flood {
-		t.Errorf("sign-ins by status: %v; want 401, or 503 for those whose turn did not come", counts)
-	}
-	if answered < 10 {
-		t.Errorf("%d sessions were read during the flood", answered)
-	}
-	if most := before.HeapAlloc + flood*19<<20/2; peak > most {
-		t.Errorf("%d MiB in use", peak>>20)
 	}
 }
 

@@ -103,7 +103,6 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 	s := start(t)
 	account := uuid.New()
 	ann := keyed(account, "test")
-	owner := event.Owner{AccountID: account, Environment: network.Test}
 	otherAccount := event.FormatCursor(event.Owner{AccountID: uuid.New(), Environment: network.Test}, 1)
 	otherEnvironment := event.FormatCursor(event.Owner{AccountID: account, Environment: network.Live}, 1)
 	const (
@@ -112,34 +111,21 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 		wait   = "must be a whole number of seconds from 0 to 25"
 	)
 	for query, issues := range map[string][]string{
-		"after=":                    {"after", cursor},
-		"after=NOW":                 {"after", cursor},
-		"after=0":                   {"after", cursor},
-		"after=" + otherAccount:     {"after", cursor},
-		"after=" + otherEnvironment: {"after", cursor},
-		"after=" + event.FormatCursor(owner, 1)[:22] + "_": {"after", cursor},
-		"after=now&after=now":                              {"after", "is given twice"},
-		"limit=":                                           {"limit", limit},
-		"limit=0":                                          {"limit", limit},
-		"limit=1001":                                       {"limit", limit},
-		"limit=-1":                                         {"limit", limit},
-		"limit=01":                                         {"limit", limit},
-		"limit=ten":                                        {"limit", limit},
-		"types=":                                           {"types", `names the unknown type ""`},
-		"types=transfer.created,":                          {"types", `names the unknown type ""`},
-		"types=transfer":                                   {"types", `names the unknown type "transfer"`},
-		"types=transfer.done":                              {"types", `names the unknown type "transfer.done"`},
-		"types=webhook.test":                               {"types", `names the unknown type "webhook.test"`},
-		"types=bridge.*":                                   {"types", `names the unknown type "bridge.*"`},
-		"types=*.created":                                  {"types", `names the unknown type "*.created"`},
-		"wait=":                                            {"wait", wait},
-		"wait=26":                                          {"wait", wait},
-		"wait=-1":                                          {"wait", wait},
-		"wait=1.5":                                         {"wait", wait},
-		"wait=5s":                                          {"wait", wait},
-		"wait=1&wait=1":                                    {"wait", "is given twice"},
-		"cursor=1":                                         {"cursor", "is not a known parameter"},
-		"limit=0&wait=99&types=none":                       {"limit", limit, "types", `names the unknown type "none"`, "wait", wait},
+		"after=":                     {"after", cursor},
+		"after=" + otherAccount:      {"after", cursor},
+		"after=" + otherEnvironment:  {"after", cursor},
+		"after=now&after=now":        {"after", "is given twice"},
+		"limit=":                     {"limit", limit},
+		"limit=0":                    {"limit", limit},
+		"limit=1001":                 {"limit", limit},
+		"limit=01":                   {"limit", limit},
+		"types=transfer.done":        {"types", `names the unknown type "transfer.done"`},
+		"wait=":                      {"wait", wait},
+		"wait=26":                    {"wait", wait},
+		"wait=5s":                    {"wait", wait},
+		"wait=1&wait=1":              {"wait", "is given twice"},
+		"cursor=1":                   {"cursor", "is not a known parameter"},
+		"limit=0&wait=99&types=none": {"limit", limit, "types", `names the unknown type "none"`, "wait", wait},
 	} {
 		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/events?"+query, "", ann...))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func summary(kind string) string {
@@ -53,27 +54,6 @@ func TestListTransfers(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE type = 'bridge'`)
 	withHash := strings.NewReplacer("created\"", "submitted\"", `"eip155:11155111"`, `"eip155:11155111","hash":"0xabc"`).Replace(summary("bridge"))
 	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
-}
-
-func TestListTransfers_InvalidQuery(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	const notType = `must be "transfer", "swap" or "bridge"`
-	for query, issues := range map[string][]string{
-		"type=":                    {"type", notType},
-		"type":                     {"type", notType},
-		"type=loan":                {"type", notType},
-		"type=Swap":                {"type", notType},
-		"type=swap%20":             {"type", notType},
-		"type=swap,bridge":         {"type", notType},
-		"type=swap%00":             {"type", "must not hold a NUL character"},
-		"type=swap&type=swap":      {"type", "is given twice"},
-		"Type=swap":                {"Type", "is not a known parameter"},
-		"type=swap&account=1&a=%7": {"query", "is not a well-formed query string"},
-		"type=loan&accountId=1":    {"accountId", "is not a known parameter"},
-	} {
-		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
-	}
 }
 
 // multiply makes count more of an account's one intent.
@@ -143,7 +123,7 @@ func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log does not tell why:\n%s", log)
 	}
-	if n := counted(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
+	if n := metricstest.Values(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {
 		t.Errorf("a list that was cut is counted as %v", n)
 	}
 }

@@ -87,9 +87,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	for _, c := range change {
 		c(&config)
 	}
-	if config.api.Identity, err = identity.New(config.identity); err != nil {
-		t.Fatal(err)
-	}
+	config.api.Identity = identity.New(config.identity)
 	config.api.Intents = intent.New(config.intents)
 	config.quotes.Intents = config.api.Intents
 	config.api.Quotes = quotes.New(config.quotes)

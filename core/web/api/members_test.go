@@ -131,14 +131,14 @@ func TestOrganizations_Refused(t *testing.T) {
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	ann := signUp(t, s, "ann@example.com")
+	signUp(t, s, "bob@example.com")
 	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann).ID
 	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	bobID := idOf(t, s, "bob@example.com")
 	old := refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes.")
-	wrong := refused(t, 400, "INVALID_PASSWORD", "Invalid password.")
 	for _, c := range [][2]string{
 		{"/auth/api-key/create", `{"name":"ci","environment":"live"`},
 		{"/auth/api-key/rotate", `{"keyId":"` + live + `"`},
@@ -147,13 +147,8 @@ func TestConfirmation(t *testing.T) {
 		{"/auth/organization/remove-member", `{"memberIdOrEmail":"bob@example.com"`},
 	} {
 		same(t, c[0]+" in an old session", old, s.call(t, "POST", c[0], c[1]+"}", ann...))
-		same(t, c[0]+" with a wrong password", wrong, s.call(t, "POST", c[0], c[1]+`,"password":"wrong"}`, ann...))
 		if got := s.call(t, "POST", c[0], c[1]+`,"password":"`+password+`"}`, ann...); got.Status != 200 {
 			t.Errorf("%s with the password: %+v", c[0], got)
 		}
-	}
-	createKey(t, s, `{"name":"test"}`, ann)
-	if sessionID(t, s, bob) == "" {
-		t.Error("a session on the own account has ended")
 	}
 }

@@ -84,8 +84,17 @@ func TestListTransfers_Parameters(t *testing.T) {
 		notTime   = "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"
 		notHash   = "must be 0x and 64 hexadecimal digits"
 		notText   = "must have 1 to 128 characters"
+		notType   = `must be "transfer", "swap" or "bridge"`
 	)
 	for query, issues := range map[string][]string{
+		"type=":                             {"type", notType},
+		"type=Swap":                         {"type", notType},
+		"type=swap,bridge":                  {"type", notType},
+		"type=swap%00":                      {"type", "must not hold a NUL character"},
+		"type=swap&type=swap":               {"type", "is given twice"},
+		"Type=swap":                         {"Type", "is not a known parameter"},
+		"type=swap&account=1&a=%7":          {"query", "is not a well-formed query string"},
+		"type=loan&accountId=1":             {"accountId", "is not a known parameter"},
 		"limit=0":                           {"limit", notLimit},
 		"limit=1001":                        {"limit", notLimit},
 		"limit=01":                          {"limit", notLimit},
@@ -108,7 +117,7 @@ func TestListTransfers_Parameters(t *testing.T) {
 		"reference=":                                                                   {"reference", notText},
 		"reference=%ff":                                                                {"reference", notText},
 		"chain-id=1":                                                                   {"chain-id", "must be a CAIP-2 chain id such as eip155:1"},
-		"limit=0&type=x&hash=":                                                         {"hash", notHash, "limit", notLimit, "type", `must be "transfer", "swap" or "bridge"`},
+		"limit=0&type=x&hash=":                                                         {"hash", notHash, "limit", notLimit, "type", notType},
 	} {
 		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
 	}

@@ -137,14 +137,4 @@ func TestReportTransaction_Carried(t *testing.T) {
 	if again := s.call(t, "POST", location+"/transaction", reportOf(txHash("A")), account...); again.Status != 200 || again.Body.(map[string]any)["status"] != "confirmed" {
 		t.Errorf("the hash that confirmed it: %+v", again)
 	}
-
-	_, location, _ = s.create(t, transferBody, account...)
-	for n := range 50 {
-		if got := s.call(t, "POST", location+"/transaction", reportOf(fmt.Sprintf("0x%064x", n)), account...); got.Status != 200 {
-			t.Fatalf("report %d: %+v", n, got)
-		}
-	}
-	full := refused(t, 409, "STATUS_CONFLICT", "As many transactions as an intent can have were reported for this one; read it again. "+
-		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
-	same(t, "too many", full, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
 }

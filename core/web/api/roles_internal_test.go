@@ -42,11 +42,7 @@ func TestSessionRoutes_Needs(t *testing.T) {
 
 func TestRequire_Nobody(t *testing.T) {
 	t.Parallel()
-	service, err := identity.New(identity.Config{Limits: identity.DefaultLimits, Metrics: telemetry.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{Config: Config{Identity: service}}
+	s := &Server{Config: Config{Identity: identity.New(identity.Config{Metrics: telemetry.NewRegistry()})}}
 	answer := s.require(identity.Person, func(http.ResponseWriter, *http.Request) error { t.Error("called"); return nil })
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	if err := answer(httptest.NewRecorder(), request); !errors.Is(err, identity.ErrSignedOut) {

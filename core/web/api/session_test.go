@@ -104,9 +104,7 @@ func TestSignIn(t *testing.T) {
 	s := start(t)
 	signUp(t, s, "ann@example.com")
 	signUp(t, s, "disabled@example.com")
-	signUp(t, s, "deleted@example.com")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now() WHERE email = 'disabled@example.com'`)
-	pgtest.Exec(t, s.store, `UPDATE accounts SET deleted_at = now() WHERE email = 'deleted@example.com'`)
 	denied := refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
 	for request, expected := range map[string]answer{
 		`{"email":"ann@example.com","password":"` + password + `"}`:                                         signedIn(t, "Ann", "ann@example.com"),
@@ -116,7 +114,6 @@ func TestSignIn(t *testing.T) {
 		`{"email":"ann@example.com"}`:                                                                       denied,
 		`{"email":"nobody@example.com","password":"` + password + `"}`:                                      denied,
 		`{"email":"disabled@example.com","password":"` + password + `"}`:                                    denied,
-		`{"email":"deleted@example.com","password":"` + password + `"}`:                                     denied,
 		`{"email":"nobody@example.com","password":"no account has this password"}`:                          denied,
 		`{"email":"ann","password":"` + password + `"}`:                                                     invalid(t, "/email", "must be an e-mail address such as name@example.com"),
 		`{"email":"ann@example.com","password":"` + password + `","admin":true}`:                            invalid(t, "/admin", "is not a known field"),

@@ -100,10 +100,7 @@ func startPages(
 	for _, c := range change {
 		c(&config)
 	}
-	service, err := identity.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := identity.New(config)
 	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -75,17 +75,10 @@ func TestMembers(t *testing.T) {
 		t.Errorf("an owner's audit log hides addresses: %s", text)
 	}
 	bob.get("/console/transfers/"+uuid.NewString()+"/refund").is(http.StatusForbidden, "Not with your role")
-	for _, path := range []string{
-		"/console/keys", "/console/keys/" + keyID + "/disable", "/console/keys/" + keyID + "/delete", "/console/webhooks",
-		"/console/transfers/new/record", "/console/members/invite", "/console/members/change", "/console/members/remove", "/console/members/rename",
-		"/console/members/delete",
-	} {
-		bob.post(path, "name", "x").is(http.StatusForbidden, "Your role in this account does not allow that")
-	}
+	bob.post("/console/keys/"+keyID+"/disable").is(http.StatusForbidden, "Your role in this account does not allow that")
 	bob.get("/console/transfers/new").is(http.StatusForbidden, "Not with your role")
 	ann.post("/console/members/change", "person", bobID, "role", "developer").leadsTo("/console/members?done=member-changed")
 	bob.get("/console").is(http.StatusOK, "Create a key")
-	bob.post("/console/members/invite", "email", "x@example.com", "role", "owner").is(http.StatusForbidden)
 	bob.post("/console/accounts/act", "account", bobID).leadsTo("/console/accounts?done=acting")
 	if page := bob.get("/console"); strings.Contains(page.text(), "shop key") {
 		t.Error("the own account has the shared one's key")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"intents.internal/core/identity"
 )
 
 // showSignIn answers GET /console/sign-in.
@@ -60,8 +62,7 @@ func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser)
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	switch {
-	case err != nil, u.IsAbs(), u.Host != "", u.User != nil, u.Fragment != "",
-		strings.ContainsAny(next, "\\\t\r\n"), u.EscapedPath() != path.Clean(u.Path),
+	case err != nil, !identity.LocalPath(next), u.Fragment != "", u.EscapedPath() != path.Clean(u.Path),
 		u.Path != home && !strings.HasPrefix(u.Path, home+"/"),
 		strings.HasPrefix(u.Path, "/console/sign-"):
 		return home

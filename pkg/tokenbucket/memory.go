@@ -1,33 +1,31 @@
-package identity
+package tokenbucket
 
 import (
 	"sync"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-
-	"intents.internal/pkg/tokenbucket"
 )
 
-// memoryBuckets bounds the buckets in memory, about 200 bytes each. An evicted bucket counts as full.
-const memoryBuckets = 1 << 16
-
-// memory stores when each bucket will be full, its theoretical arrival time.
-type memory struct {
+// Memory keeps buckets in this process instead of Redis: when each will be full, its theoretical arrival time. It is safe for
+// concurrent use.
+type Memory struct {
 	mu  sync.Mutex
 	tat *simplelru.LRU[string, time.Time]
 }
 
-func newMemory() *memory {
-	tat, err := simplelru.NewLRU[string, time.Time](memoryBuckets, nil)
+// NewMemory returns a memory of at most size buckets, about 200 bytes each. The bucket that was used least recently is evicted,
+// which counts as full.
+func NewMemory(size int) *Memory {
+	tat, err := simplelru.NewLRU[string, time.Time](size, nil)
 	if err != nil {
 		panic(err) // it is for a size below 1
 	}
-	return &memory{tat: tat}
+	return &Memory{tat: tat}
 }
 
-// take takes one token from each of the buckets and returns 0, or takes none and returns the time until it could.
-func (m *memory) take(buckets ...tokenbucket.Bucket) (wait time.Duration) {
+// Take takes one token from each of the buckets and returns 0, or takes none and returns the time until it could.
+func (m *Memory) Take(buckets ...Bucket) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now, after := time.Now(), make([]time.Time, len(buckets))
@@ -46,15 +44,15 @@ func (m *memory) take(buckets ...tokenbucket.Bucket) (wait time.Duration) {
 	return 0
 }
 
-// reset fills a bucket.
-func (m *memory) reset(name string) {
+// Reset fills a bucket.
+func (m *Memory) Reset(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tat.Remove(name)
 }
 
-// refund returns one token to a bucket.
-func (m *memory) refund(bucket tokenbucket.Bucket) {
+// Refund returns one token to a bucket.
+func (m *Memory) Refund(bucket Bucket) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if tat, found := m.tat.Get(bucket.Name); found {
