@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
 )
 
@@ -230,7 +231,7 @@ func TestBatch_ConnectionClosed(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	s := startOn(t, store)
 	waiting := func(n float64) func() bool {
-		return func() bool { return counted(t, metrics)["intents_core_writes_waiting"] == n }
+		return func() bool { return metricstest.Values(t, metrics)["intents_core_writes_waiting"] == n }
 	}
 	block := pgtest.BlockCommits(t, s.store, "transfers")
 	account, requests := uuid.New(), 0
