@@ -1,10 +1,11 @@
-// Package control is the client of core's internal API: key verification, key changes, the accounts with new events, usage
-// reports, and the documents that all clients share, such as the chains and their environments.
+// Package control is what the gateway itself asks of core, as typed calls: key verification, key changes, the accounts with new
+// events, usage reports, and the documents that all clients share, such as the chains and their environments.
 //
-// Package forward sends the requests of clients.
+// It encodes requests, decodes responses and names their errors. Package upstream sends them.
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -16,9 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"intents.internal/gateway/upstream/cores"
+	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
 
@@ -38,47 +38,17 @@ var (
 	ErrNotModified = errors.New("not modified")
 	// ErrReportRefused means that core will never store the report.
 	ErrReportRefused = errors.New("core refuses the usage report")
-	// errTooLong means that a response is over its bound.
-	errTooLong = errors.New("core's response is too long")
-	// errCoreRemoved means that the core was removed from the set after it was picked.
-	errCoreRemoved = errors.New("core was removed from the set")
 )
 
-// Client is safe for concurrent use.
-//
-// All requests are idempotent, so a request that one core does not answer is sent to the next. All cores share one database, so
-// any core can respond, also to a cursor from another core.
+// Client is safe for concurrent use. All cores share one database, so any core can respond, also to a cursor from another core.
 type Client struct {
-	cores  *cores.Set
-	secret telemetry.Secret
-	http   *cores.PerCore[*http.Client]
+	upstream *upstream.Client
 	// lastResponse is when a core last answered, nil for never.
 	lastResponse atomic.Pointer[time.Time]
 }
 
-// New creates a client of the cores that opens at most maxConns connections to each.
-func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
-	c := &Client{cores: set, secret: secret}
-	c.http = cores.For(set, func(core *cores.Core) *http.Client {
-		return &http.Client{
-			Transport: &http.Transport{
-				DialContext:         core.DialContext,
-				TLSClientConfig:     set.TLS(core),
-				MaxConnsPerHost:     maxConns,
-				MaxIdleConnsPerHost: maxConns,
-				// Below core's idle timeout, so that core does not close a connection as a request is sent on it.
-				IdleConnTimeout: 20 * time.Second,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}, func(_ *cores.Core, client *http.Client) { client.CloseIdleConnections() })
-	return c
-}
-
-// Close closes idle connections. Calls in flight end with their contexts.
-func (c *Client) Close() {
-	c.http.Each((*http.Client).CloseIdleConnections)
-}
+// New creates a client.
+func New(u *upstream.Client) *Client { return &Client{upstream: u} }
 
 // Silence is the time since a core last answered, MaxInt64 before the first answer.
 func (c *Client) Silence() time.Duration {
@@ -104,21 +74,21 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	var v Verification
-	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathVerifyKey, body: body}, &v.VerifiedKey)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathVerifyKey, Body: body}, &v.VerifiedKey)
 	switch {
 	case err != nil:
 		return Verification{}, fmt.Errorf("verify key: %w", err)
-	case r.status == http.StatusNotFound && r.code == wire.InvalidAPIKey:
+	case r.Status() == http.StatusNotFound && wire.CodeOf(r.Body) == wire.InvalidAPIKey:
 		return Verification{}, ErrUnknownKey
-	case r.status != http.StatusOK:
-		return Verification{}, fmt.Errorf("verify key: %w", r)
+	case r.Status() != http.StatusOK:
+		return Verification{}, fmt.Errorf("verify key: %w", unexpected(r))
 	}
 	if err := validate(v.VerifiedKey); err != nil {
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	if v.ExpiresAt != nil {
 		now := time.Now()
-		if date, err := http.ParseTime(r.header.Get("Date")); err == nil {
+		if date, err := http.ParseTime(string(r.Head.Peek("Date"))); err == nil {
 			now = date.Add(time.Second) // the header has no fraction of the second
 		}
 		v.ExpiresIn = v.ExpiresAt.Sub(now)
@@ -138,20 +108,20 @@ func validate(v wire.VerifiedKey) error {
 // ErrCursorExpired if changes may have been missed or are too many for a response.
 func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
 	var changes wire.KeyChanges
-	r, err := c.call(ctx, request{
-		method: http.MethodGet, target: waitTarget(wire.PathKeyChanges, cursor, wait), serverWait: wait,
+	r, err := c.call(ctx, upstream.Call{
+		Method: http.MethodGet, Target: waitTarget(wire.PathKeyChanges, cursor, wait), Wait: wait,
 		// No time is left to wait at the next core.
-		retryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
+		RetryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
 	}, &changes)
 	switch {
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, upstream.ErrTooLong):
 		return wire.KeyChanges{}, ErrCursorExpired
 	case err != nil:
 		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
-	case r.status == http.StatusGone:
+	case r.Status() == http.StatusGone:
 		return wire.KeyChanges{}, ErrCursorExpired
-	case r.status != http.StatusOK:
-		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", r)
+	case r.Status() != http.StatusOK:
+		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", unexpected(r))
 	case changes.Cursor == "":
 		return wire.KeyChanges{}, errors.New("get key changes: core's response lacks the cursor")
 	}
@@ -171,19 +141,19 @@ func waitTarget(path, cursor string, wait time.Duration) string {
 // It returns ErrCursorExpired if core cannot tell which accounts have events above the position.
 func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
 	var accounts wire.EventAccounts
-	r, err := c.call(ctx, request{
-		method: http.MethodGet, target: waitTarget(wire.PathEventAccounts, position, wait), serverWait: wait,
-		retryTarget: waitTarget(wire.PathEventAccounts, position, 0),
+	r, err := c.call(ctx, upstream.Call{
+		Method: http.MethodGet, Target: waitTarget(wire.PathEventAccounts, position, wait), Wait: wait,
+		RetryTarget: waitTarget(wire.PathEventAccounts, position, 0),
 	}, &accounts)
 	switch {
-	case errors.Is(err, errTooLong):
+	case errors.Is(err, upstream.ErrTooLong):
 		return wire.EventAccounts{}, ErrCursorExpired
 	case err != nil:
 		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", err)
-	case r.status == http.StatusGone:
+	case r.Status() == http.StatusGone:
 		return wire.EventAccounts{}, ErrCursorExpired
-	case r.status != http.StatusOK:
-		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", r)
+	case r.Status() != http.StatusOK:
+		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", unexpected(r))
 	case accounts.Position == "":
 		return wire.EventAccounts{}, errors.New("get the accounts with events: core's response lacks the position")
 	}
@@ -194,12 +164,12 @@ func (c *Client) EventAccounts(ctx context.Context, position string, wait time.D
 func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
 	var got wire.KeyFilter
 	filter = new(apikey.Filter)
-	r, err := c.call(ctx, request{method: http.MethodGet, target: wire.PathKeyFilter, maxBytes: maxFilterBytes}, &got)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: wire.PathKeyFilter, MaxBody: maxFilterBytes}, &got)
 	switch {
 	case err != nil:
 		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
-	case r.status != http.StatusOK:
-		return nil, "", fmt.Errorf("get the filter of keys: %w", r)
+	case r.Status() != http.StatusOK:
+		return nil, "", fmt.Errorf("get the filter of keys: %w", unexpected(r))
 	case got.Cursor == "":
 		return nil, "", errors.New("get the filter of keys: core's response lacks the cursor")
 	}
@@ -218,17 +188,20 @@ type Document struct {
 // Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified if the caller's
 // etag, empty for none, is current.
 func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
-	var body []byte
-	r, err := c.call(ctx, request{method: http.MethodGet, target: target, etag: etag, coding: coding}, &body)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: target, ETag: etag, Coding: coding}, nil)
 	switch {
 	case err != nil:
 		return Document{}, fmt.Errorf("get %s: %w", target, err)
-	case r.status == http.StatusNotModified:
+	case r.Status() == http.StatusNotModified:
 		return Document{}, ErrNotModified
-	case r.status != http.StatusOK:
-		return Document{}, fmt.Errorf("get %s: %w", target, r)
+	case r.Status() != http.StatusOK:
+		return Document{}, fmt.Errorf("get %s: %w", target, unexpected(r))
 	}
-	return Document{Header: r.header, Body: body}, nil
+	header := http.Header{}
+	for name, value := range r.Head.All() {
+		header.Add(string(name), string(value))
+	}
+	return Document{Header: header, Body: r.Body}, nil
 }
 
 // ReportUsage sends a report. After ErrReportRefused the report must not be sent again. After any other error it must, because
@@ -238,14 +211,36 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 	if err != nil {
 		return fmt.Errorf("report usage: %w", err)
 	}
-	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathUsage, body: body}, nil)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathUsage, Body: body}, nil)
 	switch {
 	case err != nil:
 		return fmt.Errorf("report usage: %w", err)
-	case r.status == http.StatusBadRequest, r.status == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, r)
-	case r.status != http.StatusNoContent:
-		return fmt.Errorf("report usage: %w", r)
+	case r.Status() == http.StatusBadRequest, r.Status() == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, unexpected(r))
+	case r.Status() != http.StatusNoContent:
+		return fmt.Errorf("report usage: %w", unexpected(r))
 	}
 	return nil
+}
+
+// call decodes the JSON of a 200 into out, unless out is nil.
+func (c *Client) call(ctx context.Context, call upstream.Call, out any) (*upstream.Response, error) {
+	call.MaxBody = cmp.Or(call.MaxBody, maxResponseBytes)
+	r, err := c.upstream.Call(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status() < http.StatusInternalServerError {
+		now := time.Now()
+		c.lastResponse.Store(&now)
+	}
+	if r.Status() == http.StatusOK && out != nil {
+		return r, json.Unmarshal(r.Body, out)
+	}
+	return r, nil
+}
+
+// unexpected is the error of a status that the call does not know.
+func unexpected(r *upstream.Response) error {
+	return fmt.Errorf("core answered %d %s", r.Status(), wire.CodeOf(r.Body))
 }
