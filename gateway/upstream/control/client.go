@@ -74,16 +74,14 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	var v Verification
-	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathVerifyKey, Body: body}, &v.VerifiedKey)
-	switch {
-	case err != nil:
-		return Verification{}, fmt.Errorf("verify key: %w", err)
-	case r.Status() == http.StatusNotFound && wire.CodeOf(r.Body) == wire.InvalidAPIKey:
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathVerifyKey, Body: body}, http.StatusOK, &v.VerifiedKey)
+	if errors.Is(err, statusError{http.StatusNotFound, wire.InvalidAPIKey}) {
 		return Verification{}, ErrUnknownKey
-	case r.Status() != http.StatusOK:
-		return Verification{}, fmt.Errorf("verify key: %w", unexpected(r))
 	}
-	if err := validate(v.VerifiedKey); err != nil {
+	if err == nil {
+		err = validate(v.VerifiedKey)
+	}
+	if err != nil {
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	if v.ExpiresAt != nil {
@@ -106,74 +104,59 @@ func validate(v wire.VerifiedKey) error {
 
 // KeyChanges waits up to wait for keys that changed since cursor. An empty cursor returns the current one. It returns
 // ErrCursorExpired if changes may have been missed or are too many for a response.
-func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
-	var changes wire.KeyChanges
-	r, err := c.call(ctx, upstream.Call{
-		Method: http.MethodGet, Target: waitTarget(wire.PathKeyChanges, cursor, wait), Wait: wait,
-		// No time is left to wait at the next core.
-		RetryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
-	}, &changes)
-	switch {
-	case errors.Is(err, upstream.ErrTooLong):
-		return wire.KeyChanges{}, ErrCursorExpired
-	case err != nil:
+func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (changes wire.KeyChanges, err error) {
+	if err = c.poll(ctx, wire.PathKeyChanges, cursor, wait, &changes); err == nil && changes.Cursor == "" {
+		err = errors.New("core's response lacks the cursor")
+	}
+	if err != nil {
 		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
-	case r.Status() == http.StatusGone:
-		return wire.KeyChanges{}, ErrCursorExpired
-	case r.Status() != http.StatusOK:
-		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", unexpected(r))
-	case changes.Cursor == "":
-		return wire.KeyChanges{}, errors.New("get key changes: core's response lacks the cursor")
 	}
 	return changes, nil
 }
 
-// waitTarget returns the target of a long poll for what follows the cursor, empty for the current one.
-func waitTarget(path, cursor string, wait time.Duration) string {
-	query := url.Values{"wait": {wait.String()}}
-	if cursor != "" {
-		query.Set("after", cursor)
-	}
-	return path + "?" + query.Encode()
-}
-
 // EventAccounts waits up to wait for accounts with events above the position. An empty position returns the current one at once.
 // It returns ErrCursorExpired if core cannot tell which accounts have events above the position.
-func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
-	var accounts wire.EventAccounts
-	r, err := c.call(ctx, upstream.Call{
-		Method: http.MethodGet, Target: waitTarget(wire.PathEventAccounts, position, wait), Wait: wait,
-		RetryTarget: waitTarget(wire.PathEventAccounts, position, 0),
-	}, &accounts)
-	switch {
-	case errors.Is(err, upstream.ErrTooLong):
-		return wire.EventAccounts{}, ErrCursorExpired
-	case err != nil:
+func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (accounts wire.EventAccounts, err error) {
+	if err = c.poll(ctx, wire.PathEventAccounts, position, wait, &accounts); err == nil && accounts.Position == "" {
+		err = errors.New("core's response lacks the position")
+	}
+	if err != nil {
 		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", err)
-	case r.Status() == http.StatusGone:
-		return wire.EventAccounts{}, ErrCursorExpired
-	case r.Status() != http.StatusOK:
-		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", unexpected(r))
-	case accounts.Position == "":
-		return wire.EventAccounts{}, errors.New("get the accounts with events: core's response lacks the position")
 	}
 	return accounts, nil
+}
+
+// poll waits up to wait for what follows the cursor, empty for the current one.
+func (c *Client) poll(ctx context.Context, path, cursor string, wait time.Duration, out any) error {
+	target := func(wait time.Duration) string {
+		query := url.Values{"wait": {wait.String()}}
+		if cursor != "" {
+			query.Set("after", cursor)
+		}
+		return path + "?" + query.Encode()
+	}
+	_, err := c.call(ctx, upstream.Call{
+		Method: http.MethodGet, Target: target(wait), Wait: wait,
+		RetryTarget: target(0), // no time is left to wait at the next core
+	}, http.StatusOK, out)
+	if errors.Is(err, upstream.ErrTooLong) || statusOf(err) == http.StatusGone {
+		return ErrCursorExpired
+	}
+	return err
 }
 
 // KeyFilter returns the filter of existing keys, and the cursor for the changes since it was made.
 func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
 	var got wire.KeyFilter
-	filter = new(apikey.Filter)
-	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: wire.PathKeyFilter, MaxBody: maxFilterBytes}, &got)
-	switch {
-	case err != nil:
-		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
-	case r.Status() != http.StatusOK:
-		return nil, "", fmt.Errorf("get the filter of keys: %w", unexpected(r))
-	case got.Cursor == "":
-		return nil, "", errors.New("get the filter of keys: core's response lacks the cursor")
+	_, err = c.call(ctx, upstream.Call{Method: http.MethodGet, Target: wire.PathKeyFilter, MaxBody: maxFilterBytes}, http.StatusOK, &got)
+	if err == nil && got.Cursor == "" {
+		err = errors.New("core's response lacks the cursor")
 	}
-	if err := filter.UnmarshalBinary(got.Filter); err != nil {
+	filter = new(apikey.Filter)
+	if err == nil {
+		err = filter.UnmarshalBinary(got.Filter)
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
 	}
 	return filter, got.Cursor, nil
@@ -188,14 +171,12 @@ type Document struct {
 // Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified if the caller's
 // etag, empty for none, is current.
 func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
-	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: target, ETag: etag, Coding: coding}, nil)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: target, ETag: etag, Coding: coding}, http.StatusOK, nil)
 	switch {
+	case statusOf(err) == http.StatusNotModified:
+		return Document{}, ErrNotModified
 	case err != nil:
 		return Document{}, fmt.Errorf("get %s: %w", target, err)
-	case r.Status() == http.StatusNotModified:
-		return Document{}, ErrNotModified
-	case r.Status() != http.StatusOK:
-		return Document{}, fmt.Errorf("get %s: %w", target, unexpected(r))
 	}
 	header := http.Header{}
 	for name, value := range r.Head.All() {
@@ -211,20 +192,32 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 	if err != nil {
 		return fmt.Errorf("report usage: %w", err)
 	}
-	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathUsage, Body: body}, nil)
-	switch {
+	_, err = c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathUsage, Body: body}, http.StatusNoContent, nil)
+	switch status := statusOf(err); {
+	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, err)
 	case err != nil:
 		return fmt.Errorf("report usage: %w", err)
-	case r.Status() == http.StatusBadRequest, r.Status() == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, unexpected(r))
-	case r.Status() != http.StatusNoContent:
-		return fmt.Errorf("report usage: %w", unexpected(r))
 	}
 	return nil
 }
 
-// call decodes the JSON of a 200 into out, unless out is nil.
-func (c *Client) call(ctx context.Context, call upstream.Call, out any) (*upstream.Response, error) {
+// statusError is the error of a response with another status than a call wants.
+type statusError struct {
+	status int
+	code   wire.Code
+}
+
+func (e statusError) Error() string { return fmt.Sprintf("core answered %d %s", e.status, e.code) }
+
+// statusOf is the status of a statusError, 0 of another error.
+func statusOf(err error) int {
+	e, _ := errors.AsType[statusError](err)
+	return e.status
+}
+
+// call returns a statusError for another status than it wants. It decodes the body as JSON, unless out is nil.
+func (c *Client) call(ctx context.Context, call upstream.Call, want int, out any) (*upstream.Response, error) {
 	call.MaxBody = cmp.Or(call.MaxBody, maxResponseBytes)
 	r, err := c.upstream.Call(ctx, call)
 	if err != nil {
@@ -234,13 +227,11 @@ func (c *Client) call(ctx context.Context, call upstream.Call, out any) (*upstre
 		now := time.Now()
 		c.lastResponse.Store(&now)
 	}
-	if r.Status() == http.StatusOK && out != nil {
+	if r.Status() != want {
+		return nil, statusError{r.Status(), wire.CodeOf(r.Body)}
+	}
+	if out != nil {
 		return r, json.Unmarshal(r.Body, out)
 	}
 	return r, nil
-}
-
-// unexpected is the error of a status that the call does not know.
-func unexpected(r *upstream.Response) error {
-	return fmt.Errorf("core answered %d %s", r.Status(), wire.CodeOf(r.Body))
 }
