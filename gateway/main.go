@@ -24,10 +24,9 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/cores"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/settings"
@@ -79,7 +78,7 @@ type Gateway struct {
 	public     net.Listener
 	operations net.Listener
 
-	cores    *cores.Set
+	upstream *upstream.Client
 	core     *control.Client
 	chains   *control.Chains
 	catalog  *catalog.Catalog
@@ -88,7 +87,6 @@ type Gateway struct {
 	verifier *keys.Verifier
 	polls    *polls.Polls
 	usage    *usage.Recorder
-	forward  *forward.Client
 	edge     *edge.Edge
 	tracer   *tracing.Tracer
 	ops      *http.Server
@@ -117,8 +115,15 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 	}
 	g.access = newAccessLog(registry)
 	registry.MustRegister(topology.Pool("gateway", g.redis))
-	g.cores = cores.New(cores.Options{URLs: urls, Secret: config.CoreSecret, Log: log, Metrics: registry})
-	g.core = control.New(g.cores, config.CoreSecret, config.CoreMaxConns)
+	g.upstream = upstream.New(upstream.Options{
+		URLs:     urls,
+		Secret:   config.CoreSecret,
+		Timeout:  config.CoreTimeout,
+		MaxConns: config.CoreMaxConns,
+		Log:      log,
+		Metrics:  registry,
+	})
+	g.core = control.New(g.upstream)
 	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
 	g.catalog = catalog.New(g.core)
 	g.limiter = limit.New(limit.Options{
@@ -147,20 +152,13 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Log:      log,
 		Metrics:  registry,
 	})
-	g.forward = forward.New(forward.Options{
-		Cores:    g.cores,
-		Secret:   config.CoreSecret,
-		Timeout:  config.CoreTimeout,
-		MaxConns: config.CoreMaxConns,
-		Metrics:  registry,
-	})
 	g.edge = edge.New(edge.Options{
 		Keys:           g.verifier,
 		Limiter:        g.limiter,
 		Chains:         g.chains,
 		Catalog:        g.catalog,
 		Core:           g.core,
-		Forward:        g.forward,
+		Upstream:       g.upstream,
 		Polls:          g.polls,
 		Tracer:         g.tracer,
 		Usage:          g.usage,
@@ -229,7 +227,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer stopBackground()
-	tasks.Go(func() { g.cores.Run(background) })
+	tasks.Go(func() { g.upstream.Run(background) })
 	tasks.Go(func() { g.chains.Run(background) })
 	tasks.Go(func() { g.verifier.Run(background) })
 	tasks.Go(func() { g.polls.Run(background) })
@@ -287,8 +285,7 @@ func (g *Gateway) Close() error {
 	g.catalog.Close()
 	g.verifier.Close()
 	g.limiter.Close()
-	g.forward.Close()
-	g.core.Close()
+	g.upstream.Close()
 	traced := g.tracer.Shutdown(context.Background()) // in case Run was not called
 	return errors.Join(append(errs, traced, g.redis.Close(), g.access.Close())...)
 }

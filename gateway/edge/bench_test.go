@@ -14,12 +14,9 @@ import (
 
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // bench runs the handler on one request over and over, without the server's own reading and writing.
@@ -69,11 +66,7 @@ func startBench(b *testing.B, body string) (*gateway, *coretest.Core) {
 	b.Cleanup(func() { _ = upstream.Shutdown() })
 	g := start(b, core, settings{edge: func(o *edge.Options) {
 		o.AccessLog = nil
-		o.Forward = forward.New(forward.Options{
-			Cores:   coretest.Set(b, &url.URL{Scheme: "http", Host: listener.Addr().String()}),
-			Secret:  coretest.Secret,
-			Timeout: 10 * 1e9, MaxConns: 64, Metrics: prometheus.NewRegistry(),
-		})
+		o.Upstream = coretest.Upstream(b, coretest.Options(&url.URL{Scheme: "http", Host: listener.Addr().String()}))
 	}})
 	return g, core
 }

@@ -19,9 +19,9 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/tracing"
 )
@@ -33,9 +33,10 @@ type Options struct {
 	Chains  *control.Chains
 	Catalog *catalog.Catalog
 	Core    *control.Client
-	Forward *forward.Client
-	Polls   *polls.Polls
-	Usage   *usage.Recorder
+	// Upstream is what the requests of clients are forwarded with.
+	Upstream *upstream.Client
+	Polls    *polls.Polls
+	Usage    *usage.Recorder
 	// CoreSilence is how long all cores may be silent before /health responds with 503.
 	CoreSilence time.Duration
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are used; may be empty.
@@ -56,7 +57,7 @@ type Edge struct {
 	chains         *control.Chains
 	catalog        *catalog.Catalog
 	core           *control.Client
-	upstream       *forward.Client
+	upstream       *upstream.Client
 	polls          *polls.Polls
 	usage          *usage.Recorder
 	coreSilence    time.Duration
@@ -85,7 +86,7 @@ func New(o Options) *Edge {
 		chains:         o.Chains,
 		catalog:        o.Catalog,
 		core:           o.Core,
-		upstream:       o.Forward,
+		upstream:       o.Upstream,
 		polls:          o.Polls,
 		usage:          o.Usage,
 		coreSilence:    o.CoreSilence,
@@ -99,7 +100,7 @@ func New(o Options) *Edge {
 		quotes:         newQuoteLimiter(o.Server.MaxQuoteRequests),
 		metrics:        newMetrics(o.Metrics),
 	}
-	e.exchanges.New = func() any { return &exchange{response: &forward.Response{}} }
+	e.exchanges.New = func() any { return &exchange{response: &upstream.Response{}} }
 	e.connLimiter = conn.NewLimiter(conn.Options{
 		MaxConns: o.Server.MaxConns, MaxConnsPerIP: o.Server.MaxConnsPerIP, WriteTimeout: o.Server.WriteTimeout, StreamRate: o.Server.StreamRate,
 	}, o.Log, o.Metrics)
@@ -268,11 +269,11 @@ func (e *Edge) sendToCore(x *exchange, target []byte) *reply {
 	case err == nil:
 		x.outcome = outcomeOf(response.Status())
 		return nil
-	case errors.Is(err, forward.ErrUnreachable), errors.Is(err, forward.ErrBusy):
+	case errors.Is(err, upstream.ErrUnreachable), errors.Is(err, upstream.ErrBusy):
 		return coreUnreachable
-	case errors.Is(err, forward.ErrTimeout):
+	case errors.Is(err, upstream.ErrTimeout):
 		return lateWrite.of(x, coreTimeout)
-	case errors.Is(err, forward.ErrClientGone):
+	case errors.Is(err, upstream.ErrClientGone):
 		return clientGone
 	default:
 		return brokenWrite.of(x, coreBroken)

@@ -13,7 +13,7 @@ import (
 
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
-	"intents.internal/gateway/upstream/forward"
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
@@ -54,9 +54,9 @@ type exchange struct {
 	// upstreamTime is the time that core took in total, parked how long the request waited for events.
 	upstreamTime, parked time.Duration
 
-	request forward.Request
+	request upstream.Request
 	// response is core's response, kept for the next exchange because of its buffers.
-	response *forward.Response
+	response *upstream.Response
 	// rateLimited is the 429 reply of this request.
 	rateLimited reply
 	scratch     []byte
@@ -123,9 +123,9 @@ func (x *exchange) path() []byte {
 }
 
 // upstreamRequest returns the request to core.
-func (x *exchange) upstreamRequest(target []byte) *forward.Request {
+func (x *exchange) upstreamRequest(target []byte) *upstream.Request {
 	x.scratch = x.clientIP.AppendTo(x.scratch[:0])
-	x.request = forward.Request{
+	x.request = upstream.Request{
 		Client:   &x.ctx.Request,
 		Began:    x.now,
 		Target:   target,
@@ -134,15 +134,14 @@ func (x *exchange) upstreamRequest(target []byte) *forward.Request {
 		Route:    x.route.pattern,
 		ClientIP: x.scratch,
 		Proto:    x.proto,
-		Verdict:  x.verdict,
 		Session:  x.route.access == session,
 		Stream:   x.route.lists(x.method()),
 		Batch:    x.batch,
 
 		HonorsIdempotencyKey: x.route.honorsIdempotencyKey,
 	}
-	if x.batch {
-		x.request.Account = x.verdict.AccountID()
+	if v := x.verdict; v != nil {
+		x.request.Identity = upstream.Identity{AccountID: v.AccountID(), KeyID: v.KeyID(), Environment: v.Environment()}
 	}
 	if x.route == quotes {
 		x.request.MinTimeout = quoteTimeout

@@ -175,7 +175,7 @@ func panicIsAnswered(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Forward = nil }})
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Upstream = nil }})
 	want := refusal(500, `{"code":"INTERNAL_ERROR","message":"The gateway failed; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`)
 	c := g.dial(t)
 	defer c.Close()

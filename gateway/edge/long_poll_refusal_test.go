@@ -66,7 +66,7 @@ func TestLongPoll_Released(t *testing.T) {
 	}{
 		"core breaks off":   {public: hangUp, status: 503},
 		"core refuses":      {public: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, status: 410},
-		"the handler fails": {options: func(o *edge.Options) { o.Forward = nil }, status: 500},
+		"the handler fails": {options: func(o *edge.Options) { o.Upstream = nil }, status: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

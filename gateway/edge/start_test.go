@@ -22,11 +22,10 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/cores"
 	"intents.internal/gateway/upstream/coretest"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/topology"
@@ -36,7 +35,7 @@ import (
 type gateway struct {
 	address  string
 	edge     *edge.Edge
-	cores    *cores.Set
+	cores    *upstream.Set
 	registry *prometheus.Registry
 	log      *asynctest.Buffer
 }
@@ -75,9 +74,11 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	}
 	uses.begin(core)
 	tb.Cleanup(func() { leftNothing(tb, g, core) }) // after all that follows has ended
-	set := coretest.Set(tb, core.URL)
-	g.cores = set
-	client := control.New(set, coretest.Secret, 64)
+	toCore := coretest.Options(core.URL)
+	toCore.Timeout, toCore.MaxConns, toCore.Metrics = s.coreTimeout, s.maxConns, g.registry
+	forwarder := coretest.Upstream(tb, toCore)
+	g.cores = forwarder.Cores()
+	client := control.New(forwarder)
 	chains := control.NewChains(client, 100*time.Millisecond, log)
 	documents := catalog.New(client)
 	limiter := limit.New(limit.Options{
@@ -90,12 +91,9 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	recorder := usage.New(usage.Options{
 		Report: client.ReportUsage, Interval: 50 * time.Millisecond, Backlog: 1000, Log: log, Metrics: g.registry,
 	})
-	forwarder := forward.New(forward.Options{
-		Cores: set, Secret: coretest.Secret, Timeout: s.coreTimeout, MaxConns: s.maxConns, Metrics: g.registry,
-	})
 	waiting := polls.New(polls.Options{Core: client, Max: s.maxPolls, Log: log, Metrics: g.registry})
 	options := edge.Options{
-		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Forward: forwarder, Polls: waiting, Usage: recorder,
+		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Upstream: forwarder, Polls: waiting, Usage: recorder,
 		CoreSilence: s.coreSilence,
 		Server: edge.ServerOptions{
 			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
@@ -135,8 +133,6 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 		documents.Close()
 		verifier.Close()
 		limiter.Close()
-		forwarder.Close()
-		client.Close()
 		_ = redis.Close()
 	})
 	asynctest.Eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })

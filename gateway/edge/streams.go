@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/conn"
-	"intents.internal/gateway/upstream/forward"
+	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/tracing"
 )
 
@@ -83,7 +83,7 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 }
 
 // streamList sets a streamed response for the client, within the bounds.
-func (e *Edge) streamList(x *exchange, stream *forward.Stream, release func()) *reply {
+func (e *Edge) streamList(x *exchange, stream *upstream.Stream, release func()) *reply {
 	account := x.verdict.AccountID()
 	switch e.streams.longLists.Acquire(account) {
 	case conn.AtMax:
@@ -111,7 +111,7 @@ func isPage(target []byte) bool {
 
 // streamedList is the body of a list that streams.
 type streamedList struct {
-	*forward.Stream
+	*upstream.Stream
 	span    trace.Span
 	release func()
 }

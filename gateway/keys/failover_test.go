@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"context"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestVerifier_RevokedWhileCoreFails(t *testing.T) {
 				t.Parallel()
 				core := coretest.Start(t, nil)
 				fronts := []*coretest.Front{core.Front(t), core.Front(t)}
-				v := startBefore(t, coretest.Set(t, fronts[0].URL, fronts[1].URL), func(o *keys.Options) {
+				v := startBefore(t, []*url.URL{fronts[0].URL, fronts[1].URL}, func(o *keys.Options) {
 					o.LookUpTimeout = keys.MaxStaleness
 				})
 				stays, goes := core.AddKey(network.Test), core.AddKey(network.Test)

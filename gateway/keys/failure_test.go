@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func TestVerifier_LookUpPanics(t *testing.T) {
 		<-release
 	})
 	core.VerifyDown.Store(true) // which is logged
-	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.Log = slog.New(panicking{slog.DiscardHandler}) })
+	v := startBefore(t, []*url.URL{core.URL}, func(o *keys.Options) { o.Log = slog.New(panicking{slog.DiscardHandler}) })
 	var passed, panicked atomic.Int64
 	var asking sync.WaitGroup
 	verify := func() {
@@ -71,7 +72,7 @@ func TestVerifier_LogsFailures(t *testing.T) {
 	core := coretest.Start(t, nil)
 	key := core.AddKey(network.Test)
 	var log asynctest.Buffer
-	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
+	v := startBefore(t, []*url.URL{core.URL}, func(o *keys.Options) { o.Log = slog.New(slog.NewJSONHandler(&log, nil)) })
 	core.VerifyDown.Store(true)
 	for range 50 {
 		if _, err := v.Verify(key.Hash()); !errors.Is(err, keys.ErrUnavailable) {

@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"errors"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -112,7 +113,7 @@ func TestFeed_DistantCore(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	distant := core.Front(t)
-	v := startBefore(t, coretest.Set(t, distant.URL))
+	v := startBefore(t, []*url.URL{distant.URL})
 	asked := func() time.Duration { return time.Duration(core.FeedWait.Load()) }
 	asynctest.Eventually(t, "a near core is asked to wait for 250 ms", func() bool { return asked() == 250*time.Millisecond })
 	distant.Late.Store(int64(300 * time.Millisecond))

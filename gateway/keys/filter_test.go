@@ -2,6 +2,7 @@ package keys_test
 
 import (
 	"errors"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -192,7 +193,7 @@ func TestVerifier_IncompleteFilter(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	existing := core.AddKey(network.Test)
-	v := startBefore(t, coretest.Set(t, core.URL), func(o *keys.Options) { o.LookUps = 4 })
+	v := startBefore(t, []*url.URL{core.URL}, func(o *keys.Options) { o.LookUps = 4 })
 	v.awaitFilter(t, existing)
 	core.FilterDown.Store(true)
 	core.ExpireCursors()

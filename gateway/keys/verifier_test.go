@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/cores"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
@@ -31,14 +31,14 @@ type verifier struct {
 // start runs a verifier against the core until the test ends, and waits until it follows the change feed.
 func start(t *testing.T, core *coretest.Core) verifier {
 	t.Helper()
-	return startBefore(t, coretest.Set(t, core.URL))
+	return startBefore(t, []*url.URL{core.URL})
 }
 
-func startBefore(t *testing.T, set *cores.Set, changes ...func(*keys.Options)) verifier {
+func startBefore(t *testing.T, cores []*url.URL, changes ...func(*keys.Options)) verifier {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	options := keys.Options{
-		Core:          control.New(set, coretest.Secret, 64),
+		Core:          control.New(coretest.Upstream(t, coretest.Options(cores...))),
 		Capacity:      1000,
 		TTL:           time.Minute,
 		UnknownTTL:    time.Minute,

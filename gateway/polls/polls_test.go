@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func start(t *testing.T, core *coretest.Core, most int) (*polls.Polls, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	client := control.New(coretest.Set(t, core.URL), coretest.Secret, 4)
+	client := control.New(coretest.Upstream(t, coretest.Options(core.URL)))
 	p := polls.New(polls.Options{Core: client, Max: most, Log: slog.New(slog.DiscardHandler), Metrics: registry})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -35,7 +35,6 @@ func start(t *testing.T, core *coretest.Core, most int) (*polls.Polls, *promethe
 	t.Cleanup(func() {
 		stop()
 		running.Wait()
-		client.Close()
 	})
 	asynctest.Eventually(t, "it follows core", func() bool { return value(t, registry, "intents_gateway_wakeup_gaps_total") == "1" })
 	return p, registry

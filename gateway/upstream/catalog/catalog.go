@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/forward"
 	"intents.internal/pkg/wire"
 )
 
@@ -210,7 +210,7 @@ func newResponse(d control.Document) *Response {
 		switch {
 		case name == "Content-Type", name == "Content-Encoding":
 			r.Representation = append(r.Representation, field)
-		case forward.IsResponseHeader(name):
+		case upstream.IsResponseHeader(name):
 			r.Header = append(r.Header, field)
 		}
 	}

@@ -23,9 +23,7 @@ func startCatalog(t *testing.T, answer http.HandlerFunc) *catalog.Catalog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := control.New(coretest.Unprobed(at), coretest.Secret, 8)
-	t.Cleanup(client.Close)
-	c := catalog.New(client)
+	c := catalog.New(control.New(coretest.Unprobed(t, coretest.Options(at))))
 	t.Cleanup(c.Close)
 	return c
 }

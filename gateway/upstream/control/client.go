@@ -1,10 +1,11 @@
-// Package control is the client of core's internal API: key verification, key changes, the accounts with new events, usage
-// reports, and the documents that all clients share, such as the chains and their environments.
+// Package control is what the gateway itself asks of core, as typed calls: key verification, key changes, the accounts with new
+// events, usage reports, and the documents that all clients share, such as the chains and their environments.
 //
-// Package forward sends the requests of clients.
+// It encodes requests, decodes responses and names their errors. Package upstream sends them.
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -16,9 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"intents.internal/gateway/upstream/cores"
+	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
 
@@ -38,47 +38,17 @@ var (
 	ErrNotModified = errors.New("not modified")
 	// ErrReportRefused means that core will never store the report.
 	ErrReportRefused = errors.New("core refuses the usage report")
-	// errTooLong means that a response is over its bound.
-	errTooLong = errors.New("core's response is too long")
-	// errCoreRemoved means that the core was removed from the set after it was picked.
-	errCoreRemoved = errors.New("core was removed from the set")
 )
 
-// Client is safe for concurrent use.
-//
-// All requests are idempotent, so a request that one core does not answer is sent to the next. All cores share one database, so
-// any core can respond, also to a cursor from another core.
+// Client is safe for concurrent use. All cores share one database, so any core can respond, also to a cursor from another core.
 type Client struct {
-	cores  *cores.Set
-	secret telemetry.Secret
-	http   *cores.PerCore[*http.Client]
+	upstream *upstream.Client
 	// lastResponse is when a core last answered, nil for never.
 	lastResponse atomic.Pointer[time.Time]
 }
 
-// New creates a client of the cores that opens at most maxConns connections to each.
-func New(set *cores.Set, secret telemetry.Secret, maxConns int) *Client {
-	c := &Client{cores: set, secret: secret}
-	c.http = cores.For(set, func(core *cores.Core) *http.Client {
-		return &http.Client{
-			Transport: &http.Transport{
-				DialContext:         core.DialContext,
-				TLSClientConfig:     set.TLS(core),
-				MaxConnsPerHost:     maxConns,
-				MaxIdleConnsPerHost: maxConns,
-				// Below core's idle timeout, so that core does not close a connection as a request is sent on it.
-				IdleConnTimeout: 20 * time.Second,
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-	}, func(_ *cores.Core, client *http.Client) { client.CloseIdleConnections() })
-	return c
-}
-
-// Close closes idle connections. Calls in flight end with their contexts.
-func (c *Client) Close() {
-	c.http.Each((*http.Client).CloseIdleConnections)
-}
+// New creates a client.
+func New(u *upstream.Client) *Client { return &Client{upstream: u} }
 
 // Silence is the time since a core last answered, MaxInt64 before the first answer.
 func (c *Client) Silence() time.Duration {
@@ -104,21 +74,19 @@ func (c *Client) VerifyKey(ctx context.Context, hash apikey.Hash) (Verification,
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	var v Verification
-	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathVerifyKey, body: body}, &v.VerifiedKey)
-	switch {
-	case err != nil:
-		return Verification{}, fmt.Errorf("verify key: %w", err)
-	case r.status == http.StatusNotFound && r.code == wire.InvalidAPIKey:
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathVerifyKey, Body: body}, http.StatusOK, &v.VerifiedKey)
+	if errors.Is(err, statusError{http.StatusNotFound, wire.InvalidAPIKey}) {
 		return Verification{}, ErrUnknownKey
-	case r.status != http.StatusOK:
-		return Verification{}, fmt.Errorf("verify key: %w", r)
 	}
-	if err := validate(v.VerifiedKey); err != nil {
+	if err == nil {
+		err = validate(v.VerifiedKey)
+	}
+	if err != nil {
 		return Verification{}, fmt.Errorf("verify key: %w", err)
 	}
 	if v.ExpiresAt != nil {
 		now := time.Now()
-		if date, err := http.ParseTime(r.header.Get("Date")); err == nil {
+		if date, err := http.ParseTime(string(r.Head.Peek("Date"))); err == nil {
 			now = date.Add(time.Second) // the header has no fraction of the second
 		}
 		v.ExpiresIn = v.ExpiresAt.Sub(now)
@@ -136,74 +104,59 @@ func validate(v wire.VerifiedKey) error {
 
 // KeyChanges waits up to wait for keys that changed since cursor. An empty cursor returns the current one. It returns
 // ErrCursorExpired if changes may have been missed or are too many for a response.
-func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (wire.KeyChanges, error) {
-	var changes wire.KeyChanges
-	r, err := c.call(ctx, request{
-		method: http.MethodGet, target: waitTarget(wire.PathKeyChanges, cursor, wait), serverWait: wait,
-		// No time is left to wait at the next core.
-		retryTarget: waitTarget(wire.PathKeyChanges, cursor, 0),
-	}, &changes)
-	switch {
-	case errors.Is(err, errTooLong):
-		return wire.KeyChanges{}, ErrCursorExpired
-	case err != nil:
+func (c *Client) KeyChanges(ctx context.Context, cursor string, wait time.Duration) (changes wire.KeyChanges, err error) {
+	if err = c.poll(ctx, wire.PathKeyChanges, cursor, wait, &changes); err == nil && changes.Cursor == "" {
+		err = errors.New("core's response lacks the cursor")
+	}
+	if err != nil {
 		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", err)
-	case r.status == http.StatusGone:
-		return wire.KeyChanges{}, ErrCursorExpired
-	case r.status != http.StatusOK:
-		return wire.KeyChanges{}, fmt.Errorf("get key changes: %w", r)
-	case changes.Cursor == "":
-		return wire.KeyChanges{}, errors.New("get key changes: core's response lacks the cursor")
 	}
 	return changes, nil
 }
 
-// waitTarget returns the target of a long poll for what follows the cursor, empty for the current one.
-func waitTarget(path, cursor string, wait time.Duration) string {
-	query := url.Values{"wait": {wait.String()}}
-	if cursor != "" {
-		query.Set("after", cursor)
-	}
-	return path + "?" + query.Encode()
-}
-
 // EventAccounts waits up to wait for accounts with events above the position. An empty position returns the current one at once.
 // It returns ErrCursorExpired if core cannot tell which accounts have events above the position.
-func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (wire.EventAccounts, error) {
-	var accounts wire.EventAccounts
-	r, err := c.call(ctx, request{
-		method: http.MethodGet, target: waitTarget(wire.PathEventAccounts, position, wait), serverWait: wait,
-		retryTarget: waitTarget(wire.PathEventAccounts, position, 0),
-	}, &accounts)
-	switch {
-	case errors.Is(err, errTooLong):
-		return wire.EventAccounts{}, ErrCursorExpired
-	case err != nil:
+func (c *Client) EventAccounts(ctx context.Context, position string, wait time.Duration) (accounts wire.EventAccounts, err error) {
+	if err = c.poll(ctx, wire.PathEventAccounts, position, wait, &accounts); err == nil && accounts.Position == "" {
+		err = errors.New("core's response lacks the position")
+	}
+	if err != nil {
 		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", err)
-	case r.status == http.StatusGone:
-		return wire.EventAccounts{}, ErrCursorExpired
-	case r.status != http.StatusOK:
-		return wire.EventAccounts{}, fmt.Errorf("get the accounts with events: %w", r)
-	case accounts.Position == "":
-		return wire.EventAccounts{}, errors.New("get the accounts with events: core's response lacks the position")
 	}
 	return accounts, nil
+}
+
+// poll waits up to wait for what follows the cursor, empty for the current one.
+func (c *Client) poll(ctx context.Context, path, cursor string, wait time.Duration, out any) error {
+	target := func(wait time.Duration) string {
+		query := url.Values{"wait": {wait.String()}}
+		if cursor != "" {
+			query.Set("after", cursor)
+		}
+		return path + "?" + query.Encode()
+	}
+	_, err := c.call(ctx, upstream.Call{
+		Method: http.MethodGet, Target: target(wait), Wait: wait,
+		RetryTarget: target(0), // no time is left to wait at the next core
+	}, http.StatusOK, out)
+	if errors.Is(err, upstream.ErrTooLong) || statusOf(err) == http.StatusGone {
+		return ErrCursorExpired
+	}
+	return err
 }
 
 // KeyFilter returns the filter of existing keys, and the cursor for the changes since it was made.
 func (c *Client) KeyFilter(ctx context.Context) (filter *apikey.Filter, cursor string, err error) {
 	var got wire.KeyFilter
-	filter = new(apikey.Filter)
-	r, err := c.call(ctx, request{method: http.MethodGet, target: wire.PathKeyFilter, maxBytes: maxFilterBytes}, &got)
-	switch {
-	case err != nil:
-		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
-	case r.status != http.StatusOK:
-		return nil, "", fmt.Errorf("get the filter of keys: %w", r)
-	case got.Cursor == "":
-		return nil, "", errors.New("get the filter of keys: core's response lacks the cursor")
+	_, err = c.call(ctx, upstream.Call{Method: http.MethodGet, Target: wire.PathKeyFilter, MaxBody: maxFilterBytes}, http.StatusOK, &got)
+	if err == nil && got.Cursor == "" {
+		err = errors.New("core's response lacks the cursor")
 	}
-	if err := filter.UnmarshalBinary(got.Filter); err != nil {
+	filter = new(apikey.Filter)
+	if err == nil {
+		err = filter.UnmarshalBinary(got.Filter)
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("get the filter of keys: %w", err)
 	}
 	return filter, got.Cursor, nil
@@ -218,17 +171,18 @@ type Document struct {
 // Document gets a path of core's public API in the content coding, empty for none. It returns ErrNotModified if the caller's
 // etag, empty for none, is current.
 func (c *Client) Document(ctx context.Context, target, coding, etag string) (Document, error) {
-	var body []byte
-	r, err := c.call(ctx, request{method: http.MethodGet, target: target, etag: etag, coding: coding}, &body)
+	r, err := c.call(ctx, upstream.Call{Method: http.MethodGet, Target: target, ETag: etag, Coding: coding}, http.StatusOK, nil)
 	switch {
+	case statusOf(err) == http.StatusNotModified:
+		return Document{}, ErrNotModified
 	case err != nil:
 		return Document{}, fmt.Errorf("get %s: %w", target, err)
-	case r.status == http.StatusNotModified:
-		return Document{}, ErrNotModified
-	case r.status != http.StatusOK:
-		return Document{}, fmt.Errorf("get %s: %w", target, r)
 	}
-	return Document{Header: r.header, Body: body}, nil
+	header := http.Header{}
+	for name, value := range r.Head.All() {
+		header.Add(string(name), string(value))
+	}
+	return Document{Header: header, Body: r.Body}, nil
 }
 
 // ReportUsage sends a report. After ErrReportRefused the report must not be sent again. After any other error it must, because
@@ -238,14 +192,46 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 	if err != nil {
 		return fmt.Errorf("report usage: %w", err)
 	}
-	r, err := c.call(ctx, request{method: http.MethodPost, target: wire.PathUsage, body: body}, nil)
-	switch {
+	_, err = c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathUsage, Body: body}, http.StatusNoContent, nil)
+	switch status := statusOf(err); {
+	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, err)
 	case err != nil:
 		return fmt.Errorf("report usage: %w", err)
-	case r.status == http.StatusBadRequest, r.status == http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, r)
-	case r.status != http.StatusNoContent:
-		return fmt.Errorf("report usage: %w", r)
 	}
 	return nil
+}
+
+// statusError is the error of a response with another status than a call wants.
+type statusError struct {
+	status int
+	code   wire.Code
+}
+
+func (e statusError) Error() string { return fmt.Sprintf("core answered %d %s", e.status, e.code) }
+
+// statusOf is the status of a statusError, 0 of another error.
+func statusOf(err error) int {
+	e, _ := errors.AsType[statusError](err)
+	return e.status
+}
+
+// call returns a statusError for another status than it wants. It decodes the body as JSON, unless out is nil.
+func (c *Client) call(ctx context.Context, call upstream.Call, want int, out any) (*upstream.Response, error) {
+	call.MaxBody = cmp.Or(call.MaxBody, maxResponseBytes)
+	r, err := c.upstream.Call(ctx, call)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status() < http.StatusInternalServerError {
+		now := time.Now()
+		c.lastResponse.Store(&now)
+	}
+	if r.Status() != want {
+		return nil, statusError{r.Status(), wire.CodeOf(r.Body)}
+	}
+	if out != nil {
+		return r, json.Unmarshal(r.Body, out)
+	}
+	return r, nil
 }

@@ -66,10 +66,9 @@ func TestClient_NextCore(t *testing.T) {
 				case "foreign": // it has another secret
 					first = refusing(t, &refused, http.StatusUnauthorized, wire.NotAGateway)
 				}
-				set := coretest.Unprobed(first, works.URL)
+				cores := coretest.Unprobed(t, coretest.Options(first, works.URL))
+				set, client := cores.Cores(), control.New(cores)
 				set.All()[1].Begin() // so that the other is asked first
-				client := control.New(set, coretest.Secret, 8)
-				defer client.Close()
 				inflict(failing)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*q.within) // a busy machine has twice as long
 				defer cancel()
@@ -115,8 +114,7 @@ func refusing(t *testing.T, asked *atomic.Int64, status int, code wire.Code) *ur
 func TestClient_OnlyCore(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int64
-	client := control.New(coretest.Unprobed(refusing(t, &refused, http.StatusServiceUnavailable, wire.ServiceUnavailable)), coretest.Secret, 8)
-	defer client.Close()
+	client := control.New(coretest.Unprobed(t, coretest.Options(refusing(t, &refused, http.StatusServiceUnavailable, wire.ServiceUnavailable))))
 	_, err := client.KeyChanges(t.Context(), "1", time.Millisecond)
 	if err == nil || err.Error() != "get key changes: core answered 503 SERVICE_UNAVAILABLE" {
 		t.Errorf("error: %v", err)
@@ -134,8 +132,7 @@ func TestClient_RefusalNotRetried(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	one, other := core.Front(t), core.Front(t)
-	client := control.New(coretest.Unprobed(one.URL, other.URL), coretest.Secret, 8)
-	defer client.Close()
+	client := control.New(coretest.Unprobed(t, coretest.Options(one.URL, other.URL)))
 	if _, err := client.VerifyKey(t.Context(), apikey.New(network.Test).Hash()); !errors.Is(err, control.ErrUnknownKey) {
 		t.Errorf("error: %v", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/upstream/cores"
+	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -102,25 +102,33 @@ func Start(tb testing.TB, public http.HandlerFunc) *Core {
 	return c
 }
 
-// Set is the cores at these URLs as the gateway's parts take them. They are probed until the test ends.
-func Set(tb testing.TB, urls ...*url.URL) *cores.Set {
+// Options are those of a client of the cores at these URLs, for a busy machine.
+func Options(urls ...*url.URL) upstream.Options {
+	return upstream.Options{
+		URLs: urls, Secret: Secret, Timeout: 10 * time.Second, MaxConns: 64, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+	}
+}
+
+// Upstream is a client whose cores are probed until the test ends, which closes it.
+func Upstream(tb testing.TB, o upstream.Options) *upstream.Client {
 	tb.Helper()
-	set := Unprobed(urls...)
+	client := Unprobed(tb, o)
 	ctx, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
 	var probes sync.WaitGroup
-	probes.Go(func() { set.Run(ctx) })
+	probes.Go(func() { client.Run(ctx) })
 	tb.Cleanup(func() {
 		stop()
 		probes.Wait()
 	})
-	return set
+	return client
 }
 
 // Unprobed is the same without probes: an ejected core stays ejected.
-func Unprobed(urls ...*url.URL) *cores.Set {
-	return cores.New(cores.Options{
-		URLs: urls, Secret: Secret, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
-	})
+func Unprobed(tb testing.TB, o upstream.Options) *upstream.Client {
+	tb.Helper()
+	client := upstream.New(o)
+	tb.Cleanup(client.Close)
+	return client
 }
 
 func (c *Core) guard(next http.Handler) http.Handler {

@@ -1,0 +1,135 @@
+package upstream
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/wire"
+)
+
+// Whatever the body of core's response to a batch is, every request ends once, and the connection is used again only if the body was whole.
+func FuzzBatch_Response(f *testing.F) {
+	frame := func(number int, text string) string {
+		return string(wire.AppendFrame(nil, number, fmt.Appendf(nil, "HTTP/1.1 200 \r\nContent-Length: %d\r\n\r\n%s", len(text), text)))
+	}
+	all := frame(0, "0") + frame(1, "1") + frame(2, "2")
+	for _, body := range []string{
+		all, frame(2, "2") + frame(1, "1") + frame(0, "0"), frame(0, "0") + frame(0, "0") + frame(1, "1"), frame(5, "5"), "", "\x00", all[:9], all + "more",
+		string(wire.AppendFrame(nil, 0, []byte("HTTP/1.1 100 \r\n\r\n"))),
+		string(wire.AppendFrame(nil, 0, []byte("HTTP/1.1 200 \r\nContent-Length: 9\r\n\r\n0"))),
+	} {
+		f.Add([]byte(body), false)
+		f.Add([]byte(body), true)
+	}
+	client := New(Options{Timeout: time.Second, MaxConns: 1, Metrics: prometheus.NewRegistry()})
+	f.Fuzz(func(t *testing.T, body []byte, inChunks bool) {
+		here, there := net.Pipe()
+		go func() {
+			defer there.Close()
+			if inChunks {
+				half := len(body) / 2
+				_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+				for _, part := range [][]byte{body[:half], body[half:]} {
+					if len(part) > 0 {
+						_, _ = fmt.Fprintf(there, "%x\r\n%s\r\n", len(part), part)
+					}
+				}
+				_, _ = fmt.Fprintf(there, "0\r\n\r\n")
+				return
+			}
+			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}()
+		core := &Core{}
+		conn := &coreConn{Conn: here, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
+		conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
+		b := &batch{client: client, group: &group{client: client, core: core, lanes: 1}, conn: conn, parser: bufio.NewReaderSize(nil, maxHeaderBytes), hasLane: true, left: 3}
+		for range b.left {
+			request := &Request{Client: &fasthttp.Request{}}
+			b.members = append(b.members, &member{
+				request: request, response: &Response{}, told: make(chan news, 3), options: attemptOptions{began: time.Now(), deadline: time.Now().Add(5 * time.Second)},
+			})
+		}
+		group, of := b.group, append([]*member(nil), b.members...)
+		var ended sync.WaitGroup
+		for n, m := range of[1:] {
+			ended.Go(func() {
+				var err error
+				if <-m.told == read {
+					err = m.batch.read(m)
+				} else {
+					err = m.err
+				}
+				if err == nil && m.response.Status() < 200 {
+					t.Errorf("request %d ended without a response", n+1)
+				}
+			})
+		}
+		if err := b.read(of[0]); err == nil && of[0].response.Status() < 200 {
+			t.Error("request 0 ended without a response")
+		}
+		ended.Wait()
+		if group.lanes != 0 {
+			t.Errorf("%d lanes are in use", group.lanes)
+		}
+		for _, m := range of {
+			if len(m.told) > 0 {
+				t.Error("a request ended twice")
+			}
+		}
+		conn.pool.close()
+	})
+}
+
+// The burst of one account takes its share of the next batch, and the rest of it only where others leave room.
+func TestGroup_Shares(t *testing.T) {
+	t.Parallel()
+	const room = wire.MaxBatchRequests - 1
+	a := func(n int) string { return strings.Repeat("a", n) }
+	for name, c := range map[string]struct{ waiting, next, then string }{
+		"one account has it all":    {waiting: a(200), next: a(room), then: a(200 - room)},
+		"others come after a burst": {waiting: a(200) + "bc", next: a(maxOfAccount) + "bc" + a(room-maxOfAccount-2), then: a(200 - room + 2)},
+		"many come after a burst":   {waiting: a(50) + strings.Repeat("bcdef", 20), next: a(maxOfAccount) + strings.Repeat("bcdef", 9) + "bc", then: a(50-maxOfAccount) + "def" + strings.Repeat("bcdef", 10)},
+		"all have room":             {waiting: a(room-1) + "b", next: a(room-1) + "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waits := func(account string) *member {
+				return &member{request: &Request{Identity: Identity{AccountID: account}}, buffer: new([]byte), options: attemptOptions{deadline: time.Now().Add(time.Hour)}}
+			}
+			leader, g := waits("leader"), &group{ofAccount: map[string]int{}}
+			for _, account := range c.waiting {
+				g.waiting = append(g.waiting, waits(string(account)))
+			}
+			came := slices.Clone(g.waiting)
+			batch, ok := g.take(leader)
+			if !ok || batch[0] != leader {
+				t.Fatal("the leader is not the first of its batch")
+			}
+			var accounts [2]string
+			last := map[string]int{}
+			for n, members := range [][]*member{batch[1:], g.waiting} {
+				for _, m := range members {
+					at := slices.Index(came, m)
+					if before, known := last[m.request.Identity.AccountID]; known && before >= at {
+						t.Fatalf("request %d of %s comes after request %d", at, m.request.Identity.AccountID, before)
+					}
+					last[m.request.Identity.AccountID] = at
+					accounts[n] += m.request.Identity.AccountID
+				}
+			}
+			if diff := cmp.Diff([2]string{c.next, c.then}, accounts); diff != "" {
+				t.Errorf("the accounts in the batch, and of those that wait on (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

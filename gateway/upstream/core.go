@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/pkg/telemetry"
+)
+
+// state is the health of a core.
+type state int32
+
+const (
+	// up cores receive requests.
+	up state = iota
+	// suspect cores have failed a request. The next probe decides on their state.
+	suspect
+	// draining cores answer probes with an error: they cannot work, are shutting down or reject the shared secret. They finish
+	// the requests in flight.
+	draining
+	// down cores do not answer.
+	down
+)
+
+// Core is one core. It is safe for concurrent use.
+type Core struct {
+	// URL is the configured base URL. Its host is used in requests and certificates.
+	URL *url.URL
+	// Address is the core's host:port, which is its name in metrics and logs.
+	Address string
+
+	index      int // the core's bit in Tried
+	state      atomic.Int32
+	generation atomic.Uint32
+	inFlight   atomic.Int64
+	batches    atomic.Bool
+	// probeNow triggers a probe.
+	probeNow chan struct{}
+	ejected  prometheus.Counter
+	log      *slog.Logger
+	// unreachableLogs samples the log of failed dials.
+	unreachableLogs telemetry.Sampler
+	// resolveNow triggers a resolution of the names.
+	resolveNow chan struct{}
+	// missed counts the consecutive resolutions without this address.
+	missed int
+	pools  *pools
+	// stop ends the probes, unregister removes the metrics.
+	stop       context.CancelFunc
+	unregister func()
+}
+
+// logEvery is the minimum time between two log lines about failed dials to a core.
+const logEvery = 5 * time.Second
+
+// Address returns the host:port of a base URL.
+func Address(base *url.URL) string {
+	if base.Port() != "" {
+		return base.Host
+	}
+	if base.Scheme == "https" {
+		return net.JoinHostPort(base.Hostname(), "443")
+	}
+	return net.JoinHostPort(base.Hostname(), "80")
+}
+
+// Begin counts a request that is sent to the core; End must follow.
+func (c *Core) Begin() { c.inFlight.Add(1) }
+
+// End counts a request that has ended.
+func (c *Core) End() { c.inFlight.Add(-1) }
+
+// Up reports whether the core gets requests.
+func (c *Core) Up() bool { return state(c.state.Load()) == up }
+
+// Down reports whether the core is known to be unresponsive, so that requests in flight there may never be answered.
+func (c *Core) Down() bool { return state(c.state.Load()) == down }
+
+// Batches reports whether the core serves wire.PathBatch, as its last probe said.
+func (c *Core) Batches() bool { return c.batches.Load() }
+
+// NoBatches records that the core has rejected a batch, until the next probe.
+func (c *Core) NoBatches() { c.batches.Store(false) }
+
+// Generation changes when idle connections to the core may be broken.
+func (c *Core) Generation() uint32 { return c.generation.Load() }
+
+// MarkUnreachable ejects the core because of a failed dial.
+func (c *Core) MarkUnreachable(cause error) {
+	if suppressed, due := c.unreachableLogs.Due(); due {
+		c.log.Warn("core unreachable", "core", c.Address, "error", cause, "suppressed", suppressed)
+	}
+	c.generation.Add(1)
+	notify(c.resolveNow)
+	if !c.markDown(down) {
+		c.state.CompareAndSwap(int32(suspect), int32(down))
+	}
+}
+
+// MarkFailed ejects the core and triggers a probe, which may readmit it: a request that broke off or timed out may itself be the
+// cause.
+func (c *Core) MarkFailed() { c.markDown(suspect) }
+
+// markUnsent ejects the core because of a request that it did not carry out, if that is the core's failure.
+func (c *Core) markUnsent(cause error) {
+	switch {
+	case errors.Is(cause, errNoTime), errors.Is(cause, ErrBusy):
+		c.ProbeNow()
+	case errors.Is(cause, errSecretRejected):
+		c.MarkFailed()
+	default:
+		c.MarkUnreachable(cause)
+	}
+}
+
+// markDown changes the state from up, and reports whether it was up.
+func (c *Core) markDown(next state) bool {
+	if !c.state.CompareAndSwap(int32(up), int32(next)) {
+		return false
+	}
+	c.ejected.Inc()
+	notify(c.probeNow)
+	return true
+}
+
+// ProbeNow triggers a probe, because the core has closed a connection, as it does when it shuts down.
+func (c *Core) ProbeNow() {
+	if c.Up() {
+		notify(c.probeNow)
+	}
+}
+
+func notify(signal chan<- struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default: // already notified
+	}
+}
+
+// setProbeResult sets the state that a probe has determined.
+func (c *Core) setProbeResult(result state) {
+	previous := state(c.state.Swap(int32(result)))
+	if previous == up && result != up {
+		c.ejected.Inc()
+	}
+	if result != up && result != previous {
+		c.generation.Add(1)
+	}
+	if result == down && result != previous {
+		notify(c.resolveNow)
+	}
+}

@@ -1,0 +1,4 @@
+package upstream
+
+// ResponseHeaders are the headers that are passed to clients.
+var ResponseHeaders = responseHeaders

@@ -1,4 +1,0 @@
-package forward
-
-// ResponseHeaders are the headers that are passed to clients.
-var ResponseHeaders = responseHeaders

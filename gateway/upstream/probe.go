@@ -1,0 +1,124 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"intents.internal/pkg/tracing"
+	"intents.internal/pkg/wire"
+)
+
+const (
+	// probeInterval is how often a core that is up is probed. A core that shuts down announces it for longer than this interval
+	// plus a probe's timeout.
+	probeInterval = 500 * time.Millisecond
+	// probeTimeout bounds a probe; a core that takes longer is ejected.
+	probeTimeout = 500 * time.Millisecond
+	// minRetry and maxRetry bound the pause between the probes of an ejected core, which doubles each time.
+	minRetry = 50 * time.Millisecond
+	maxRetry = time.Second
+	// probeGap is the minimum pause between two probes of a core.
+	probeGap = 10 * time.Millisecond
+)
+
+// probeLoop probes one core until ctx ends.
+func (s *Set) probeLoop(ctx context.Context, c *Core) {
+	retry, logged := minRetry, up
+	for {
+		result, err := s.client.probe(ctx, c)
+		if ctx.Err() != nil {
+			return
+		}
+		c.setProbeResult(result)
+		if (result == up) != (logged == up) {
+			s.logState(ctx, c, err)
+		}
+		logged = result
+		pause := probeInterval
+		if result == up {
+			retry = minRetry
+		} else {
+			pause, retry = retry, min(2*retry, maxRetry)
+		}
+		if !wait(ctx, probeGap, nil) || !wait(ctx, jitter(pause), c.probeNow) {
+			return
+		}
+	}
+}
+
+// errSecret is the error of a probe that the core rejected with 401.
+var errSecret = errors.New("the core answered its probe with 401: GATEWAY_CORE_SECRET is neither its CORE_GATEWAY_SECRET nor its CORE_GATEWAY_SECRET_PREVIOUS")
+
+// probe asks the core whether it is ready. Any status below 500 but 401 means ready: a core may lack the endpoint.
+func (c *Client) probe(ctx context.Context, core *Core) (state, error) {
+	now := time.Now()
+	options := attemptOptions{ctx: ctx, began: now, deadline: now.Add(probeTimeout)}
+	response, err := c.askReady(core, options)
+	if errors.Is(err, ErrBroken) {
+		options.newConn = true // core may have closed the idle connection meanwhile
+		response, err = c.askReady(core, options)
+	}
+	switch {
+	case errors.Is(err, errSecretRejected), err == nil && response.Status() == fasthttp.StatusUnauthorized:
+		return draining, errSecret
+	case errors.Is(err, ErrTimeout), errors.Is(err, errNoTime):
+		return down, fmt.Errorf("the core did not answer its probe within %s", probeTimeout)
+	case err != nil:
+		return down, err
+	case response.Status() >= fasthttp.StatusInternalServerError:
+		return draining, fmt.Errorf("the core answered its probe with %d", response.Status())
+	}
+	core.batches.Store(string(response.Head.Peek(wire.HeaderBatch)) == wire.BatchVersion)
+	return up, nil
+}
+
+// askReady is an exchange on a connection that only probes use, so that it needs none of those that requests may have taken. Unlike
+// attempt it does not count as a request in flight, and a close that core announces triggers no other probe.
+func (c *Client) askReady(core *Core, options attemptOptions) (*Response, error) {
+	r := &Request{Client: &fasthttp.Request{}, Target: []byte(wire.PathReady), own: &own{ctx: options.ctx, isProbe: true}}
+	response, x := &Response{}, exchange{core: core}
+	if err := c.send(&x, r, c.appendRequest(nil, r, core.URL.Host, tracing.Noop, c.secret), options); err != nil {
+		return nil, err
+	}
+	if err := c.read(&x, r, response); err != nil {
+		err = x.conn.wrapErr(err)
+		x.conn.discard()
+		return nil, err
+	}
+	if response.Head.ConnectionClose() {
+		x.conn.discard()
+	} else {
+		x.conn.release(time.Now(), false)
+	}
+	return response, nil
+}
+
+func (s *Set) logState(ctx context.Context, c *Core, err error) {
+	if err != nil {
+		s.log.WarnContext(ctx, "core ejected", "core", c.Address, "error", err)
+		return
+	}
+	s.log.InfoContext(ctx, "core up again", "core", c.Address)
+}
+
+// jitter spreads the probes of many gateways over time.
+func jitter(d time.Duration) time.Duration {
+	return d - d/5 + rand.N(2*d/5) //nolint:gosec // not a secret
+}
+
+// wait waits for d or a signal, and returns false once ctx has ended.
+func wait(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-signal:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}

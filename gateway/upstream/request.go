@@ -1,0 +1,112 @@
+package upstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
+
+	"intents.internal/pkg/network"
+)
+
+// Request is a client's request to core. Do does not use it after it returns.
+type Request struct {
+	// Client is the request as the client sent it. Its method, body and the headers of the allowlist are forwarded.
+	Client *fasthttp.Request
+	// Target is the path and query, sent unchanged.
+	Target []byte
+	// ID is the request id.
+	ID []byte
+	// Span is the request's span, nil for none. If it does not record, core gets its trace context unchanged. End it after the
+	// body of a streamed response, whose failure it records.
+	Span trace.Span
+	// Route is the path template, for span names.
+	Route string
+	// Began is when the request is passed to Do.
+	Began time.Time
+	// ClientIP is the client's address as text, Proto the scheme it used.
+	ClientIP []byte
+	Proto    string
+	// Identity is sent to core, zero on routes without a key.
+	Identity Identity
+	// Session passes cookies, and the headers that protect them, in both directions.
+	Session bool
+	// HonorsIdempotencyKey is set if core executes a write with the same Idempotency-Key on this route only once.
+	HonorsIdempotencyKey bool
+	// Peer is the client's connection, nil if it cannot be watched.
+	Peer Peer
+	// Stream allows a long response to be streamed, in bounded memory.
+	Stream bool
+	// Batch allows the request to be sent to core together with others that may be.
+	Batch bool
+	// MinTimeout replaces a shorter Options.Timeout; zero for none.
+	MinTimeout time.Duration
+	// own is set for a request of the gateway's own, nil for a client's.
+	own *own
+}
+
+// Peer is the client's connection.
+type Peer interface {
+	// Disconnected reports whether the client has closed its connection. Do calls it every checkInterval while core has not
+	// responded.
+	Disconnected() bool
+}
+
+// Identity is the verified key of a request, and whom and what it is for.
+type Identity struct {
+	AccountID, KeyID string
+	Environment      network.Environment
+}
+
+// IsWrite reports whether the request may change something.
+func (r *Request) IsWrite() bool {
+	h := &r.Client.Header
+	return !h.IsGet() && !h.IsHead()
+}
+
+// IsReplayable reports whether core may get the request twice without harm: a read, or a write that core carries out once.
+func (r *Request) IsReplayable() bool {
+	return r.own != nil || !r.IsWrite() || r.HonorsIdempotencyKey && len(r.Client.Header.Peek(headerIdempotencyKey)) > 0
+}
+
+// hasKey reports whether the request has an identity.
+func (r *Request) hasKey() bool { return r.Identity.KeyID != "" }
+
+// context is what aborts the request. Only the connection of a client does, which Peer watches.
+func (r *Request) context() context.Context {
+	if r.own == nil {
+		return context.Background()
+	}
+	return r.own.ctx
+}
+
+// deadline is the end of the last attempt.
+func (r *Request) deadline(timeout time.Duration) time.Time {
+	if end, bounded := r.context().Deadline(); bounded {
+		return end
+	}
+	return r.Began.Add(max(timeout, r.MinTimeout))
+}
+
+// hadTime reports whether an attempt had so much of the request's time that its end is the core's failure: half of it, or, of a
+// request of the gateway's own, the attempt's share and not only what the caller had left.
+func (r *Request) hadTime(began, attemptDeadline, deadline time.Time) bool {
+	if r.own != nil {
+		return attemptDeadline.Before(deadline)
+	}
+	return deadline.Sub(began) >= deadline.Sub(r.Began)/2
+}
+
+// isUnserved reports whether another core may be able to serve what this one was not. A client gets the first response.
+func (r *Request) isUnserved(response *Response) bool {
+	return r.own != nil && response.Status() >= fasthttp.StatusInternalServerError
+}
+
+// maxBody bounds a body that is buffered.
+func (r *Request) maxBody() int {
+	if r.own != nil && r.own.call.MaxBody > 0 {
+		return r.own.call.MaxBody
+	}
+	return maxBufferedBody
+}
