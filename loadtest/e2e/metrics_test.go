@@ -81,25 +81,6 @@ func checkMetrics(t *testing.T, address string) {
 	}
 }
 
-// Operators' paths are on the operations listeners and nowhere else.
-func TestOperationsListener_Private(t *testing.T) {
-	t.Parallel()
-	env := running.Env()
-	for _, path := range []string{"/metrics", "/livez", "/readyz", "/debug/pprof/", "/debug/pprof/goroutine?debug=1"} {
-		for _, base := range env.GatewayURLs {
-			get(t, base+path, http.StatusNotFound)
-		}
-		for _, base := range env.CoreURLs {
-			get(t, base+path, http.StatusUnauthorized) // it speaks to gateways alone
-		}
-		for _, address := range append(operations("gateway"), operations("core")...) {
-			if text := get(t, "http://"+address+path, http.StatusOK); text == "" {
-				t.Errorf("%s%s is empty", address, path)
-			}
-		}
-	}
-}
-
 // shownQueries are those of the dashboards and the runbook, by where they are.
 func shownQueries(t *testing.T) map[string][]string {
 	t.Helper()
