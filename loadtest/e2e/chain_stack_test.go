@@ -164,16 +164,14 @@ func (c *chainClient) report(t *testing.T, id string, hash common.Hash) {
 	must(c.Transfers.Report(t.Context(), id, hash.Hex()))(t)
 }
 
-// wait returns the intent once it has a status, or once it is final where none is given.
-func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus) *intents.Transfer {
+// wait waits until the intent has a status.
+func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := must(c.Transfers.Wait(ctx, id, intents.WaitOptions{Until: until}))(t)
-	if until != "" && r.Status != until {
+	if r := must(c.Transfers.Wait(ctx, id, intents.WaitOptions{Until: until}))(t); r.Status != until {
 		t.Fatalf("%s ended as %q, want %q", id, summary(r), until)
 	}
-	return r
 }
 
 // await returns the intent once its summary is as wanted.

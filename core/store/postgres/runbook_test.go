@@ -22,7 +22,7 @@ func TestRunbook_Statements(t *testing.T) {
 	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString(), "WEBHOOK_ID", uuid.NewString())
 	statements := regexp.MustCompile("(?s)`(?:sql|psql \"\\$\\w+\" -c) \"([^\"]+)\"`").FindAllStringSubmatch(string(text), -1)
 	for _, statement := range statements {
-		if _, err := store.DB.ExecContext(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {
+		if _, err := store.ExecContext(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {
 			t.Errorf("%s: %v", statement[1], err)
 		}
 	}
