@@ -117,7 +117,8 @@ func quotesAddress(t *testing.T, data string) string {
 // The next start has the same addresses, and a reset forgets the chains' data.
 func TestStack_LocalChains_Data(t *testing.T) {
 	t.Parallel()
-	f := withChains(t)
+	f := withPostgres(t)
+	f.config.LocalChains = true
 	ports := filepath.Join(f.config.Data, "chain-ports.json")
 	kept := fmt.Sprintf(`{"31337":%d,"31338":%d,"quotes":%d}`+"\n", freePort(t), freePort(t), freePort(t))
 	if err := os.WriteFile(ports, []byte(kept), 0o600); err != nil {
@@ -225,7 +226,6 @@ func TestStack_LocalChains_OtherDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := withChains(t)
-			f.config.DatabaseURL = "postgres://stand-in"
 			if c.taken {
 				state := []byte(`{"Passwords": {"demo@example.com": "of another"}}`)
 				if err := os.WriteFile(filepath.Join(f.config.Binaries, "state"), state, 0o600); err != nil {

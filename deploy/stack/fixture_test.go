@@ -13,7 +13,7 @@ import (
 	"intents.internal/deploy/stack"
 )
 
-// fixture is a stack of stand-ins in a directory of its own.
+// fixture is a stack of stand-ins in a directory of its own. They ask no database, so only tests of Postgres itself start one.
 type fixture struct {
 	t      *testing.T
 	config stack.Config
@@ -35,12 +35,20 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{t: t, log: &logBuffer{waiting: map[string]chan struct{}{}}, broken: filepath.Join(dir, "broken")}
 	f.config = stack.Config{
-		Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Binaries: dir, Log: f.log,
+		Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", DatabaseURL: "postgres://stand-in", InProcessRedis: true, Binaries: dir, Log: f.log,
 		CoreEnv: []string{"STAND_IN_STATE=" + filepath.Join(dir, "state"), "STAND_IN_BROKEN=" + f.broken},
 	}
 	if err := os.Mkdir(f.config.Data, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// withPostgres is a fixture whose stack runs Postgres.
+func withPostgres(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.config.DatabaseURL, f.config.Ephemeral = "", true
 	return f
 }
 

@@ -16,7 +16,7 @@ import (
 
 func TestStart(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := withPostgres(t)
 	f.config.Gateways, f.config.Cores = 2, 2
 	s := f.start()
 	env := s.Env()
@@ -61,7 +61,7 @@ func TestStart(t *testing.T) {
 
 func TestStack_RestartsProcesses(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := withPostgres(t)
 	s := f.start()
 	for _, name := range []string{stack.Core, stack.GatewayName(1), stack.Postgres} {
 		before := s.Env()
@@ -116,7 +116,7 @@ func TestStack_RestartBackoff(t *testing.T) {
 
 func TestStack_KeepsAccount(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := withPostgres(t)
 	f.config.Ephemeral = false
 	first := f.run()
 	second := f.run()
@@ -146,7 +146,7 @@ func TestStart_LostAnswer(t *testing.T) {
 
 func TestStart_Fails(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
+	f := withPostgres(t)
 	f.config.Ephemeral = false
 	if err := os.WriteFile(f.broken, nil, 0o600); err != nil {
 		t.Fatal(err)

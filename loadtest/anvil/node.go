@@ -192,12 +192,6 @@ func (n *Node) Reorganize(tb testing.TB, depth int) {
 	n.Call(tb, nil, "anvil_reorg", depth, []any{})
 }
 
-// Rollback removes this many of the newest blocks.
-func (n *Node) Rollback(tb testing.TB, depth int) {
-	tb.Helper()
-	n.Call(tb, nil, "anvil_rollback", depth)
-}
-
 // PassTime mines a block at this time, or later if the chain's clock is past it.
 func (n *Node) PassTime(tb testing.TB, until time.Time) {
 	tb.Helper()

@@ -164,16 +164,14 @@ func (c *chainClient) report(t *testing.T, id string, hash common.Hash) {
 	must(c.Transfers.Report(t.Context(), id, hash.Hex()))(t)
 }
 
-// wait returns the intent once it has a status, or once it is final where none is given.
-func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus) *intents.Transfer {
+// wait waits until the intent has a status.
+func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := must(c.Transfers.Wait(ctx, id, intents.WaitOptions{Until: until}))(t)
-	if until != "" && r.Status != until {
+	if r := must(c.Transfers.Wait(ctx, id, intents.WaitOptions{Until: until}))(t); r.Status != until {
 		t.Fatalf("%s ended as %q, want %q", id, summary(r), until)
 	}
-	return r
 }
 
 // await returns the intent once its summary is as wanted.
@@ -200,21 +198,25 @@ func summary(r *intents.Transfer) string {
 	return text
 }
 
-// awaitHistory waits until the feed tells that an intent has had these statuses, and no others.
+// awaitHistory follows the feed until it has told that an intent had these statuses, and no others.
 func (c *chainClient) awaitHistory(t *testing.T, id, want string) {
 	t.Helper()
-	eventually(t, func() error {
-		var statuses []string
-		for _, event := range must(c.Events.List(t.Context(), intents.EventQuery{Limit: 1000}))(t).Events {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var statuses []string
+	for page, err := range c.Events.Follow(ctx, intents.EventQuery{}) {
+		if err != nil {
+			t.Fatalf("%s was %q, want %q: %v", id, statuses, want, err)
+		}
+		for _, event := range page.Events {
 			if event.Transfer.ID == id {
 				statuses = append(statuses, string(event.Transfer.To))
 			}
 		}
-		if got := strings.Join(statuses, " "); got != want {
-			return fmt.Errorf("%s was %q, want %q", id, got, want)
+		if strings.Join(statuses, " ") == want {
+			return
 		}
-		return nil
-	})
+	}
 }
 
 // core runs a command of the built core that may ask the chains.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/ethereum/go-ethereum/common"
@@ -282,7 +283,9 @@ func (w *sendWalk) reportedLater() {
 func (w *sendWalk) openUnfilled() *intents.Transfer {
 	t := w.t
 	account := w.from.account(t)
-	r := w.client.create(t, shortly(w.from.order(account, w.from.at(w.from.token.Address), w.to, w.to.at(w.to.token.Address))))
+	request := w.from.order(account, w.from.at(w.from.token.Address), w.to, w.to.at(w.to.token.Address))
+	request.Deadline = time.Now().Add(90 * time.Second)
+	r := w.client.create(t, request)
 	w.from.sendCalls(t, r)
 	w.from.Mine(t, depth)
 	w.client.wait(t, r.ID, intents.StatusConfirmed)
@@ -293,7 +296,7 @@ func (w *sendWalk) refund(r *intents.Transfer) {
 	t := w.t
 	t.Log("an order that nobody fills is refunded by the wallet, on its own chain, once it has expired")
 	w.open(w.pageOf(r))
-	w.from.expire(t, r)
+	w.from.PassTime(t, time.Unix(r.Order.Expires+1, 0))
 	w.shows("send the refund's transaction on " + w.from.name())
 	w.wallet.set(func() { w.wallet.account = common.HexToAddress(r.Tx.From) })
 	w.click(`a[href$="/refund"]`)

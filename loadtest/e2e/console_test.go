@@ -3,14 +3,11 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
-	"html"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -21,13 +18,8 @@ func TestConsole(t *testing.T) {
 		name string
 		walk func(*tab)
 	}{
-		"keys": {{"lifecycle", walkKeys}, {"field errors", walkFaults}, {"form of another site", formFromElsewhere}, {"without scripts", walkWithoutScripts}},
-		"account": {
-			{"password reset", walkReset},
-			{"address", walkAddress},
-			{"webhooks", walkWebhooks},
-			{"new intents", walkNewTransfers},
-		},
+		"keys":    {{"lifecycle", walkKeys}, {"field errors", walkFaults}},
+		"account": {{"account", walkAccount}, {"webhooks", walkWebhooks}, {"new intents", walkNewTransfers}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -196,18 +188,6 @@ func walkFaults(b *tab) {
 		t.Errorf("the field holds %q", got)
 	}
 	b.inspect("sign-up-fault")
-	b.signUp(uniqueEmail("faults"))
-	b.clickRefused("main form button", http.StatusBadRequest)
-	b.inspect("keys-fault")
-	b.fill("#name", strings.Repeat("ü", 64))
-	b.click("main form button", "Your new key")
-	b.arrive(http.StatusConflict, chromedp.Reload()) // it makes no second key
-	b.says("This form was sent already", "1 of 100")
-	b.open("/console/account")
-	b.fill("#password", "wrong")
-	b.clickRefused("button.danger", http.StatusBadRequest, "The password is wrong.")
-	b.inspect("account-fault")
-	b.click("header button", "You are signed out.")
 
 	t.Log("with the keyboard: the first stop skips to the content")
 	b.do(chromedp.Navigate(b.base+"/console/sign-in"), chromedp.KeyEvent("\t"))
@@ -223,38 +203,4 @@ func walkFaults(b *tab) {
 	}
 	b.openRefused("/console/nothing", http.StatusNotFound)
 	b.inspect("not-found")
-}
-
-// formFromElsewhere lets another site send a form of ours in the name of the person who is signed in.
-func formFromElsewhere(b *tab) {
-	b.signUp(uniqueEmail("victim"))
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<!DOCTYPE html><title>x</title><link rel="icon" href="data:,"><form method="post" action="%s/console/sign-out"><button>Win</button></form>`, html.EscapeString(b.base))
-	}))
-	defer elsewhere.Close()
-	b.allowed = elsewhere.URL
-	b.arrive(http.StatusOK, chromedp.Navigate(elsewhere.URL))
-	b.clickRefused("button", http.StatusForbidden, "The request came from another site, so nothing was done.")
-	b.inspect("another-site")
-	b.open("/console", "API keys") // still signed in
-}
-
-// walkWithoutScripts makes a key and ends the account where no script runs. That every page works without scripts is for the console's own
-// tests to show, which run none.
-func walkWithoutScripts(b *tab) {
-	t := b.t
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
-		t.Fatal(err)
-	}
-	b.signUp(uniqueEmail("plain"))
-	key := b.makeKey("Plain")
-	if hidden := evaluate[bool](b, `Array.from(document.querySelectorAll("[data-copy]")).every(button => button.hidden)`); !hidden {
-		t.Error("a copy button shows that would do nothing")
-	}
-	awaitStatus(t, key, http.StatusOK)
-	b.open("/console/account")
-	b.fill("#password", password)
-	b.click("button.danger", "Your account is deleted")
-	awaitStatus(t, key, http.StatusForbidden)
 }

@@ -2,76 +2,22 @@ package e2e_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"intents.internal/core/web/openapitest"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/network"
 )
 
-const openAPIFile = "../../core/web/api/openapi.json"
-
-// contract holds responses to openapi.json. OpenAPI 3.1's schemas are JSON Schema 2020-12, so that a validator of those
-// is all it takes.
-type contract struct {
-	document map[string]any
-
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema
-}
-
-// agreed is the contract that every client of this package holds the service to.
-var agreed = sync.OnceValues(func() (*contract, error) {
-	file, err := os.Open(openAPIFile)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	document, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
-		return nil, err
-	}
-	closeObjects(document)
-	compiler := jsonschema.NewCompiler()
-	compiler.AssertFormat()
-	if err := compiler.AddResource("openapi.json", document); err != nil {
-		return nil, err
-	}
-	root, _ := document.(map[string]any)
-	return &contract{document: root, compiler: compiler, schemas: map[string]*jsonschema.Schema{}}, nil
-})
-
-// closeObjects makes the tests stricter than clients should be: a member that the document does not know is a fault here,
-// save where it says that any may come. Objects inside an allOf are parts of one and stay open.
-func closeObjects(schema any) {
-	switch s := schema.(type) {
-	case map[string]any:
-		if s["type"] == "object" && s["properties"] != nil && s["additionalProperties"] == nil {
-			s["additionalProperties"] = false
-		}
-		for name, member := range s {
-			if name != "allOf" {
-				closeObjects(member)
-			}
-		}
-	case []any:
-		for _, member := range s {
-			closeObjects(member)
-		}
-	}
-}
+// openAPI is the contract that every client of this package holds the service to.
+var openAPI = sync.OnceValues(func() (*openapitest.Contract, error) { return openapitest.Read("../../core/web/api/openapi.json") })
 
 // checked is a transport that fails the test over every response that openapi.json does not describe.
 type checked struct{ t *testing.T }
@@ -90,213 +36,66 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := agreed()
+	held, err := openAPI()
 	if err != nil {
 		return nil, err
 	}
-	for _, fault := range held.faults(request, response, body) {
+	for _, fault := range held.Faults(request, response, body) {
 		c.t.Errorf("%s %s answered %d against openapi.json: %s", request.Method, request.URL.RequestURI(), response.StatusCode, fault)
 	}
 	return response, nil
 }
 
-// faults tells how a response differs from what the document says of it.
-func (c *contract) faults(request *http.Request, response *http.Response, body []byte) []string {
-	body, err := decompressed(response.Header.Get("Content-Encoding"), body)
-	if err != nil {
-		return []string{err.Error()}
+// mustConform fails the test for a delivery that the document does not describe.
+func (d delivery) mustConform(t *testing.T) {
+	t.Helper()
+	held := must(openAPI())(t)
+	var body struct{ Type string }
+	if err := json.Unmarshal(d.body, &body); err != nil {
+		t.Fatalf("%v: %s", err, d.body)
 	}
-	at, ok := c.operation(request.Method, request.URL.Path)
-	if !ok {
-		return c.refusalFaults(response, body)
+	for _, fault := range held.DeliveryFaults(body.Type, d.header, d.body) {
+		t.Errorf("%s was delivered against openapi.json: %s", body.Type, fault)
 	}
-	documented, status := c.resolve(at, "responses"), strconv.Itoa(response.StatusCode)
-	switch {
-	case c.value(documented, status) != nil:
-	case slices.Contains(early, response.StatusCode):
-		status = "default"
-	default:
-		return []string{"the status is not documented"}
-	}
-	described := c.resolve(documented, status)
-	faults := c.headerFaults(described, response.Header)
-	if request.Method == http.MethodHead {
-		return faults
-	}
-	return append(faults, c.bodyFaults(described, response.Header, body)...)
 }
 
-// early are the statuses with which the gateway refuses a message before it looks for an operation: the default response.
-var early = []int{405, 408, 417, 431, 505}
-
-// refusalFaults judges the answer to an operation that does not exist.
-func (c *contract) refusalFaults(response *http.Response, body []byte) []string {
-	if !slices.Contains([]int{400, 401, 403, 404, 405}, response.StatusCode) {
-		return []string{"there is no such operation"}
-	}
-	if response.StatusCode == http.StatusMethodNotAllowed {
-		refused := c.resolve("/components/responses", "OtherRefusal")
-		return append(c.headerFaults(refused, response.Header), c.bodyFaults(refused, response.Header, body)...)
-	}
-	if response.Header.Get("X-Request-Id") == "" {
-		return []string{"there is no X-Request-Id"}
-	}
-	return c.mismatch("/components/schemas/Error", body)
-}
-
-// alwaysAllowed are headers that HTTP itself explains.
-var alwaysAllowed = []string{"Connection", "Content-Length", "Content-Type", "Date"}
-
-func (c *contract) headerFaults(described string, sent http.Header) (faults []string) {
-	headers, _ := c.value(described, "headers").(map[string]any)
-	known := slices.Clone(alwaysAllowed)
-	for name := range headers {
-		known = append(known, http.CanonicalHeaderKey(name))
-		at := c.resolve(described+"/headers", name)
-		values := sent.Values(name)
-		switch required, _ := c.value(at, "required").(bool); {
-		case len(values) == 0 && required:
-			faults = append(faults, "there is no "+name)
-		case len(values) > 1 && name != "Set-Cookie": // one field a cookie (RFC 9110 section 5.3)
-			faults = append(faults, fmt.Sprintf("%s is sent %d times", name, len(values)))
+// What the gateway answers by itself, or changes, is as openapi.json describes it; the tests of core's API hold the rest to it.
+func TestContract_Gateway(t *testing.T) {
+	t.Parallel()
+	key := freshKey(t)
+	large := `"` + strings.Repeat("x", 17<<10) + `"`
+	for _, e := range []struct {
+		key, request string
+		body         any
+		header       []string
+		want         string
+	}{
+		{"", "GET /v2/health", nil, nil, "204 "},
+		{"", "HEAD /health", nil, nil, "204 "},
+		{"", "POST /health", nil, nil, "405 METHOD_NOT_ALLOWED"},
+		{"", "GET /v2/openapi.json", nil, []string{"Accept-Encoding", "gzip"}, "200 "},
+		{"", "GET /openapi.json", nil, []string{"If-None-Match", "*"}, "304 "},
+		{"", "HEAD /docs", nil, nil, "200 "},
+		{"", "GET /nothing", nil, nil, "404 NOT_FOUND"},
+		{"", "POST /auth/sign-up/email", large, nil, "413 PAYLOAD_TOO_LARGE"},
+		{"", "GET /v2/tokens", nil, nil, "401 INVALID_API_KEY"},
+		{apikey.New(network.Test).Reveal(), "GET /v2/tokens", nil, nil, "403 INVALID_API_KEY"},
+		{key, "GET /v2/tokens", nil, []string{"Accept-Encoding", "zstd"}, "200 "},
+		{key, "GET /v2/tokens", nil, []string{"If-None-Match", "*"}, "304 "},
+		{key, "DELETE /v2/tokens", nil, nil, "405 METHOD_NOT_ALLOWED"},
+		{key, "GET /v2/nothing", nil, nil, "404 NOT_FOUND"},
+		{key, "POST /v2/transfers", large, nil, "413 PAYLOAD_TOO_LARGE"},
+		{key, "POST /v2/transfers", payment("1"), []string{"Content-Type", "text/plain"}, "415 UNSUPPORTED_MEDIA_TYPE"},
+		{key, "POST /v2/webhooks", large, nil, "413 PAYLOAD_TOO_LARGE"},
+	} {
+		method, path, _ := strings.Cut(e.request, " ")
+		a := rawClient(t, running.Env().GatewayURL, e.key).do(method, path, e.body, e.header...)
+		var refusal struct{ Code string }
+		if a.Status >= http.StatusBadRequest {
+			refusal = expect[struct{ Code string }](t, a, a.Status)
 		}
-		for _, value := range values {
-			faults = append(faults, c.headerMismatch(at, name, value)...)
+		if got := fmt.Sprint(a.Status, " ", refusal.Code); got != e.want {
+			t.Errorf("%s %v: %s, want %s", e.request, e.header, got, e.want)
 		}
 	}
-	for name := range sent {
-		if !slices.Contains(known, name) {
-			faults = append(faults, name+" is not documented")
-		}
-	}
-	return faults
 }
-
-func (c *contract) headerMismatch(at, name, value string) []string {
-	text, err := json.Marshal(value)
-	if kind, _ := c.value(at+"/schema", "type").(string); kind == "integer" {
-		text = []byte(value)
-	}
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var faults []string
-	for _, fault := range c.mismatch(at+"/schema", text) {
-		faults = append(faults, name+": "+fault)
-	}
-	return faults
-}
-
-func (c *contract) bodyFaults(described string, sent http.Header, body []byte) []string {
-	content, _ := c.value(described, "content").(map[string]any)
-	media := sent.Get("Content-Type")
-	if len(content) == 0 {
-		if len(body) > 0 || media != "" {
-			return []string{"there is a body where none is documented"}
-		}
-		return nil
-	}
-	media, _, _ = strings.Cut(media, ";")
-	if content[media] == nil {
-		return []string{fmt.Sprintf("the media type %q is not documented", media)}
-	}
-	if media != "application/json" {
-		return nil
-	}
-	return c.mismatch(described+"/content/"+escape(media)+"/schema", body)
-}
-
-// mismatch holds JSON to the schema at a place of the document.
-func (c *contract) mismatch(at string, text []byte) []string {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return []string{fmt.Sprintf("not JSON: %q", text)}
-	}
-	schema, err := c.schema(at)
-	if err == nil {
-		err = schema.Validate(value)
-	}
-	if err == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("%v: %.500s", err, text)}
-}
-
-func decompressed(coding string, body []byte) ([]byte, error) {
-	switch coding {
-	case "":
-		return body, nil
-	case "gzip":
-		reader, err := gzip.NewReader(bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		return io.ReadAll(reader)
-	case "zstd":
-		reader, err := zstd.NewReader(nil)
-		if err != nil {
-			return nil, err
-		}
-		defer reader.Close()
-		return reader.DecodeAll(body, nil)
-	default:
-		return nil, fmt.Errorf("unknown Content-Encoding %q", coding)
-	}
-}
-
-func (c *contract) schema(at string) (*jsonschema.Schema, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known := c.schemas[at]; known != nil {
-		return known, nil
-	}
-	place := url.URL{Path: "openapi.json", Fragment: at}
-	compiled, err := c.compiler.Compile(place.String())
-	c.schemas[at] = compiled
-	return compiled, err
-}
-
-// operation finds where the document describes a request. HEAD is described with GET where both are to be had.
-func (c *contract) operation(method, path string) (at string, found bool) {
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	paths, _ := c.document["paths"].(map[string]any)
-	for template := range paths {
-		if at := "/paths/" + escape(template); matches(template, path) && c.value(at, strings.ToLower(method)) != nil {
-			return at + "/" + strings.ToLower(method), true
-		}
-	}
-	return "", false
-}
-
-func matches(template, path string) bool {
-	want, got := strings.Split(template, "/"), strings.Split(path, "/")
-	return slices.EqualFunc(want, got, func(want, got string) bool {
-		return want == got || strings.HasPrefix(want, "{") && got != ""
-	})
-}
-
-// resolve is the place of a member, and where that is a reference, what it refers to.
-func (c *contract) resolve(at, name string) string {
-	at += "/" + escape(name)
-	if target, ok := c.value(at, "$ref").(string); ok {
-		return strings.TrimPrefix(target, "#")
-	}
-	return at
-}
-
-// value reads a member of the object at a JSON Pointer, nil where there is none.
-func (c *contract) value(pointer, name string) any {
-	var current any = c.document
-	for token := range strings.SplitSeq(pointer[1:], "/") {
-		object, _ := current.(map[string]any)
-		current = object[unescape.Replace(token)]
-	}
-	object, _ := current.(map[string]any)
-	return object[name]
-}
-
-var unescape = strings.NewReplacer("~1", "/", "~0", "~")
-
-func escape(token string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(token) }

@@ -9,26 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"intents.internal/pkg/testkit/embedded"
 )
-
-// A program calls the service with the TypeScript client, whose types the compiler accepts.
-func TestTypeScriptClient(t *testing.T) {
-	t.Parallel()
-	project := newNodeProject(t)
-	project.installClient(t)
-	project.run(t, "tsc", "--outDir", "built")
-	project.env = append(project.env, "BASE_URL="+running.Env().GatewayURL, "API_KEY="+freshKey(t))
-	said := project.run(t, "node", "built/client.js")
-	if !strings.Contains(said, `"statuses":8`) {
-		t.Errorf("the client said %s", said)
-	}
-}
 
 // nodeProject is a directory of the test's own with the scripts of js/ and the packages of the lock file, which are in the directory above it.
 type nodeProject struct {

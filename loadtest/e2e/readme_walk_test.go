@@ -28,7 +28,7 @@ const localStart = 8 * time.Minute
 const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, and NEXT as
-// the comment says. It waits for an order that expires, and uses the Go client and the console's quotes meanwhile, so it starts among the
+// the comment says. It waits for an order that expires, and uses the console's quotes meanwhile, so it starts among the
 // first: Go starts parallel tests in the reverse order of their files' names.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
@@ -73,7 +73,6 @@ func TestReadme_Walk(t *testing.T) {
 		}
 	}
 
-	t.Run("a swap with the Go client", func(t *testing.T) { w.useGoClient(t, send) })
 	t.Run("quotes in the console", w.walkQuotes)
 
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block

@@ -8,39 +8,25 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/testkit/embedded"
 )
 
 // promise is how long after a key's last moment a gateway may still let the key in.
 const promise = time.Second
 
-// endings are the ways in which a key ends, by name. Each returns the key's successor, empty where it has none.
+// endings are ways in which a key ends, by name, one of each kind: by a change of the key, of its account, and by the clock. Each returns
+// the key's successor, empty where it has none.
 var endings = map[string]func(t *testing.T, s *stack.Stack, owner person, key createdKey) (successor string){
-	"deleted":                       endByRoute("/auth/api-key/delete", nil),
-	"disabled":                      endByRoute("/auth/api-key/update", map[string]any{"enabled": false}),
-	"expiring in a second":          endByRoute("/auth/api-key/update", map[string]any{"expiresIn": 1}),
-	"expired by hand":               expireByHand,
-	"restricted to another network": endByRoute("/auth/api-key/update", map[string]any{"networks": []string{"192.0.2.0/24"}}),
-	"rotated":                       endByRoute("/auth/api-key/rotate", map[string]any{}),
-	"rotated with grace":            endByRoute("/auth/api-key/rotate", map[string]any{"gracePeriod": 3}),
-	"account deleted": func(_ *testing.T, _ *stack.Stack, owner person, _ createdKey) string {
-		owner.post("/auth/delete-user", map[string]any{"password": owner.password})
-		return ""
-	},
+	"deleted":              endByRoute("/auth/api-key/delete", nil),
+	"expiring in a second": endByRoute("/auth/api-key/update", map[string]any{"expiresIn": 1}),
+	"expired by hand":      expireByHand,
+	"rotated with grace":   endByRoute("/auth/api-key/rotate", map[string]any{"gracePeriod": 3}),
 	"account disabled by the operator": func(t *testing.T, s *stack.Stack, owner person, _ createdKey) string {
 		t.Helper()
 		mustCore(t, s, "", "accounts", "disable", owner.email)
-		return ""
-	},
-	"account erased by the operator": func(t *testing.T, s *stack.Stack, owner person, _ createdKey) string {
-		t.Helper()
-		mustCore(t, s, "", "accounts", "delete", owner.email)
-		mustCore(t, s, "", "accounts", "erase", owner.email)
 		return ""
 	},
 }
@@ -60,15 +46,12 @@ func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string
 	return ""
 }
 
-// A key that has ended is refused by every gateway within a second, however it ended, and whatever becomes of core and Redis meanwhile.
+// A key that has ended is refused by every gateway within a second, however it ended, and when core is killed with the news.
 // A request that begins later can only be judged later, so the second holds however long requests take on a busy machine. Keys that nobody
 // touches are never refused.
 func TestRevocation_AllGateways(t *testing.T) {
 	t.Parallel()
-	redis := must(embedded.StartRedis(t.Context(), embedded.RedisConfig{}))(t)
-	t.Cleanup(func() { _ = redis.Stop() })
-	// A hanging core must not hold the requests up.
-	s, _ := startStack(t, stack.Config{Gateways: 3, RedisURL: redis.URL, GatewayEnv: []string{"GATEWAY_CORE_TIMEOUT=5s"}})
+	s, _ := startStack(t, stack.Config{Gateways: 3})
 	owner := newPerson(t, s.Env().GatewayURL)
 	r := &revocations{t: t, stack: s, owner: owner}
 	for range 4 {
@@ -81,31 +64,8 @@ func TestRevocation_AllGateways(t *testing.T) {
 			}
 		})
 	}
-
-	conn := connect(t, s.Env().DatabaseURL)
-	if _, err := conn.Exec(t.Context(), `BEGIN; SELECT pg_current_xact_id()`); err != nil { // a long transaction holds no change back
-		t.Fatal(err)
-	}
-	r.all(slices.Sorted(maps.Keys(endings))...)
-	if err := conn.Close(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	t.Run("core killed at the commit", func(t *testing.T) {
-		r.withoutCore(t, func() error { return s.Kill(stack.Core) })
-		if err := s.AwaitReady(t.Context(), stack.Core); err != nil {
-			t.Fatal(err)
-		}
-	})
-	t.Run("core hanging since before the commit", func(t *testing.T) {
-		pid := s.Env().PID(stack.Core)
-		wake := func() { _ = syscall.Kill(pid, syscall.SIGCONT) }
-		t.Cleanup(wake)
-		r.withoutCore(t, func() error { return syscall.Kill(pid, syscall.SIGSTOP) }, wake)
-	})
-	if err := redis.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	r.all("deleted", "rotated", "account deleted")
+	r.all()
+	r.coreKilled(t)
 }
 
 // revocations is a stack whose gateways are asked with keys that end.
@@ -117,11 +77,11 @@ type revocations struct {
 	changing sync.Mutex
 }
 
-// all ends keys in these ways at once.
-func (r *revocations) all(names ...string) {
+// all ends keys in every way at once.
+func (r *revocations) all() {
 	r.t.Helper()
 	var running sync.WaitGroup
-	for _, name := range names {
+	for name, ending := range endings {
 		running.Go(func() {
 			r.t.Run(name, func(t *testing.T) {
 				owner := r.owner
@@ -129,7 +89,7 @@ func (r *revocations) all(names ...string) {
 					owner = newPerson(t, r.stack.Env().GatewayURL)
 				}
 				key, watched := r.watchedKey(t, owner)
-				began, end, successor := r.change(func() string { return endings[name](t, r.stack, owner, key) })
+				began, end, successor := r.change(func() string { return ending(t, r.stack, owner, key) })
 				// It may have been left some time.
 				expires := queryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
 				if expires != nil && expires.After(began) {
@@ -146,27 +106,17 @@ func (r *revocations) all(names ...string) {
 	running.Wait()
 }
 
-// withoutCore ends a key by hand once core cannot tell of it any more, or is killed with the news.
-func (r *revocations) withoutCore(t *testing.T, strike func() error, wake ...func()) {
+// coreKilled ends a key by hand and kills core, which has the news.
+func (r *revocations) coreKilled(t *testing.T) {
 	t.Helper()
 	key, watched := r.watchedKey(t, r.owner)
-	if len(wake) > 0 {
-		if err := strike(); err != nil {
-			t.Fatal(err)
-		}
-	}
 	began := time.Now()
 	expireByHand(t, r.stack, r.owner, key)
 	end := time.Now()
-	if len(wake) == 0 {
-		if err := strike(); err != nil {
-			t.Fatal(err)
-		}
+	if err := r.stack.Kill(stack.Core); err != nil {
+		t.Fatal(err)
 	}
 	watched.await(t, "denied the key since its end", func(at seen) bool { return at.lastDenied.After(end.Add(promise)) })
-	for _, wake := range wake {
-		wake()
-	}
 	watched.mustBeRefused(t, began, end)
 }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,9 +49,9 @@ func nextEvents(t *testing.T, api *intents.Client, after string) *intents.EventP
 	return page
 }
 
-func createWebhook(t *testing.T, api *intents.Client, target string, types ...string) *intents.CreatedWebhook {
+func createWebhook(t *testing.T, api *intents.Client, target string) *intents.CreatedWebhook {
 	t.Helper()
-	made := must(api.Webhooks.Create(t.Context(), intents.CreateWebhook{URL: target, Types: types}))(t)
+	made := must(api.Webhooks.Create(t.Context(), intents.CreateWebhook{URL: target}))(t)
 	if made.URL != target || !strings.HasPrefix(made.Secret, "whsec_") {
 		t.Fatalf("the webhook for %s is %+v", target, made)
 	}
@@ -63,8 +62,6 @@ func createWebhook(t *testing.T, api *intents.Client, target string, types ...st
 type recorder struct {
 	*httptest.Server
 	t *testing.T
-	// status is what it responds with.
-	status atomic.Int64
 
 	mu       sync.Mutex
 	requests map[string][]delivery // by webhook-id
@@ -78,7 +75,6 @@ type delivery struct {
 func startRecorder(t *testing.T) *recorder {
 	t.Helper()
 	r := &recorder{t: t, requests: map[string][]delivery{}}
-	r.status.Store(http.StatusNoContent)
 	r.Server = httptest.NewServer(r)
 	t.Cleanup(r.Close)
 	return r
@@ -97,7 +93,7 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	defer r.mu.Unlock()
 	id := request.Header.Get("Webhook-Id")
 	r.requests[id] = append(r.requests[id], delivery{request.Header, body})
-	w.WriteHeader(int(r.status.Load()))
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // await returns the deliveries of an event once there are so many.

@@ -32,7 +32,7 @@ const secret = "the secret that gateways and core share in these tests"
 
 var strict = flag.Bool("strict", false, "judge every latency by the promised time itself, and repeat faults as often as promised; for a machine with nothing else to do")
 
-// allowance multiplies all promised times without -strict: these tests run in parallel on shared processors, under the race detector.
+// allowance multiplies all promised times without -strict: these tests run in parallel on shared processors.
 const allowance = 5
 
 // within is a promised time with the allowance.
@@ -59,7 +59,7 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	// Most of these tests wait for other processes. With the race detector, more would delay Postgres past core's time limits.
+	// Most of these tests wait for other processes. Beside tests with the race detector, more would delay Postgres past core's time limits.
 	_ = flag.Set("test.parallel", "5")
 	if os.Getenv("CI") == "true" {
 		_ = flag.Set("test.parallel", "3")

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/pgtest"
 )
@@ -52,6 +53,37 @@ func TestFollow_ReportedOpen(t *testing.T) {
 }
 
 // I7: the chains are read by loops of their own, so a fill may be known before its order.
+// A chain whose finality is a tag confirms at the tag, whatever its confirmations are, and what is below finalized is final.
+func TestFollow_FinalityTag(t *testing.T) {
+	t.Parallel()
+	for finality, confirms := range map[chain.Finality]int{chain.Safe: 2, chain.Finalized: 4} {
+		t.Run(string(finality), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			pgtest.Exec(t, w.store, "UPDATE chains SET finality = $1 WHERE id = 'eip155:11155111'", finality)
+			if err := w.live.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			w.chains[sepolia].SetTag("safe", 2)
+			w.chains[sepolia].SetTag("finalized", 4)
+			intent := w.bridge()
+			w.mine(sepolia, w.open(intent))
+			for mined := 1; mined <= 5; mined++ {
+				w.mine(sepolia)
+				want := "created submitted"
+				if mined >= confirms {
+					want += " confirmed"
+				}
+				w.want(intent, want)
+			}
+			progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia)
+			if head := w.chains[sepolia].Head().Number; err != nil || progress.Final != head-4 {
+				t.Errorf("block %d is final at block %d, %v", progress.Final, head, err)
+			}
+		})
+	}
+}
+
 func TestFollow_FillBeforeOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

@@ -1,8 +1,6 @@
 package api_test
 
 import (
-	"cmp"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,13 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
-	"intents.internal/pkg/network"
 )
 
 // The tests of this file call every route once with success and compare whole bodies with the examples.
@@ -193,60 +187,10 @@ func TestEveryRoute_Examples(t *testing.T) {
 		"getHealth": true, "getHealthV2": true, "getDocs": true, "getOpenApi": true, "getOpenApiV2": true, "finishOpenIDConnect": true,
 		"deleteWebhook": true, "retryDelivery": true, "replayWebhook": true,
 	}
-	for route, id := range operations {
+	for route, operation := range operations {
+		id := operation.OperationID
 		if (recordedExamples.recorded[id] == nil) != without[id] {
 			t.Errorf("%s, %s: has an example is %v", route, id, without[id])
 		}
 	}
-}
-
-// Every event is posted to webhooks with the body that the document shows.
-func TestEveryEvent_Body(t *testing.T) {
-	t.Parallel()
-	from := map[event.Type]transfer.Status{
-		event.TypeTransferSubmitted: transfer.Created, event.TypeTransferConfirmed: transfer.Submitted, event.TypeTransferFilled: transfer.Confirmed,
-		event.TypeTransferRefundable: transfer.Confirmed, event.TypeTransferRefunded: transfer.Confirmed, event.TypeTransferFailed: transfer.Submitted,
-		event.TypeTransferExpired: transfer.Created, event.TypeTransferCancelled: transfer.Created, event.TypeTransferReorganized: transfer.Confirmed,
-	}
-	to := map[event.Type]transfer.Status{event.TypeTransferRefundable: transfer.Confirmed, event.TypeTransferReorganized: transfer.Submitted}
-	id, at := uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e"), time.Date(2026, 11, 21, 4, 49, 8, 256e6, time.UTC)
-	endpoint := webhook.Endpoint{ID: id, URL: "https://example.com/hooks", Environment: network.Test}
-	for i, kind := range event.Types() {
-		e := event.Event{ID: event.ID(id), Type: kind, Environment: network.Test, At: at}
-		if status, ok := strings.CutPrefix(string(kind), "transfer."); ok {
-			next := cmp.Or(to[kind], transfer.Status(status))
-			e.Sequence = i + 1
-			e.Transfer = &event.Transition{From: from[kind], To: next, Summary: transfer.Summary{
-				ID: id, Type: transfer.Bridge, Status: next, OrderID: [32]byte{1}, Chain: sepolia, SourceAmount: "1000000", DestinationAmount: "995000",
-				Reference: "inv-43", CreatedAt: at, UpdatedAt: at,
-			}}
-			if kind == event.TypeTransferFailed {
-				e.Transfer.Failure = transfer.TxReverted
-			}
-			if kind != event.TypeTransferCreated && from[kind] != transfer.Created || kind == event.TypeTransferSubmitted {
-				e.Transfer.Summary.Hash = txHash("a")
-			}
-		} else {
-			data, err := json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: webhook.DisabledGone})
-			if err != nil {
-				t.Fatal(err)
-			}
-			e.Data = data
-		}
-		recordEvent(t, &e)
-	}
-	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(id), CreatedAt: at})
-	if err != nil {
-		t.Fatal(err)
-	}
-	recordEvent(t, test)
-}
-
-func recordEvent(t *testing.T, e *event.Event) {
-	t.Helper()
-	body, err := e.Body()
-	if err != nil {
-		t.Fatal(err)
-	}
-	recordedExamples.compare(t, string(e.Type), "request", "an event", string(body))
 }

@@ -47,9 +47,14 @@ func (m exampleTests) runOnce() int {
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		selected = selected || flag.Lookup(name).Value.String() != ""
 	}
-	if err := recordedExamples.finish(code == 0 && !selected); err != nil {
+	all := code == 0 && !selected
+	if err := recordedExamples.finish(all); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
+	}
+	if missing, err := unanswered(); all && (err != nil || len(missing) > 0) {
+		fmt.Fprintf(os.Stderr, "no test gets these responses, which openapi.json has: %s %v\n", strings.Join(missing, ", "), err)
+		return 1
 	}
 	return code
 }
@@ -201,7 +206,14 @@ func withoutSecrets(body string) string {
 	return body
 }
 
-var documentedOperations = sync.OnceValues(func() (operations map[string]string, err error) {
+// documentedOperation is an operation of openapi.json.
+type documentedOperation struct {
+	OperationID string
+	Responses   map[string]any
+}
+
+// documentedOperations are the operations of openapi.json by method and path.
+var documentedOperations = sync.OnceValues(func() (operations map[string]documentedOperation, err error) {
 	var document struct {
 		Paths map[string]map[string]json.RawMessage
 	}
@@ -212,12 +224,12 @@ var documentedOperations = sync.OnceValues(func() (operations map[string]string,
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}
-	operations = map[string]string{}
+	operations = map[string]documentedOperation{}
 	for path, item := range document.Paths {
 		for method, raw := range item {
-			var operation struct{ OperationID string }
+			var operation documentedOperation
 			if json.Unmarshal(raw, &operation) == nil && operation.OperationID != "" {
-				operations[strings.ToUpper(method)+" "+path] = operation.OperationID
+				operations[strings.ToUpper(method)+" "+path] = operation
 			}
 		}
 	}
@@ -232,11 +244,11 @@ func operationOf(t *testing.T, method, path string) string {
 		t.Fatal(err)
 	}
 	path, _, _ = strings.Cut(path, "?")
-	for pattern, id := range operations {
+	for pattern, operation := range operations {
 		if slices.EqualFunc(strings.Split(pattern, "/"), strings.Split(method+" "+path, "/"), func(want, got string) bool {
 			return want == got || strings.HasPrefix(want, "{") && got != ""
 		}) {
-			return id
+			return operation.OperationID
 		}
 	}
 	t.Fatalf("%s %s is not documented", method, path)

@@ -5,6 +5,20 @@ import (
 	"testing"
 )
 
+// A document that has not changed is not sent again.
+func TestGetDocs_NotModified(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, path := range []string{"/docs", "/openapi.json"} {
+		first := s.send(t, "GET", path, "")
+		readAll(t, first)
+		again := s.send(t, "GET", path, "", "If-None-Match", first.Header.Get("ETag"))
+		if body := readAll(t, again); again.StatusCode != 304 || body != "" {
+			t.Errorf("%s: %d %.40q", path, again.StatusCode, body)
+		}
+	}
+}
+
 func TestGetDocs(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -139,6 +139,7 @@ func answerOf(t *testing.T, response *http.Response, raw string) answer {
 	return got
 }
 
+// readAll reads a body to its end, and holds the response to openapi.json.
 func readAll(t *testing.T, response *http.Response) string {
 	t.Helper()
 	defer response.Body.Close()
@@ -146,6 +147,7 @@ func readAll(t *testing.T, response *http.Response) string {
 	if err != nil {
 		t.Fatalf("read the body: %v", err)
 	}
+	mustConform(t, response, string(raw))
 	return string(raw)
 }
 

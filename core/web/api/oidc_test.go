@@ -131,6 +131,7 @@ func TestStartOIDC(t *testing.T) {
 	off := refused(t, 404, "NOT_FOUND", "Sign-in with OpenID Connect is not configured here.")
 	none := startOn(t, s.store)
 	same(t, "without a provider", off, none.call(t, "POST", path, `{"providerId":"oidc"}`))
+	same(t, "a link without a provider", off, none.call(t, "POST", "/auth/oauth2/link", `{"providerId":"oidc"}`, signUp(t, none, "off@example.com")...))
 	same(t, "back without a provider", off, none.call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
 
 	early := startOn(t, s.store, p.undiscovered)

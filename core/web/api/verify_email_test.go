@@ -88,4 +88,9 @@ func TestChangeEmail(t *testing.T) {
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
 		same(t, email, queued, s.call(t, "POST", "/auth/send-verification-email", `{"email":"`+email+`","callbackURL":"/app"}`))
 	}
+	owner := signUp(t, s, "ann@example.com")
+	signUp(t, s, "ben@example.com")
+	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
+	same(t, "an address that is taken", refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another."),
+		s.call(t, "GET", "/auth/verify-email?token="+change, "", owner...))
 }

@@ -167,6 +167,10 @@ func TestWebhooks_Refusals(t *testing.T) {
 	_, stranger := newOwner(t, s)
 	live := keyed(uuid.MustParse(key[1]), "live")
 	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	pgtest.Exec(t, s.store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, key[1])
+	after := func(position int64) string {
+		return fmt.Sprintf(`{"after":%q}`, event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, position))
+	}
 	unknown := refused(t, 404, "NOT_FOUND", "The account has no such webhook in the environment of this key.")
 	notAllowed := refused(t, 422, "URL_NOT_ALLOWED", "The URL must lead to a public address, at port 80 or 443.")
 	for name, c := range map[string]struct {
@@ -177,6 +181,12 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"another account":     {"GET", path, "", stranger, unknown},
 		"another environment": {"DELETE", path, "", live, unknown},
 		"no id":               {"GET", "/v2/webhooks/1", "", key, unknown},
+		"a change":            {"PATCH", "/v2/webhooks/1", `{"enabled":true}`, key, unknown},
+		"a new secret":        {"POST", "/v2/webhooks/1/rotate-secret", "", key, unknown},
+		"a test":              {"POST", "/v2/webhooks/1/test", "", key, unknown},
+		"a replay":            {"POST", "/v2/webhooks/1/replay", after(0), key, unknown},
+		"deliveries":          {"GET", "/v2/webhooks/1/deliveries", "", key, unknown},
+		"an old cursor":       {"POST", path + "/replay", after(999), key, refused(t, 410, "CURSOR_EXPIRED", "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.")},
 		"no delivery":         {"POST", path + "/deliveries/" + event.ID(uuid.New()).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"no event id":         {"POST", path + "/deliveries/1/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"a parameter":         {"GET", path + "?a=b", "", key, invalid(t, "a", "is not a known parameter")},

@@ -56,6 +56,8 @@ func (a *answer) inspectElement(n *html.Node, ids map[string]int, labelled map[s
 	a.t.Helper()
 	for _, at := range n.Attr {
 		switch {
+		case at.Key == "data-copy" && !slices.ContainsFunc(n.Attr, func(at html.Attribute) bool { return at.Key == "hidden" }):
+			a.t.Errorf("%s: the button that copies %s shows where no script runs", a.what, at.Val)
 		case strings.HasPrefix(at.Key, "on"), at.Key == "style":
 			a.t.Errorf("%s: inline %s on <%s>", a.what, at.Key, n.Data)
 		case at.Key == "src" || (at.Key == "href" && n.Data == "link"):

@@ -3385,8 +3385,6 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3403,7 +3401,6 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     "Cache-Control": components["headers"]["NoStoreIfGateway"];
-                    Vary: components["headers"]["VaryIfService"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4023,7 +4020,7 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
+                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     Vary: components["headers"]["VaryIfService"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;

@@ -1,25 +1,28 @@
-package e2e_test
+package postgres_test
 
 import (
-	"context"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
 )
 
 // Postgres understands every statement that the runbook has operators run, on the database as it is. None is carried out.
 func TestRunbook_Statements(t *testing.T) {
 	t.Parallel()
-	text := must(os.ReadFile(monitoring + "RUNBOOK.md"))(t)
-	conn := connect(t, running.Env().DatabaseURL)
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	text, err := os.ReadFile("../../../deploy/RUNBOOK.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := pgtest.New(t)
 	placeholders := strings.NewReplacer("PID", "1", "KEY_ID", uuid.NewString(), "ACCOUNT_ID", uuid.NewString(), "INTENT_ID", uuid.NewString(), "WEBHOOK_ID", uuid.NewString())
 	statements := regexp.MustCompile("(?s)`(?:sql|psql \"\\$\\w+\" -c) \"([^\"]+)\"`").FindAllStringSubmatch(string(text), -1)
 	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {
+		if _, err := store.ExecContext(t.Context(), "EXPLAIN "+placeholders.Replace(statement[1])); err != nil {
 			t.Errorf("%s: %v", statement[1], err)
 		}
 	}

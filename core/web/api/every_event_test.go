@@ -1,0 +1,115 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/network"
+)
+
+var (
+	eventID = uuid.MustParse("01a1fc6f-cea0-7b16-87fe-c7933bb8a48e")
+	eventAt = time.Date(2026, 11, 21, 4, 49, 8, 256e6, time.UTC)
+)
+
+// transitions are those that events tell of, by the type of the event; the first of each type is its example.
+var transitions = map[event.Type][]event.Transition{
+	event.TypeTransferCreated:    {{To: transfer.Created}},
+	event.TypeTransferSubmitted:  {{From: transfer.Created, To: transfer.Submitted}},
+	event.TypeTransferConfirmed:  {{From: transfer.Submitted, To: transfer.Confirmed}},
+	event.TypeTransferFilled:     {{From: transfer.Confirmed, To: transfer.Filled}},
+	event.TypeTransferRefundable: {{From: transfer.Confirmed, To: transfer.Confirmed}},
+	event.TypeTransferRefunded:   {{From: transfer.Confirmed, To: transfer.Refunded}},
+	event.TypeTransferExpired:    {{From: transfer.Created, To: transfer.Expired}, {From: transfer.Submitted, To: transfer.Expired}},
+	event.TypeTransferCancelled:  {{From: transfer.Created, To: transfer.Cancelled}},
+	event.TypeTransferFailed: {
+		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReverted},
+		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReplaced},
+		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxMismatch},
+		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.OrderIDMismatch},
+	},
+	event.TypeTransferReorganized: {
+		{From: transfer.Confirmed, To: transfer.Submitted},
+		{From: transfer.Filled, To: transfer.Confirmed},
+		{From: transfer.Filled, To: transfer.Created},
+		{From: transfer.Filled, To: transfer.Expired},
+		{From: transfer.Filled, To: transfer.Cancelled},
+	},
+}
+
+// Every event is posted to webhooks, and is in the feed, as the document says, and each type has the example that the document shows.
+func TestEveryEvent_Body(t *testing.T) {
+	t.Parallel()
+	for i, kind := range event.Types() {
+		for n, transition := range transitions[kind] {
+			transition.Summary = transfer.Summary{
+				ID: eventID, Type: transfer.Bridge, Status: transition.To, OrderID: [32]byte{1}, Chain: sepolia, SourceAmount: "1000000",
+				DestinationAmount: "995000", Reference: "inv-43", CreatedAt: eventAt, UpdatedAt: eventAt,
+			}
+			if transition.To == transfer.Submitted || transition.From != "" && transition.From != transfer.Created {
+				transition.Summary.Hash = txHash("a")
+			}
+			e := event.Event{
+				ID: event.ID(eventID), Type: kind, Position: 7, Environment: network.Test, At: eventAt, Sequence: i + 1, Transfer: &transition,
+			}
+			mustBeDocumented(t, &e, n == 0)
+		}
+	}
+	endpoint := webhook.Endpoint{ID: eventID, URL: "https://example.com/hooks", Environment: network.Test}
+	for _, reason := range []webhook.Reason{webhook.DisabledGone, webhook.DisabledFailing} {
+		data, err := json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: reason})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := event.Event{ID: event.ID(eventID), Type: event.TypeWebhookDisabled, Position: 7, Environment: network.Test, At: eventAt, Data: data}
+		mustBeDocumented(t, &e, reason == webhook.DisabledGone)
+	}
+	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(eventID), CreatedAt: eventAt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustBeDocumented(t, test, true)
+}
+
+// mustBeDocumented holds an event to the document, which describes it as one of its type and no other.
+func mustBeDocumented(t *testing.T, e *event.Event, isExample bool) {
+	t.Helper()
+	held, err := openAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := e.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if isExample {
+		recordedExamples.compare(t, string(e.Type), "request", "an event", string(body))
+	}
+	header := http.Header{
+		"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},
+		"Webhook-Signature": {webhook.Sign([]webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}, e.ID.String(), e.At, body)},
+	}
+	for _, kind := range append(event.Types(), event.TypeWebhookTest) {
+		faults := held.DeliveryFaults(string(kind), header, body)
+		if fits := len(faults) == 0; fits != (kind == e.Type) {
+			t.Errorf("as %s, %s fits is %v: %v", kind, body, fits, faults)
+		}
+	}
+	if e.Type == event.TypeWebhookTest { // it is not in the feed
+		return
+	}
+	inFeed, err := e.AppendJSON(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range held.SchemaFaults("Event", inFeed) {
+		t.Errorf("%s in the feed: %s", e.Type, fault)
+	}
+}
