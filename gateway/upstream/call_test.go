@@ -2,6 +2,8 @@ package upstream_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -253,6 +255,46 @@ func TestCall_OwnConnections(t *testing.T) {
 	all.Wait()
 	if got := c.counted(t, "intents_gateway_pool_connections_open")[strings.TrimPrefix(core.URL, "http://")+" own"]; got != 1 {
 		t.Errorf("calls have %v connections", got)
+	}
+}
+
+// Over TLS, calls, their cancellation, probes and the requests of clients are the same.
+func TestCall_TLS(t *testing.T) {
+	t.Parallel()
+	core := newCore(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+		}
+		fmt.Fprint(w, "here")
+	})
+	core.StartTLS()
+	core.unready.Store(true)
+	roots := x509.NewCertPool()
+	roots.AddCert(core.Certificate())
+	c := newClient(t, settings{options: upstream.Options{TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}, core.URL)
+	asynctest.Eventually(t, "it is ejected", func() bool { return !c.set.All()[0].Up() && !c.set.All()[0].Down() })
+	core.unready.Store(false)
+	asynctest.Eventually(t, "it is back", c.set.All()[0].Up)
+	for range 2 {
+		if got := c.called(t.Context(), call) + c.answer(write); got != "herehere" {
+			t.Error(got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		before := core.hits.Load()
+		result := make(chan error, 1)
+		go func() {
+			_, err := c.Call(ctx, upstream.Call{Method: http.MethodGet, Target: "/slow"})
+			result <- err
+		}()
+		asynctest.Eventually(t, "it arrives", func() bool { return core.hits.Load() > before })
+		cancel()
+		if err := <-result; !errors.Is(err, context.Canceled) {
+			t.Errorf("error: %v", err)
+		}
+	}
+	asynctest.Eventually(t, "core is told", func() bool { return core.cancelled.Load() == 2 })
+	if !c.set.All()[0].Up() {
+		t.Error("a canceled call says nothing of the core")
 	}
 }
 

@@ -55,7 +55,7 @@ func (d dialer) dialContext(ctx context.Context) (*coreConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.peeker = conn.NewPeeker(plain)
+	c.plain, c.peeker = plain, conn.NewPeeker(plain)
 	// The deadlines are below TLS, because TLS treats a write timeout as the end of the connection.
 	c.Conn = conn.NewDeadlineConn(plain)
 	if d.tls != nil {
@@ -74,10 +74,12 @@ func (d dialer) dialContext(ctx context.Context) (*coreConn, error) {
 type coreConn struct {
 	net.Conn // TLS if isTLS
 	isTLS    bool
-	reader   *bufio.Reader
-	peeker   *conn.Peeker
-	cores    *Set
-	core     *Core
+	// plain is below TLS and the deadlines, so any goroutine may close it.
+	plain  net.Conn
+	reader *bufio.Reader
+	peeker *conn.Peeker
+	cores  *Set
+	core   *Core
 	// epoch is the core's generation, read before the connection was opened.
 	epoch uint32
 	pool  *pool
@@ -114,7 +116,7 @@ func (c *coreConn) usable() bool {
 func (c *coreConn) send(request []byte, options attemptOptions) error {
 	c.used, c.sent, c.abortErr, c.options = c.used || c.sent, false, nil, options
 	if options.ctx.Done() != nil {
-		c.unwatch = context.AfterFunc(options.ctx, func() { _ = c.Close() })
+		c.unwatch = context.AfterFunc(options.ctx, func() { _ = c.plain.Close() })
 	}
 	if !time.Now().Before(options.deadline) {
 		return errNoTime

@@ -3,7 +3,10 @@ package upstream_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,6 +107,28 @@ func TestProbe_UnknownEndpoint(t *testing.T) {
 	asynctest.Eventually(t, "it is probed twice", func() bool { return stand.probes.Load() > 1 })
 	if !s.All()[0].Up() {
 		t.Error("it is ejected")
+	}
+}
+
+// A connection that core closes as the next probe is sent on it says nothing of core: the probe is sent again on a new one.
+func TestProbe_ConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	var answered, broken atomic.Int64
+	var used sync.Map
+	stand := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, again := used.LoadOrStore(r.RemoteAddr, true); again {
+			broken.Add(1)
+			panic(http.ErrAbortHandler)
+		}
+		answered.Add(1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(stand.Close)
+	s := newSet(t, stand.URL)
+	s.probe(t)
+	asynctest.Eventually(t, "probes break", func() bool { return broken.Load() > 1 && answered.Load() > 2 })
+	if log := s.log.String(); log != "" || !s.All()[0].Up() {
+		t.Errorf("it is ejected: %s", log)
 	}
 }
 

@@ -7,12 +7,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
@@ -90,6 +96,55 @@ func TestClient_NextCore(t *testing.T) {
 					t.Error("a core that answers got no request, or is ejected")
 				}
 			})
+		}
+	}
+}
+
+// A call and a client's request go one way: the core that breaks off a call is ejected for both, another attempt is counted as one of
+// theirs, and the connections of both are in the pools of the core that answers.
+func TestClient_OneWayToCore(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	key := core.AddKey(network.Test)
+	var asked atomic.Int64
+	broken := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked.Add(1)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(broken.Close)
+	first, err := url.Parse(broken.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	options := coretest.Options(first, core.URL)
+	options.Metrics = registry
+	cores := coretest.Unprobed(t, options)
+	cores.Cores().All()[1].Begin() // so that the other is asked first
+	if _, err := control.New(cores).VerifyKey(t.Context(), key.Hash()); err != nil {
+		t.Error(err)
+	}
+	for range 4 {
+		var response upstream.Response
+		err := cores.Do(&upstream.Request{Client: &fasthttp.Request{}, Target: []byte("/v2/tokens"), ID: []byte("1"), Began: time.Now()}, &response)
+		if err != nil || response.Status() != http.StatusOK {
+			t.Errorf("a client's request: %d, %v", response.Status(), err)
+		}
+	}
+	if got := asked.Load(); got != 1 {
+		t.Errorf("the core that breaks off was asked %d times", got)
+	}
+	text, err := testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "intents_gateway_core_retries_total", "intents_gateway_pool_connections_open")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"intents_gateway_core_retries_total 1\n",
+		fmt.Sprintf("intents_gateway_pool_connections_open{pool=\"%s own\"} 1\n", core.URL.Host),
+		fmt.Sprintf("intents_gateway_pool_connections_open{pool=\"%s open\"} 1\n", core.URL.Host),
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s is not among the metrics:\n%s", want, text)
 		}
 	}
 }
