@@ -231,50 +231,47 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// A killed program goes on where it was: with its blocks, with balances, and with a fill that it had not attested.
+// A killed program goes on where it was: with its blocks, and with balances.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := start(t, dir)
-	user, solver := newAccount(t, 0), newAccount(t, 1)
-	newOrder(t, p, user, chainA, chainB, time.Now().Add(time.Minute)).fill(t, p, solver)
-	had := balance(t, p, chainB, tWETH, user)
-	for range 3 {
-		before := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
-		eventually(t, func() error {
-			if request[hexutil.Uint64](t, p, chainB, "eth_blockNumber") < before+2 {
-				return errNotYet
-			}
-			return nil
-		})
-		// The newest block may be lost.
-		kept := request[*height](t, p, chainB, "eth_getBlockByNumber", before+1, false)
-		p.kill()
-		p = start(t, dir)
-		if diff := cmp.Diff(kept, request[*height](t, p, chainB, "eth_getBlockByNumber", before+1, false)); diff != "" {
-			t.Fatalf("a block before the newest (-before +after):\n%s", diff)
-		}
-	}
-	if diff := cmp.Diff(had, balance(t, p, chainB, tWETH, user), cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); diff != "" {
-		t.Errorf("the balance (-before +after):\n%s", diff)
-	}
-	eventually(t, func() error { // the relay has a place to go on at
-		_, err := os.Stat(dir + "/31338/relayed-to-31337")
-		return err
-	})
-	o := newOrder(t, p, user, chainA, chainB, time.Now().Add(time.Minute))
-	fill := o.fill(t, p, solver)
-	filled := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
-	eventually(t, func() error { // the block of the fill can no longer be lost
-		if request[hexutil.Uint64](t, p, chainB, "eth_blockNumber") <= filled {
+	from, to := newAccount(t, 0), newAccount(t, 1)
+	mined(t, p, chainB, send(t, p, chainB, from, tUSDC, pack(t, main.Token, "transfer", to, big.NewInt(5e6))))
+	had := balance(t, p, chainB, tUSDC, to)
+	before := request[hexutil.Uint64](t, p, chainB, "eth_blockNumber")
+	eventually(t, func() error { // the newest block may be lost
+		if request[hexutil.Uint64](t, p, chainB, "eth_blockNumber") < before+2 {
 			return errNotYet
 		}
 		return nil
 	})
-	if err := o.tryClaim(t, p, fill); err == nil || !strings.Contains(err.Error(), "reverted") {
-		t.Fatalf("the fill is attested already: %v", err)
-	}
+	kept := request[*height](t, p, chainB, "eth_getBlockByNumber", before+1, false)
 	p.kill()
 	p = start(t, dir)
-	o.claim(t, p, fill)
+	if diff := cmp.Diff(kept, request[*height](t, p, chainB, "eth_getBlockByNumber", before+1, false)); diff != "" {
+		t.Errorf("a block before the newest (-before +after):\n%s", diff)
+	}
+	if got := balance(t, p, chainB, tUSDC, to); got.Cmp(had) != 0 {
+		t.Errorf("the balance is %s, and was %s", got, had)
+	}
+}
+
+// tFEE burns a hundredth of a transfer, and an allowance of tUSDT is reset before it is changed.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	from, to := newAccount(t, 2), common.HexToAddress("0x00000000000000000000000000000000000000FE")
+	mined(t, shared, chainA, send(t, shared, chainA, from, tFEE, pack(t, main.Token, "transfer", to, big.NewInt(1000))))
+	if got := balance(t, shared, chainA, tFEE, to); got.Int64() != 990 {
+		t.Errorf("%s of 1000 arrive", got)
+	}
+	approve := func(amount int64) map[string]any {
+		return map[string]any{"from": from, "to": tUSDT, "data": pack(t, main.Token, "approve", to, big.NewInt(amount))}
+	}
+	for _, amount := range []int64{2, 0, 3} {
+		mined(t, shared, chainA, request[common.Hash](t, shared, chainA, "eth_sendTransaction", approve(amount)))
+	}
+	if err := shared.chains[chainA].CallContext(t.Context(), nil, "eth_call", approve(4), "latest"); err == nil {
+		t.Error("an allowance was changed without a reset")
+	}
 }

@@ -184,17 +184,6 @@ func TestRun_Arguments(t *testing.T) {
 	}
 }
 
-// A directory is one program's.
-func TestRun_DirectoryInUse(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	start(t, dir)
-	if p, err := launch(dir); err == nil {
-		p.kill()
-		t.Error("a second program runs on the same directory")
-	}
-}
-
 // The directory of another chain, as a version that deploys something else would have left it.
 func TestRun_AnotherGenesis(t *testing.T) {
 	t.Parallel()

@@ -127,25 +127,42 @@ func TestChart_InvalidValues(t *testing.T) {
 	t.Parallel()
 	const ok = "secret: {name: intents}\n"
 	for name, c := range map[string]struct{ values, fault string }{
-		"no Secret":                                          {"{}", "secret.name is required"},
-		"a value that nobody knows":                          {ok + "gatway: {replicas: 3}", "gatway"},
-		"a setting of the other":                             {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
-		"a setting the chart makes":                          {ok + "core: {settings: {CORE_GATEWAY_SECRET: hush}}", "CORE_GATEWAY_SECRET"},
-		"a mail server with its password among the settings": {ok + "core: {settings: {CORE_SMTP_URL: smtp://a:hush@b}}", "CORE_SMTP_URL"},
-		"a key among the settings":                           {ok + "core: {settings: {CORE_WEBHOOK_SECRET_KEY: hush}}", "CORE_WEBHOOK_SECRET_KEY"},
-		"a file that is no mount":                            {ok + "core: {settings: {CORE_QUOTES_FILE: quotes.json}}", "CORE_QUOTES_FILE"},
-		"a private range of no family":                       {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
-		"a setting that is no text":                          {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
-		"a Redis of no kind":                                 {ok + "redis: {mode: ring}", "mode"},
-		"no core":                                            {ok + "core: {replicas: 0}", "replicas"},
-		"more cores than a gateway can":                      {ok + "core: {replicas: 65}", "replicas"},
-		"alerts without a runbook":                           {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
-		"a runbook that is no URL":                           {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
-		"a public URL with a path":                           {ok + "publicURL: https://a.example/b", "publicURL"},
+		"no Secret":                     {"{}", "secret.name is required"},
+		"a value that nobody knows":     {ok + "gatway: {replicas: 3}", "gatway"},
+		"a setting of the other":        {ok + "core: {settings: {GATEWAY_KEY_TTL: 5m}}", "GATEWAY_KEY_TTL"},
+		"a private range of no family":  {ok + "networkPolicy: {private: [\"fd00::/8\"]}", "private"},
+		"a setting that is no text":     {ok + "gateway: {settings: {GATEWAY_KEY_CACHE: 5}}", "GATEWAY_KEY_CACHE"},
+		"a Redis of no kind":            {ok + "redis: {mode: ring}", "mode"},
+		"no core":                       {ok + "core: {replicas: 0}", "replicas"},
+		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
+		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
+		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
+		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// What the chart sets itself, such as secrets and the paths of mounts, cannot be among the settings of values, but for a default.
+func TestChart_OwnSettings(t *testing.T) {
+	t.Parallel()
+	const overridden = "GATEWAY_MAX_CONNS_PER_IP"
+	for component, pod := range templates(objects(t, releases["all on"])) {
+		for setting := range settingsOf(t, pod.Spec.Containers[0]) {
+			if component == "migrate" || setting == overridden || strings.Contains(releases["all on"], setting+":") {
+				continue
+			}
+			values := "secret: {name: intents}\n" + component + ": {settings: {" + setting + ": hush}}"
+			if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), setting) {
+				t.Errorf("%s is taken from the settings of %s: %v", setting, component, err)
+			}
+		}
+	}
+	given := templates(objects(t, "secret: {name: intents}\ngateway: {trustedProxies: [10.0.0.0/8], settings: {"+overridden+": \"9\"}}"))["gateway"]
+	if got := settingsOf(t, given.Spec.Containers[0])[overridden]; got != "9" {
+		t.Errorf("%s is %s, want what values set", overridden, got)
 	}
 }
 

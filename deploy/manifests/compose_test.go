@@ -31,7 +31,7 @@ func secrets(t *testing.T) []string {
 func load(t *testing.T, environment []string) (*types.Project, error) {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
-		cli.WithEnv(environment), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
+		cli.WithEnv(append([]string{"PWD=/srv/intents"}, environment...)), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,37 +64,48 @@ func TestCompose_RequiredSecrets(t *testing.T) {
 
 var jobs = []string{"import-chains", "import-tokens", "migrate"}
 
+// A service waits until what it depends on is healthy, or has ended in case of a job, and shares a network with it. Cores wait for
+// all jobs.
 func TestCompose_StartOrder(t *testing.T) {
 	t.Parallel()
 	p := project(t)
-	got := map[string][]string{}
-	for name, service := range p.Services {
-		for on, dependency := range service.DependsOn {
-			got[name] = append(got[name], on+" "+dependency.Condition)
+	awaited := map[string]bool{}
+	var await func(name string)
+	await = func(name string) {
+		for on := range p.Services[name].DependsOn {
+			awaited[on] = true
+			await(on)
 		}
-		slices.Sort(got[name])
 	}
-	core := []string{"import-tokens service_completed_successfully", "postgres service_healthy", "redis service_healthy"}
-	want := map[string][]string{
-		"core":          core,
-		"gateway":       {"core service_healthy", "redis service_healthy"},
-		"grafana":       {"prometheus service_healthy"},
-		"haproxy":       {"gateway service_healthy"},
-		"import-chains": {"migrate service_completed_successfully"},
-		"import-tokens": {"import-chains service_completed_successfully"},
-		"migrate":       {"postgres service_healthy"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	await("core")
 	for name, service := range p.Services {
 		job := slices.Contains(jobs, name)
-		if job != (service.HealthCheck == nil) || job != (service.Restart == "no") {
-			t.Errorf("%s: what goes on has a health check and is started again, a job has not: %v %q", name, service.HealthCheck, service.Restart)
+		if job != (service.HealthCheck == nil) || job != (service.Restart == "no") || job && !awaited[name] {
+			t.Errorf("%s: what goes on has a health check and is started again, a job has not, and cores wait for it", name)
+		}
+		for on, dependency := range service.DependsOn {
+			isJob := slices.Contains(jobs, on)
+			if (dependency.Condition == types.ServiceConditionCompletedSuccessfully) != isJob || (dependency.Condition == types.ServiceConditionHealthy) == isJob {
+				t.Errorf("%s waits until %s is %s", name, on, dependency.Condition)
+			}
+			if !isJob && !shareNetwork(service, p.Services[on]) {
+				t.Errorf("%s cannot connect to %s", name, on)
+			}
 		}
 	}
 }
 
+func shareNetwork(a, b types.ServiceConfig) bool {
+	for name := range a.Networks {
+		if _, shared := b.Networks[name]; shared {
+			return true
+		}
+	}
+	return false
+}
+
+// Every service has only the rights that it needs, limits, a memory limit above the soft bound of Go's collector, and an image of a version.
+// Images that are built here are never pulled from a registry, where another image may have their name.
 func TestCompose_Hardened(t *testing.T) {
 	t.Parallel()
 	for name, service := range project(t).Services {
@@ -103,10 +114,17 @@ func TestCompose_Hardened(t *testing.T) {
 			t.Errorf("%s has more rights than it needs", name)
 		}
 		if service.Deploy == nil || service.Deploy.Resources.Limits == nil || service.Deploy.Resources.Limits.MemoryBytes == 0 || service.Deploy.Resources.Limits.Pids == 0 {
-			t.Errorf("%s has no limits", name)
+			t.Fatalf("%s has no limits", name)
+		}
+		if bound, ok := flat(service.Environment)["GOMEMLIMIT"]; ok {
+			checkMemory(t, name, bound, int64(service.Deploy.Resources.Limits.MemoryBytes))
 		}
 		if _, tag, _ := strings.Cut(service.Image, ":"); tag == "" || tag == "latest" {
 			t.Errorf("%s: the image %s names no version", name, service.Image)
+		}
+		own := service.Build != nil
+		if own != strings.HasPrefix(service.Image, "transfer-intents/") || own != (service.PullPolicy == types.PullPolicyNever) {
+			t.Errorf("%s: image %s, built here: %t, pull policy %q", name, service.Image, own, service.PullPolicy)
 		}
 		for _, volume := range service.Volumes {
 			if volume.Type != types.VolumeTypeBind {
@@ -119,42 +137,35 @@ func TestCompose_Hardened(t *testing.T) {
 	}
 }
 
-// Only the services for users and clients publish ports, at the addresses where those are. All others share networks with the
-// services that they connect to.
+// Only the services for users and clients publish ports, at the addresses where those are, and only services that use Postgres or Redis
+// reach it.
 func TestCompose_Networks(t *testing.T) {
 	t.Parallel()
 	p := project(t)
-	ports, members := map[string]string{}, map[string][]string{}
+	ports, users := map[string]string{}, map[string][]string{}
 	for name, service := range p.Services {
 		for _, port := range service.Ports {
 			ports[name] = port.HostIP + ":" + port.Published
 		}
-		for network := range service.Networks {
-			members[network] = append(members[network], name)
+		for _, database := range []string{"postgres", "redis"} {
+			if name != database && shareNetwork(service, p.Services[database]) {
+				users[database] = append(users[database], name)
+			}
 		}
 	}
-	for _, names := range members {
+	for _, names := range users {
 		slices.Sort(names)
 	}
-	if diff := cmp.Diff(map[string]string{"haproxy": "127.0.0.1:8080", "prometheus": "127.0.0.1:9090", "grafana": "127.0.0.1:3000"}, ports); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"postgres": append([]string{"core"}, jobs...), "redis": {"core", "gateway"}}, users); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string][]string{
-		"core":      {"core", "gateway"},
-		"front":     {"gateway", "haproxy"},
-		"operators": {"grafana", "prometheus"},
-		"outside":   {"core"},
-		"postgres":  {"core", "import-chains", "import-tokens", "migrate", "postgres"},
-		"public":    {"haproxy"},
-		"redis":     {"core", "gateway", "redis"},
-		"watch":     {"core", "gateway", "prometheus"},
-	}, members); diff != "" {
+	if diff := cmp.Diff(map[string]string{"haproxy": "127.0.0.1:8080", "prometheus": "127.0.0.1:9090", "grafana": "127.0.0.1:3000"}, ports); diff != "" {
 		t.Error(diff)
 	}
 	// Prometheus discovers every core and gateway by these names.
 	scraped := read(t, "deploy/prometheus/prometheus.yml")
 	for _, name := range []string{"core", "gateway"} {
-		if !strings.Contains(scraped, "names: ["+name+"]") {
+		if !strings.Contains(scraped, "names: ["+name+"]") || !shareNetwork(p.Services["prometheus"], p.Services[name]) {
 			t.Errorf("%s is not scraped", name)
 		}
 	}
@@ -231,53 +242,54 @@ func TestCompose_Settings(t *testing.T) {
 	}
 }
 
-// Cores get the files of RPC URLs and of providers of quotes that .env names, and no setting where it names none.
+// Cores get the files that .env names as secrets, and no setting where it names none.
 func TestCompose_Files(t *testing.T) {
 	t.Parallel()
 	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	none := project(t)
-	for name, variable := range map[string]string{"rpc": "CORE_RPC_FILE", "quotes": "CORE_QUOTES_FILE"} {
-		for want, p := range map[string]*types.Project{"": none, "/run/secrets/" + name + ".json": given} {
-			file := map[bool]string{true: "/dev/null", false: "/etc/intents-" + name + ".json"}[want == ""]
-			if setting := *p.Services["core"].Environment[variable]; setting != want || p.Secrets[name].File != file {
-				t.Errorf("%s is %q, the secret is %s, want %q, %s", variable, setting, p.Secrets[name].File, want, file)
-			}
+	core, none := given.Services["core"], project(t).Services["core"]
+	for source, variable := range map[string]string{"rpc": "CORE_RPC_FILE", "quotes": "CORE_QUOTES_FILE"} {
+		if got := *core.Environment[variable]; got != "/run/secrets/"+source+".json" {
+			t.Errorf("%s is %q", variable, got)
 		}
-	}
-	want := []types.ServiceSecretConfig{{Source: "rpc", Target: "rpc.json"}, {Source: "quotes", Target: "quotes.json"}}
-	for _, p := range []*types.Project{none, given} {
-		if diff := cmp.Diff(want, p.Services["core"].Secrets); diff != "" {
-			t.Error(diff)
+		if got := *none.Environment[variable]; got != "" {
+			t.Errorf("%s is %q without a line in .env", variable, got)
+		}
+		i := slices.IndexFunc(core.Secrets, func(s types.ServiceSecretConfig) bool { return s.Source == source })
+		if i < 0 || core.Secrets[i].Target != source+".json" || given.Secrets[source].File != "/etc/intents-"+source+".json" {
+			t.Errorf("the secret %s is %v, and cores mount %v", source, given.Secrets[source], core.Secrets)
 		}
 	}
 }
 
-// Cores get the key of webhooks, the previous one, the private networks of webhooks and quotes and the mail server that .env names. A
-// file of an earlier version, which names none, starts as well, without webhooks, quotes and mail.
+// Cores get the optional settings that .env names. An .env that names none starts as well, without webhooks, quotes and mail.
 func TestCompose_Optional(t *testing.T) {
 	t.Parallel()
-	key, previous := strings.Repeat("5e", 32), strings.Repeat("c2", 32)
-	given, err := load(t, append(secrets(t), "WEBHOOK_SECRET_KEY="+key, "WEBHOOK_SECRET_KEY_PREVIOUS="+previous, "WEBHOOK_ALLOW=10.20.0.0/16,fd00::/8",
-		"QUOTES_ALLOW=10.30.0.0/16,fd00:30::/64", "SMTP_URL=smtp://a:b@mail.example.com", "SMTP_FROM=no-reply@example.com"))
+	optional := map[string]string{
+		"WEBHOOK_SECRET_KEY": strings.Repeat("5e", 32), "WEBHOOK_SECRET_KEY_PREVIOUS": strings.Repeat("c2", 32), "WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
+		"QUOTES_ALLOW": "10.30.0.0/16,fd00:30::/64", "SMTP_URL": "smtp://a:b@mail.example.com", "SMTP_FROM": "no-reply@example.com",
+	}
+	environment := secrets(t)
+	for name, value := range optional {
+		environment = append(environment, name+"="+value)
+	}
+	given, err := load(t, environment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
-		"CORE_WEBHOOK_SECRET_KEY": key, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS": previous, "CORE_WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
-		"CORE_QUOTES_ALLOW": "10.30.0.0/16,fd00:30::/64", "CORE_SMTP_URL": "smtp://a:b@mail.example.com", "CORE_SMTP_FROM": "no-reply@example.com",
-	} {
-		if got := *given.Services["core"].Environment[name]; got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
+	core, none := given.Services["core"], project(t).Services["core"]
+	for name, want := range optional {
+		if got := *core.Environment["CORE_"+name]; got != want {
+			t.Errorf("CORE_%s is %q, want %q", name, got, want)
 		}
-		if got := *project(t).Services["core"].Environment[name]; got != "" {
-			t.Errorf("%s is %q without a line in .env", name, got)
+		if got := *none.Environment["CORE_"+name]; got != "" {
+			t.Errorf("CORE_%s is %q without a line in .env", name, got)
 		}
 	}
 	settings := imageSettings(t, "core")
-	maps.Copy(settings, flat(given.Services["core"].Environment))
+	maps.Copy(settings, flat(core.Environment))
 	accepts(t, "core", settings)
 	// What the loop in the documentation writes is all that Compose needs, and a key of webhooks.
 	for _, file := range []string{".env.example", "deploy/compose.md"} {

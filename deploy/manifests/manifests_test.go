@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 const root = "../.."
@@ -47,6 +49,15 @@ func accepts(t *testing.T, program string, settings map[string]string) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(string(out), "not serving") {
 		t.Errorf("%s does not take its settings: %v\n%s", program, err, out)
+	}
+}
+
+// checkMemory requires that the soft bound of Go's collector leaves the rest of a process a tenth of its memory limit.
+func checkMemory(t *testing.T, name, bound string, limit int64) {
+	t.Helper()
+	soft, err := resource.ParseQuantity(strings.TrimSuffix(bound, "B"))
+	if err != nil || soft.Value() > limit*9/10 {
+		t.Errorf("%s: GOMEMLIMIT is %s, and the limit %d: %v", name, bound, limit, err)
 	}
 }
 

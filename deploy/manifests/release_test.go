@@ -59,6 +59,9 @@ func TestChart_RestrictedPods(t *testing.T) {
 				if !*c.SecurityContext.ReadOnlyRootFilesystem || c.Resources.Limits.Memory().IsZero() {
 					t.Errorf("%s: %s: %s can write, or has no bound of memory", name, component, c.Name)
 				}
+				if bound, ok := settingsOf(t, c)["GOMEMLIMIT"]; ok {
+					checkMemory(t, name+": "+c.Name, bound, c.Resources.Limits.Memory().Value())
+				}
 			}
 		}
 	}

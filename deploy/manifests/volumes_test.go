@@ -1,79 +1,64 @@
 package manifests_test
 
 import (
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	core "k8s.io/api/core/v1"
 )
 
-// Pods mount files of settings, certificate authorities and extra volumes. The job mounts the volumes of cores, except the settings.
+// Every container mounts volumes of its pod, all of them and only to read, and its settings name files and directories that are mounted:
+// in "all on", each that a setting can name.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
-	mode := int32(0o444)
-	settings := func(component string) core.Volume {
-		return core.Volume{Name: "settings", VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
-			SecretName: "intents-settings", DefaultMode: &mode, Items: []core.KeyToPath{{Key: component + ".env", Path: component + ".env"}},
-		}}}
+	all := map[string][]string{
+		"core":    {"CORE_ENV_FILE", "CORE_QUOTES_FILE", "CORE_RPC_FILE", "SSL_CERT_DIR"},
+		"gateway": {"GATEWAY_ENV_FILE", "SSL_CERT_DIR"},
+		"migrate": {"SSL_CERT_DIR"},
 	}
-	secret := func(name string) core.Volume {
-		return core.Volume{Name: name, VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{
-			SecretName: "intents", DefaultMode: &mode, Items: []core.KeyToPath{{Key: name + ".json", Path: name + ".json"}},
-		}}}
-	}
-	authorities := core.Volume{Name: "authorities", VolumeSource: core.VolumeSource{Projected: &core.ProjectedVolumeSource{
-		DefaultMode: &mode, Sources: []core.VolumeProjection{
-			{ConfigMap: &core.ConfigMapProjection{LocalObjectReference: core.LocalObjectReference{Name: "authorities"}}},
-			{Secret: &core.SecretProjection{LocalObjectReference: core.LocalObjectReference{Name: "authority"}}},
-		},
-	}}}
-	extra := func(name string) core.Volume {
-		return core.Volume{Name: name, VolumeSource: core.VolumeSource{Secret: &core.SecretVolumeSource{SecretName: name}}}
-	}
-	mount := func(name, path string) core.VolumeMount {
-		return core.VolumeMount{Name: name, MountPath: path, ReadOnly: true}
-	}
-	volumes := map[string][]core.Volume{
-		"core":    {settings("core"), secret("rpc"), secret("quotes"), authorities, extra("client")},
-		"gateway": {settings("gateway"), authorities, extra("redis-client")},
-		"migrate": {authorities, extra("client")},
-	}
-	mounts := map[string][]core.VolumeMount{
-		"core": {
-			mount("settings", "/etc/intents"), mount("rpc", "/etc/intents-rpc"), mount("quotes", "/etc/intents-quotes"),
-			mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client"),
-		},
-		"gateway": {mount("settings", "/etc/intents"), mount("authorities", "/etc/ssl/authorities"), mount("redis-client", "/etc/redis-client")},
-		"migrate": {mount("authorities", "/etc/ssl/authorities"), mount("client", "/etc/client")},
-	}
-	variables := map[string]string{"core": "CORE_ENV_FILE", "gateway": "GATEWAY_ENV_FILE"}
 	for name, values := range releases {
 		for component, pod := range templates(objects(t, values)) {
-			for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-				given := settingsOf(t, c)
-				file, folder := given[variables[component]], given["SSL_CERT_DIR"]
-				if name != "all on" {
-					if len(pod.Spec.Volumes)+len(c.VolumeMounts) > 0 || file+folder != "" {
-						t.Errorf("%s: %s mounts %v, %v for %q, %q", name, component, pod.Spec.Volumes, c.VolumeMounts, file, folder)
+			for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+				mounted := mountedFiles(t, pod.Spec.Volumes, c)
+				var named []string
+				for setting, value := range settingsOf(t, c) {
+					if !strings.HasSuffix(setting, "_FILE") && setting != "SSL_CERT_DIR" {
+						continue
 					}
-					continue
+					named = append(named, setting)
+					if !slices.Contains(mounted, value) {
+						t.Errorf("%s: %s: %s is %s, which is none of %q", name, component, setting, value, mounted)
+					}
 				}
-				if diff := cmp.Diff(volumes[component], pod.Spec.Volumes); diff != "" {
-					t.Errorf("%s: %s", component, diff)
-				}
-				if diff := cmp.Diff(mounts[component], c.VolumeMounts); diff != "" {
-					t.Errorf("%s: %s: %s", component, c.Name, diff)
-				}
-				if want := map[string]string{"core": "/etc/intents-rpc/rpc.json"}[component]; given["CORE_RPC_FILE"] != want {
-					t.Errorf("%s: %s looks for RPC URLs in %q", component, c.Name, given["CORE_RPC_FILE"])
-				}
-				if want := map[string]string{"core": "/etc/intents-quotes/quotes.json"}[component]; given["CORE_QUOTES_FILE"] != want {
-					t.Errorf("%s: %s looks for providers of quotes in %q", component, c.Name, given["CORE_QUOTES_FILE"])
-				}
-				if want := map[bool]string{true: "/etc/intents/" + component + ".env"}[component != "migrate"]; file != want || folder != "/etc/ssl/authorities" {
-					t.Errorf("%s: %s looks for its settings in %q and for authorities in %q", component, c.Name, file, folder)
+				slices.Sort(named)
+				if want := all[component]; name == "all on" && !slices.Equal(named, want) || name != "all on" && len(named)+len(mounted) > 0 {
+					t.Errorf("%s: %s mounts %q for %q", name, c.Name, mounted, named)
 				}
 			}
 		}
 	}
+}
+
+// mountedFiles are the directories that a container mounts, and the files in them that the pod names.
+func mountedFiles(t *testing.T, volumes []core.Volume, c core.Container) (paths []string) {
+	t.Helper()
+	if len(volumes) != len(c.VolumeMounts) {
+		t.Errorf("%s mounts %d volumes of %d", c.Name, len(c.VolumeMounts), len(volumes))
+	}
+	for _, mount := range c.VolumeMounts {
+		i := slices.IndexFunc(volumes, func(v core.Volume) bool { return v.Name == mount.Name })
+		if i < 0 || !mount.ReadOnly {
+			t.Errorf("%s mounts %s, which is no volume, or may write to it", c.Name, mount.Name)
+			continue
+		}
+		paths = append(paths, mount.MountPath)
+		if secret := volumes[i].Secret; secret != nil {
+			for _, item := range secret.Items {
+				paths = append(paths, path.Join(mount.MountPath, item.Path))
+			}
+		}
+	}
+	return paths
 }

@@ -72,18 +72,6 @@ func newChain(ctx context.Context, configured Chain) (*chain, error) {
 	return &chain{Chain: configured, account: account, id: id, client: ethclient.NewClient(client)}, nil
 }
 
-// check compares the node's chain with the configured one.
-func (c *chain) check(ctx context.Context) error {
-	id, err := c.client.ChainID(ctx)
-	if err != nil {
-		return fmt.Errorf("ask for the chain id: %w", err)
-	}
-	if id.Cmp(c.id) != 0 {
-		return fmt.Errorf("the node is of the chain %s", id)
-	}
-	return nil
-}
-
 // opened returns the orders that the input settler opened in a range of blocks, in block order.
 func (c *chain) opened(ctx context.Context, from, to uint64) ([]*order, error) {
 	event := inputSettlerABI.Events["Open"]

@@ -31,8 +31,6 @@ const (
 type follower struct {
 	*solver
 	origin *chain
-	// checked is set once the node's chain id was compared.
-	checked bool
 	// next is the block after the last that was read, 0 at the start.
 	next uint64
 	// seen has the block of each order, because the newest blocks are read again.
@@ -45,7 +43,7 @@ func (s *solver) follow(ctx context.Context, origin *chain) {
 	f := &follower{solver: s, origin: origin, seen: map[common.Hash]uint64{}}
 	state := health{log: s.log.With("chain", origin.ID)}
 	for {
-		pause := min(pollInterval, s.delay)
+		pause := pollInterval
 		err := f.readOrders(ctx)
 		if err == nil && f.solveDue(ctx) {
 			pause = 0
@@ -58,12 +56,6 @@ func (s *solver) follow(ctx context.Context, origin *chain) {
 
 // readOrders reads the orders of new blocks.
 func (f *follower) readOrders(ctx context.Context) error {
-	if !f.checked {
-		if err := f.origin.check(ctx); err != nil {
-			return err
-		}
-		f.checked = true
-	}
 	head, err := f.origin.client.BlockNumber(ctx)
 	if err != nil {
 		return fmt.Errorf("ask for the newest block: %w", err)
@@ -95,7 +87,7 @@ func (f *follower) readOrders(ctx context.Context) error {
 func (f *follower) enqueue(orders []*order) {
 	for _, o := range orders {
 		if _, known := f.seen[o.id]; !known {
-			o.notBefore = o.seen.Add(f.delay)
+			o.notBefore = o.seen.Add(fillDelay)
 			f.pending = append(f.pending, o)
 		}
 		f.seen[o.id] = o.block
@@ -124,12 +116,12 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	}
 	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
 	reference, known, upToDate := f.feed.reference(o.id)
-	if !known && (!upToDate || time.Since(o.seen) <= f.delay+unknownOrderDelay) {
+	if !known && (!upToDate || time.Since(o.seen) <= fillDelay+unknownOrderDelay) {
 		// The feed contains an intent of this account before its order can be opened, so it only has to be read. Orders of other
 		// accounts are filled as well, because every order pays its solver.
 		return false
 	}
-	if known && reference == RefundReference {
+	if known && reference == refundReference {
 		log.Info("order is skipped", "reason", "its reference asks for a refund")
 		return true
 	}
@@ -141,12 +133,12 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	reason, refused := refusal(err)
 	if refused && reason != "NotProven" { // the relay has yet to attest the fill
 		o.refusals++
-		o.notBefore = time.Now().Add(f.delay << o.refusals)
+		o.notBefore = time.Now().Add(fillDelay << o.refusals)
 		log.Warn("order was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
 		return o.refusals == maxRefusals
 	}
 	if err != nil { // the fill is not attested, or a chain is out of reach, and its own loop logs that
-		o.notBefore = time.Now().Add(min(pollInterval, f.delay))
+		o.notBefore = time.Now().Add(pollInterval)
 		log.Debug("order is tried again", "error", err)
 	}
 	return err == nil

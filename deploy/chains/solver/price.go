@@ -24,7 +24,7 @@ const mostDecimals = 36
 // mostCents is the most that the solver pays for one order: a million whole units of account.
 const mostCents = 1_000_000 * 100
 
-// prices are those of a solver. Without any it fills at every price.
+// prices are those of a solver, by token.
 type prices map[common.Address]Price
 
 func newPrices(list []Price) prices {
@@ -86,9 +86,6 @@ func (p prices) affords(token common.Address, amount *big.Int) bool {
 
 // pays reports whether an order's input is worth its output to the solver, and whether it affords that.
 func (p prices) pays(o *order) bool {
-	if len(p) == 0 {
-		return true
-	}
 	token, amount := o.Inputs[0][0], o.Inputs[0][1]
 	if token.BitLen() > 8*common.AddressLength {
 		return false

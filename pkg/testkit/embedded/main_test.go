@@ -33,12 +33,6 @@ func play(role string) error {
 	sleeper := embedded.Command{Path: "sh", Args: []string{"-c", "sleep 300 & echo $!; wait"}}
 	sleeper.Output = func(line string) { fmt.Println(line) }
 	switch role {
-	case "kernel":
-		p, err := embedded.StartProcess(embedded.Command{Path: "sleep", Args: []string{"300"}})
-		if err == nil {
-			fmt.Println(p.PID())
-		}
-		return err
 	case "guarded":
 		p, err := embedded.StartWithWatchdog(sleeper)
 		if err == nil {

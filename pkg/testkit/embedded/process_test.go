@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -19,61 +17,6 @@ import (
 var starters = map[string]func(embedded.Command) (*embedded.Process, error){
 	"kernel":   embedded.StartProcess,
 	"watchdog": embedded.StartWithWatchdog,
-}
-
-func TestProcess_Output(t *testing.T) {
-	t.Parallel()
-	for name, start := range starters {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var lines []string
-			p, err := start(embedded.Command{
-				Path:   "sh",
-				Args:   []string{"-c", `read -r word; echo "$word"; echo "$EXTRA" >&2; printf 'no end'`},
-				Env:    []string{"PATH=/usr/bin:/bin", "EXTRA=from the environment"},
-				Input:  "from the input\n",
-				Output: func(line string) { lines = append(lines, line) },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-p.Done()
-			if err := p.Err(); err != nil {
-				t.Error(err)
-			}
-			want := []string{"from the input", "from the environment", "no end"}
-			if diff := cmp.Diff(want, lines); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestProcess_Error(t *testing.T) {
-	t.Parallel()
-	for name, start := range starters {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, err := start(embedded.Command{Name: "thing", Path: "sh", Args: []string{"-c", "echo it hurts; exit 3"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-p.Done()
-			if diff := cmp.Diff("thing: exit status 3\n    it hurts", p.Err().Error()); diff != "" {
-				t.Errorf("error (-want +got):\n%s", diff)
-			}
-			if err := p.Stop(syscall.SIGTERM, time.Second); err != nil {
-				t.Errorf("stop after the end: %v", err)
-			}
-		})
-	}
-}
-
-func TestStartProcess_NotFound(t *testing.T) {
-	t.Parallel()
-	if _, err := embedded.StartProcess(embedded.Command{Path: "/nowhere/to/be/found"}); err == nil {
-		t.Error("a program that does not exist was started")
-	}
 }
 
 func TestProcess_Stop(t *testing.T) {
@@ -120,7 +63,7 @@ func TestProcess_KillsGroup(t *testing.T) {
 
 func TestProcess_ParentKilled(t *testing.T) {
 	t.Parallel()
-	for role, count := range map[string]int{"kernel": 1, "guarded": 2, "job": 1} {
+	for role, count := range map[string]int{"guarded": 2, "job": 1} {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			for _, line := range killedParent(t, role, count) {
