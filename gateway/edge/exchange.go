@@ -185,7 +185,7 @@ func appendQuota(b []byte, name string, q *limit.Quota) []byte {
 
 // hashOf parses a key, without surrounding spaces, and returns its hash.
 func hashOf(presented []byte) (hash apikey.Hash, wellFormed bool) {
-	presented = bytes.Trim(presented, " \t")
+	presented = trimSpace(presented)
 	// The string shares the header's bytes, which do not change during this call.
 	key, err := apikey.Parse(unsafe.String(unsafe.SliceData(presented), len(presented)))
 	if err != nil {

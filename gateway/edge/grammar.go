@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
 )
 
@@ -59,12 +60,33 @@ func all(b []byte, class uint8) bool {
 
 // isFieldValue accepts tabs and all printable characters, bytes above ASCII included.
 func isFieldValue(b []byte) bool {
+	for len(b) >= 8 && !hasControl(binary.LittleEndian.Uint64(b)) {
+		b = b[8:]
+	}
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return false
 		}
 	}
 	return true
+}
+
+// hasControl reports whether one of eight bytes is a control character of ASCII, tabs included.
+func hasControl(eight uint64) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	isDelete := eight ^ 0x7f*ones // zero where a byte is DEL
+	return ((eight-' '*ones)&^eight|(isDelete-ones)&^isDelete)&high != 0
+}
+
+// trimSpace removes the spaces and tabs that may surround a field value.
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }
 
 // number parses up to 18 decimal digits, which fit an int64, and nothing else.
