@@ -222,8 +222,11 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 
 // takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
 func (e *Edge) takeToken(x *exchange) *reply {
-	start := x.now
-	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), start)
+	start, refusals := x.now, &x.verdict.Refusals
+	if kept, ok := e.limiter.Repeat(refusals, start).(*limitedReply); ok {
+		return x.tooManyRequests(kept)
+	}
+	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), refusals, start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -232,12 +235,15 @@ func (e *Edge) takeToken(x *exchange) *reply {
 		return limiterUnavailable
 	}
 	x.limit = decision
-	x.setRateLimit()
-	if !decision.Allowed {
-		x.usageKind = usage.Limited
-		return x.tooManyRequests()
+	if decision.Allowed {
+		x.setRateLimit()
+		return nil
 	}
-	return nil
+	r := newLimitedReply(&decision)
+	if decision.Cached {
+		refusals.Keep(r, decision, start)
+	}
+	return x.tooManyRequests(r)
 }
 
 // forward sends the request to core with the given target.

@@ -57,9 +57,7 @@ type exchange struct {
 	request upstream.Request
 	// response is core's response, kept for the next exchange because of its buffers.
 	response *upstream.Response
-	// rateLimited is the 429 reply of this request.
-	rateLimited reply
-	scratch     []byte
+	scratch  []byte
 }
 
 func (e *Edge) begin(ctx *fasthttp.RequestCtx, now time.Time) *exchange {
@@ -161,18 +159,25 @@ var (
 	nameCacheControl    = []byte(fasthttp.HeaderCacheControl)
 )
 
-// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers), first for the key and then for its account: the
-// quota and its window, the remaining requests, and the seconds until all are available again.
+// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers) of a request that passed.
 func (x *exchange) setRateLimit() {
-	header, d := &x.ctx.Response.Header, &x.limit
-	b := appendPolicy(x.scratch[:0], `"default";q=`, d.Rule)
-	b = appendPolicy(b, `, "account";q=`, d.Account.Rule)
-	header.SetCanonical(nameRateLimitPolicy, b)
+	header := &x.ctx.Response.Header
+	x.scratch = appendPolicies(x.scratch[:0], &x.limit)
+	header.SetCanonical(nameRateLimitPolicy, x.scratch)
+	x.scratch = appendQuotas(x.scratch[:0], &x.limit)
+	header.SetCanonical(nameRateLimit, x.scratch)
+}
 
-	b = appendQuota(b[:0], `"default";r=`, &d.Quota)
-	b = appendQuota(b, `, "account";r=`, &d.Account)
-	header.SetCanonical(nameRateLimit, b)
-	x.scratch = b
+// appendPolicies appends the field RateLimit-Policy, first for the key and then for its account: the quota and its window.
+func appendPolicies(b []byte, d *limit.Decision) []byte {
+	b = appendPolicy(b, `"default";q=`, d.Rule)
+	return appendPolicy(b, `, "account";q=`, d.Account.Rule)
+}
+
+// appendQuotas appends the field RateLimit: the remaining requests, and the seconds until all are available again.
+func appendQuotas(b []byte, d *limit.Decision) []byte {
+	b = appendQuota(b, `"default";r=`, &d.Quota)
+	return appendQuota(b, `, "account";r=`, &d.Account)
 }
 
 func appendPolicy(b []byte, name string, rule redis_rate.Limit) []byte {
@@ -187,7 +192,7 @@ func appendQuota(b []byte, name string, q *limit.Quota) []byte {
 
 // hashOf parses a key, without surrounding spaces, and returns its hash.
 func hashOf(presented []byte) (hash apikey.Hash, wellFormed bool) {
-	presented = bytes.Trim(presented, " \t")
+	presented = trimSpace(presented)
 	// The string shares the header's bytes, which do not change during this call.
 	key, err := apikey.Parse(unsafe.String(unsafe.SliceData(presented), len(presented)))
 	if err != nil {

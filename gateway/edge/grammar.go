@@ -67,6 +67,17 @@ func isFieldValue(b []byte) bool {
 	return true
 }
 
+// trimSpace removes the spaces and tabs that may surround a field value.
+func trimSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
 // number parses up to 18 decimal digits, which fit an int64, and nothing else.
 func number(b []byte) (n int64, ok bool) {
 	if len(b) == 0 || len(b) > 18 {

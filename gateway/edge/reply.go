@@ -8,7 +8,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
+	"intents.internal/gateway/usage"
 	"intents.internal/pkg/wire"
 )
 
@@ -31,8 +33,6 @@ type reply struct {
 	status  int
 	outcome outcome
 	body    []byte
-	// copyBody is set if the body belongs to the exchange and must be copied.
-	copyBody bool
 	// retryAfter is the Retry-After header in seconds, 0 for none.
 	retryAfter int64
 	// closes ends the connection, because the bytes that follow cannot be parsed safely.
@@ -193,31 +193,44 @@ const (
 		"Wait as long as Retry-After says, then try again."
 )
 
-// tooManyRequests returns the 429. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded up, so that a
-// client that waits for this long is admitted. The reply belongs to this exchange and is encoded by hand, because rejections must
-// stay cheap.
-func (x *exchange) tooManyRequests() *reply {
+// limitedReply is the 429 of a key with its RateLimit fields. It is immutable, because refusals may share it.
+type limitedReply struct {
+	reply
+	policies, quotas []byte
+}
+
+// newLimitedReply returns the reply to a refused request. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded
+// up, so that a client that waits for this long is admitted. It is encoded by hand, because refusals must stay cheap.
+func newLimitedReply(d *limit.Decision) *limitedReply {
 	message, outcome := keyLimited, outcomeRateLimited
-	if x.limit.ByAccount() {
+	if d.ByAccount() {
 		message, outcome = accountLimited, outcomeAccountRateLimited
 	}
-	body := x.scratch[:0]
+	policies := appendPolicies(make([]byte, 0, 512), d)
+	quotas := appendQuotas(policies[len(policies):], d)
+	body := quotas[len(quotas):]
 	body = append(body, `{"code":"`...)
 	body = append(body, wire.RateLimited...)
 	body = append(body, `","message":"`...)
 	body = append(body, message...)
 	body = append(body, `","details":{"tryAgainIn":`...)
-	body = strconv.AppendInt(body, max(1, ceil(x.limit.Wait(), time.Millisecond)), 10)
+	body = strconv.AppendInt(body, max(1, ceil(d.Wait(), time.Millisecond)), 10)
 	body = append(body, "}}"...)
-	x.scratch = body
-	x.rateLimited = reply{
+	return &limitedReply{policies: policies, quotas: quotas, reply: reply{
 		status:     fasthttp.StatusTooManyRequests,
 		outcome:    outcome,
 		body:       body,
-		copyBody:   true,
-		retryAfter: max(1, ceil(x.limit.Wait(), time.Second)),
-	}
-	return &x.rateLimited
+		retryAfter: max(1, ceil(d.Wait(), time.Second)),
+	}}
+}
+
+// tooManyRequests sets the RateLimit fields of a refused request and returns its reply.
+func (x *exchange) tooManyRequests(r *limitedReply) *reply {
+	x.usageKind = usage.Limited
+	header := &x.ctx.Response.Header
+	header.SetCanonical(nameRateLimitPolicy, r.policies)
+	header.SetCanonical(nameRateLimit, r.quotas)
+	return &r.reply
 }
 
 func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
@@ -229,14 +242,8 @@ func (r *reply) write(ctx *fasthttp.RequestCtx) {
 	response := &ctx.Response
 	response.ResetBody()
 	response.SetStatusCode(r.status)
-	switch {
-	case len(r.body) == 0:
-	case r.copyBody:
-		response.SetBody(r.body)
-	default:
-		response.SetBodyRaw(r.body)
-	}
 	if len(r.body) > 0 {
+		response.SetBodyRaw(r.body)
 		response.Header.SetContentType(contentTypeJSON)
 	}
 	response.Header.SetCanonical(nameCacheControl, noStore)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/testkit/golden"
 )
@@ -14,7 +15,7 @@ func TestReply_Bodies(t *testing.T) {
 	replies := []*reply{
 		noKey, refusedKey, scopeRefused[apikey.IntentsWrite], keysUnavailable, limiterUnavailable, keyPolls, transferTooLarge, notJSON, compressedBody,
 		badPath, notFound, methodNotAllowed("GET, HEAD"), tooSlow, tooManyHeaders, badVersion, badExpectation, coreUnreachable, coreBroken, coreTimeout,
-		brokenWrite.other, lateWrite.other, lateWrite.once, internalError, (&exchange{}).tooManyRequests(),
+		brokenWrite.other, lateWrite.other, lateWrite.once, internalError, &newLimitedReply(&limit.Decision{}).reply,
 	}
 	bodies := make([]json.RawMessage, len(replies))
 	for i, r := range replies {

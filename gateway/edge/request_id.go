@@ -2,7 +2,6 @@ package edge
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"math/rand/v2"
 	"time"
 
@@ -32,10 +31,15 @@ func writeUUIDv7(text *[36]byte, now time.Time) {
 	first, second := rand.Uint64(), rand.Uint64() //nolint:gosec // not a secret
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|version|first&0xfff)
 	binary.BigEndian.PutUint64(id[8:], variant|second>>2)
-	for n, at := range [...][3]int{{0, 4, 0}, {4, 6, 9}, {6, 8, 14}, {8, 10, 19}, {10, 16, 24}} {
-		if n > 0 {
-			text[at[2]-1] = '-'
+	at := 0
+	for i, b := range id {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			text[at] = '-'
+			at++
 		}
-		hex.Encode(text[at[2]:], id[at[0]:at[1]])
+		text[at], text[at+1] = hexDigits[b>>4], hexDigits[b&0xf]
+		at += 2
 	}
 }
+
+const hexDigits = "0123456789abcdef"

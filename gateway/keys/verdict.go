@@ -18,14 +18,18 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// Verdict describes a key that may be used. It is shared and, except for Usage, immutable. It is small because a million may be
+// Verdict describes a key that may be used. It is shared and, except for Usage and Refusals, immutable. It is small because a million may be
 // cached, so derived values are methods.
 type Verdict struct {
-	// bucket is the name of the key's rate limit bucket, which is the same on every replica and for all rotations of a key.
-	// accountBucket is the bucket of its account and environment; it ends with the account's id.
-	bucket, accountBucket string
+	// names begins with the name of the key's rate limit bucket, which is the same on every replica and for all rotations of a key.
+	// The bucket of its account and environment follows, which ends with the account's id.
+	names string
+	// bucketEnd and accountEnd are where these names end.
+	bucketEnd, accountEnd int32
 	// Usage counts the key's requests by kind.
 	Usage usage.Counter
+	// Refusals remembers the last refusal by a rate limit.
+	Refusals limit.Refusals
 
 	limit, accountLimit compactLimit
 	scopes              apikey.Scopes
@@ -50,13 +54,14 @@ func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 		keyID = text[accountEnd:]
 	}
 	verdict := &Verdict{
-		accountBucket: text[bucketEnd:accountEnd],
-		bucket:        text[:bucketEnd],
-		limit:         newCompactLimit(v.Limit),
-		accountLimit:  newCompactLimit(v.AccountLimit),
-		scopes:        apikey.AllScopes,
-		askedAt:       askedAt,
-		expires:       never,
+		names:        text,
+		bucketEnd:    int32(bucketEnd),  //nolint:gosec // as long as a few ids
+		accountEnd:   int32(accountEnd), //nolint:gosec // as long as a few ids
+		limit:        newCompactLimit(v.Limit),
+		accountLimit: newCompactLimit(v.AccountLimit),
+		scopes:       apikey.AllScopes,
+		askedAt:      askedAt,
+		expires:      never,
 	}
 	if v.ExpiresAt != nil {
 		verdict.expires = askedAt + min(v.ExpiresIn, never-askedAt)
@@ -79,7 +84,7 @@ func (v *Verdict) KeyID() string { return v.Usage.KeyID() }
 
 // Environment is the environment that the key may be used in.
 func (v *Verdict) Environment() network.Environment {
-	if strings.HasPrefix(v.accountBucket, liveBuckets) {
+	if strings.HasPrefix(v.accountBucket(), liveBuckets) {
 		return network.Live
 	}
 	return network.Test
@@ -97,15 +102,19 @@ func (v *Verdict) AllowsFrom(address netip.Addr) bool {
 var liveBuckets = tokenbucket.AccountName(network.Live, "")
 
 // AccountID is the id of the key's account.
-func (v *Verdict) AccountID() string { return v.accountBucket[len(liveBuckets):] } // the prefix of test is as long
+func (v *Verdict) AccountID() string { return v.accountBucket()[len(liveBuckets):] } // the prefix of test is as long
 
 // Limit is the key's rate limit.
-func (v *Verdict) Limit() limit.Limit { return limit.Limit{Bucket: v.bucket, Rule: v.limit.rule()} }
+func (v *Verdict) Limit() limit.Limit {
+	return limit.Limit{Bucket: v.names[:v.bucketEnd], Rule: v.limit.rule()}
+}
 
 // AccountLimit is the rate limit of all keys of the account in the key's environment together.
 func (v *Verdict) AccountLimit() limit.Limit {
-	return limit.Limit{Bucket: v.accountBucket, Rule: v.accountLimit.rule()}
+	return limit.Limit{Bucket: v.accountBucket(), Rule: v.accountLimit.rule()}
 }
+
+func (v *Verdict) accountBucket() string { return v.names[v.bucketEnd:v.accountEnd] }
 
 // compactLimit is a limit in eight bytes.
 type compactLimit struct{ requests, periodSeconds int32 }

@@ -63,10 +63,10 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 	}
 	var client atomic.Int64
 	take := func() func() {
-		next := int(client.Add(1)) * benchKeys / 64
+		next, refusals := int(client.Add(1))*benchKeys/64, limit.Refusals{}
 		return func() {
 			next++
-			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], time.Now()); err != nil || !d.Allowed {
+			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], &refusals, time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}

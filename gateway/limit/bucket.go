@@ -2,6 +2,7 @@ package limit
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -24,6 +25,9 @@ type bucket struct {
 	name  string
 	field any
 
+	// updates counts the responses of Redis.
+	updates atomic.Uint32
+
 	mu sync.Mutex
 	// tat is from Redis's last response, measured from askedAt, so it is never too late.
 	tat time.Time
@@ -40,6 +44,7 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	defer b.mu.Unlock()
 	b.tat, b.askedAt, b.rtt = askedAt.Add(q.ResetAfter), askedAt, rtt
 	b.localTAT = b.tat
+	b.updates.Add(1)
 }
 
 // peek returns the bucket's state by Redis's last response, and whether Redis could only reject now. It never rejects what

@@ -150,10 +150,15 @@ func (l *Limiter) Close() {
 }
 
 // Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. All
-// replicas share the buckets. The only error is ErrUnavailable.
-func (l *Limiter) Take(key, account Limit, now time.Time) (Decision, error) {
+// replicas share the buckets. The refusals are the key's. The only error is ErrUnavailable.
+func (l *Limiter) Take(key, account Limit, refusals *Refusals, now time.Time) (Decision, error) {
+	if d, refused := refusals.take(now); refused {
+		l.metrics.refusedFromMemory.Inc()
+		return d, nil
+	}
 	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
 	if d, ok := r.cachedRefusal(now); ok {
+		refusals.last.Store(&refusal{request: r})
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
