@@ -37,8 +37,16 @@ func TestStack_RestartsProcesses(t *testing.T) {
 			t.Errorf("after %s died the gateway answers %d", name, got)
 		}
 	}
-	if log := f.log.String(); !strings.Contains(log, "stack     | gateway-1 has exited: restarting it\n") {
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	log := f.log.String()
+	if !strings.Contains(log, "stack     | gateway-1 has exited: restarting it\n") {
 		t.Errorf("the log does not say that the gateway died:\n%s", log)
+	}
+	// Core may only go when no gateway needs it any more.
+	if at := strings.Index(log, "gateway-1 | stopped"); at < 0 || strings.Index(log, "core      | stopped") < at {
+		t.Errorf("the gateway does not stop before core:\n%s", log)
 	}
 }
 
