@@ -27,11 +27,7 @@ import (
 func TestLocal_Cleanup(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	program := filepath.Join(dir, "local")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	run := []string{program}
+	run := []string{build(t, dir)}
 	goRun := []string{"go", "run", "-buildvcs=false", "."}
 	flags := []string{"--no-chains", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
 
@@ -69,33 +65,19 @@ func TestLocal_Cleanup(t *testing.T) {
 	}
 }
 
-// The servers that a shell names for something else are neither used nor reached.
-func TestLocal_ExternalServers(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	trap, reached := trap(t)
-	file := filepath.Join(dir, "core.env")
-	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+trap+"/shell\n"), 0o600); err != nil {
-		t.Fatal(err)
+// build builds the command and returns its path.
+func build(t *testing.T, dir string) (program string) {
+	t.Helper()
+	program = filepath.Join(dir, "local")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-buildvcs=false", ".", "--no-chains",
-		"--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env"))
-	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "CORE_ENV_FILE="+file,
-		"DATABASE_URL=postgres://"+trap+"/shell", "REDIS_URL=redis://"+trap+"/0",
-		"CORE_MIGRATE_DATABASE_URL=postgres://"+trap+"/shell", "CORE_READ_DATABASE_URL=postgres://"+trap+"/shell")
-	startLocal(t, cmd)
-	expectHealthy(t, filepath.Join(dir, "env"))
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if n := reached(); n > 0 {
-		t.Errorf("%d connections to the servers that the shell names", n)
-	}
+	return program
 }
 
-// Lists and RPC URLs are passed to core: it serves the added tokens and asks the chain's provider.
-func TestLocal_Lists(t *testing.T) {
+// Lists and RPC URLs are passed to core: it serves the added tokens and asks the chain's provider. The servers that a shell names for
+// something else are neither used nor reached.
+func TestLocal_Settings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	provider, asked := trap(t)
@@ -119,19 +101,26 @@ func TestLocal_Lists(t *testing.T) {
 		}
 		flags = append(flags, flag, path)
 	}
-	program := filepath.Join(dir, "local")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	elsewhere, reached := trap(t)
+	file := filepath.Join(dir, "core.env")
+	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+elsewhere+"/shell\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), program, flags...)
-	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=")
+	cmd := exec.CommandContext(t.Context(), build(t, dir), flags...)
+	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "CORE_ENV_FILE="+file,
+		"DATABASE_URL=postgres://"+elsewhere+"/shell", "REDIS_URL=redis://"+elsewhere+"/0",
+		"CORE_MIGRATE_DATABASE_URL=postgres://"+elsewhere+"/shell", "CORE_READ_DATABASE_URL=postgres://"+elsewhere+"/shell")
 	startLocal(t, cmd)
+	expectHealthy(t, filepath.Join(dir, "env"))
 	expectToken(t, filepath.Join(dir, "data"), "eip155:4711", "TST")
 	asynctest.Eventually(t, "core asks the provider", func() bool { return asked() > 0 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
+	if n := reached(); n > 0 {
+		t.Errorf("%d connections to the servers that the shell names", n)
+	}
 }
 
 // expectToken fails the test unless the stack that runs with the data directory has a chain's token.
