@@ -195,6 +195,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"unknown type":        {"POST", "/v2/webhooks", `{"url":"https://a.example","types":["transfer.done"]}`, key, invalid(t, "/types", `names the unknown type "transfer.done"`)},
 		"no types":            {"PATCH", path, `{"types":[]}`, key, invalid(t, "/types", `names no type`)},
 		"private":             {"POST", "/v2/webhooks", `{"url":"https://10.0.0.1/"}`, key, notAllowed},
+		"private by change":   {"PATCH", path, `{"url":"https://[::1]/"}`, key, notAllowed},
 		"nothing to change":   {"PATCH", path, `{}`, key, invalid(t, "", "names nothing to change; give url, types, description or enabled")},
 		"a long grace":        {"POST", path + "/rotate-secret", `{"gracePeriod":604801}`, key, invalid(t, "/gracePeriod", "must be 0 to 604800 seconds")},
 		"another's cursor": {
