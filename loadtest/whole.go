@@ -109,8 +109,8 @@ func printWhole(rows []*row) {
 			return fmt.Sprintf("%.2f", medianOf(r.Turns, figure))
 		}
 		ratio, pairs := "", ""
-		if other := slices.IndexFunc(rows, func(o *row) bool { return o.Group == r.Group && o.Name == otherRelease }); other >= 0 && r.Name == thisRelease {
-			pairs = fmt.Sprintf("%.2f", medianRatio(r.Turns, rows[other].Turns, turn.rate))
+		if other := rowOf(rows, r.Group, otherRelease); other != nil && r.Name == thisRelease {
+			pairs = fmt.Sprintf("%.2f", medianRatio(r.Turns, other.Turns, turn.rate))
 		}
 		if r.base != nil && len(r.base.Turns) == len(r.Turns) {
 			name := r.base.Name
@@ -123,4 +123,14 @@ func printWhole(rows []*row) {
 			latency(func(t turn) float64 { return t.P50 }), latency(func(t turn) float64 { return t.P99 }),
 			cpu("gateway"), cpu("redis"), cpu("core"), cpu("postgres"), ratio, pairs)
 	}
+}
+
+// rowOf returns the row of a group with this name, nil for none.
+func rowOf(rows []*row, group, name string) *row {
+	for _, r := range rows {
+		if r.Group == group && r.Name == name {
+			return r
+		}
+	}
+	return nil
 }

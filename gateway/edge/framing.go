@@ -170,11 +170,11 @@ func (f *framing) scanLine(line []byte) *reply {
 	if line[0] == ' ' || line[0] == '\t' {
 		return foldedHeader
 	}
-	colon := bytes.IndexByte(line, ':')
-	if colon < 0 || !isToken(line[:colon]) || !isFieldValue(line[colon+1:]) {
+	name, value, found := bytes.Cut(line, []byte(":"))
+	if !found || !isToken(name) || !isFieldValue(value) {
 		return malformedHeader
 	}
-	return f.addField(line[:colon], trimSpace(line[colon+1:]))
+	return f.addField(name, trimSpace(value))
 }
 
 // addField records a field that framing needs, and rejects names that are forbidden or repeated.

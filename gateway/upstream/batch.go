@@ -189,7 +189,7 @@ func (b *batch) readHead() error {
 	case b.head.StatusCode() == fasthttp.StatusUnauthorized:
 		return errSecretRejected
 	case b.head.StatusCode() != fasthttp.StatusOK:
-		b.group.core.NoBatches()
+		b.group.core.noBatches()
 		return errBatchRejected
 	case length == chunked:
 		b.chunks = httputil.NewChunkedReader(b.conn.reader)

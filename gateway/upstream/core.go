@@ -86,8 +86,8 @@ func (c *Core) Down() bool { return state(c.state.Load()) == down }
 // Batches reports whether the core serves wire.PathBatch, as its last probe said.
 func (c *Core) Batches() bool { return c.batches.Load() }
 
-// NoBatches records that the core has rejected a batch, until the next probe.
-func (c *Core) NoBatches() { c.batches.Store(false) }
+// noBatches records that the core has rejected a batch, until the next probe.
+func (c *Core) noBatches() { c.batches.Store(false) }
 
 // Generation changes when idle connections to the core may be broken.
 func (c *Core) Generation() uint32 { return c.generation.Load() }

@@ -11,21 +11,21 @@ import (
 // createTransfer answers POST /v2/transfers with the new intent, made from a quote if the body has a quoteId. Errors are checked in the
 // order 413, 415, 400, 403, 422.
 func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
-	c, err := readCreation(r)
+	c, err := readCreateRequest(r)
 	if err != nil {
 		return err
 	}
 	return s.create(w, r, c)
 }
 
-// creation is a request to create an intent, with its idempotency key, empty for none.
-type creation struct {
+// createRequest is a request to create an intent, with its idempotency key, empty for none.
+type createRequest struct {
 	by      transfer.Caller
 	request wire.TransferRequest
 	key     string
 }
 
-func readCreation(r *http.Request) (c creation, err error) {
+func readCreateRequest(r *http.Request) (c createRequest, err error) {
 	if c.by, err = caller(r); err != nil {
 		return c, err
 	}
@@ -44,7 +44,7 @@ func readCreation(r *http.Request) (c creation, err error) {
 	return c, err
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request, c creation) error {
+func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest) error {
 	create := s.Intents.Create
 	if c.request.QuoteID != "" {
 		create = s.Quotes.Create

@@ -90,7 +90,7 @@ func (b *batch) start(ctx context.Context, requests []*http.Request) {
 
 // prepare makes the insert of a member. It returns an endpoint instead for a request that is refused or repeated, or uses a quote.
 func (b *batch) prepare(m *member, r *http.Request) (alone endpoint, err error) {
-	c, err := readCreation(r)
+	c, err := readCreateRequest(r)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,8 +16,15 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// What clients see of every error, with its status and its page of the console. The OpenAPI document takes the examples of errors from the
-// bodies.
+// recorded is what clients see of an error.
+type recorded struct {
+	Body       wire.Error    `json:"body"`
+	Status     int           `json:"status"`
+	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	Page       Page          `json:"page,omitzero"`
+}
+
+// What clients see of every error, with its page of the console. The OpenAPI document takes the examples of errors from the bodies.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	var all []Error
@@ -36,10 +44,9 @@ func TestOf(t *testing.T) {
 		f, _ := Of(err)
 		all = append(all, f)
 	}
-	var bodies []wire.Error
+	var shown []recorded
 	for _, f := range all {
-		bodies = append(bodies, wire.Error{Code: f.Code, Message: f.Message, Details: f.Details})
+		shown = append(shown, recorded{wire.Error{Code: f.Code, Message: f.Message, Details: f.Details}, f.Status, f.RetryAfter, f.Page})
 	}
-	golden.JSON(t, "testdata/errors.json", bodies)
-	golden.JSON(t, "testdata/public.json", all)
+	golden.JSON(t, "testdata/errors.json", shown)
 }

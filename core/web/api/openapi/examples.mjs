@@ -7,7 +7,7 @@ const file = process.argv[2]
 const document = JSON.parse(readFileSync(file))
 const recorded = read('../testdata/examples.json')
 const errorFiles = ['../testdata/errors.json', '../../apierror/testdata/errors.json', '../../../../gateway/edge/testdata/errors.json']
-const errors = [...new Set(errorFiles.flatMap(read).map((body) => JSON.stringify(body)))].map((text) => JSON.parse(text))
+const errors = [...new Set(errorFiles.flatMap(read).map((error) => JSON.stringify(error.body ?? error)))].map((text) => JSON.parse(text))
 
 // codes are the error codes that a schema allows, in its own properties and its alternatives.
 const codes = ({ $ref, allOf = [], oneOf = [], properties }) => [
