@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"intents.internal/core/store/postgres"
 )
@@ -191,17 +190,12 @@ func insertRows(ctx context.Context, db *postgres.DB, claim func() []*TransferRo
 }
 
 func insertOnce(ctx context.Context, db *postgres.DB, claim func() []*TransferRow) (created map[uuid.UUID]time.Time, err error) {
-	pooled, err := db.Pool().Conn(ctx)
+	conn, err := db.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer pooled.Close()
-	err = pooled.Raw(func(driver any) error {
-		conn := driver.(*stdlib.Conn).Conn()
-		created, err = insertOn(ctx, conn, claim)
-		return err
-	})
-	return created, err
+	defer conn.Release()
+	return insertOn(ctx, conn.Conn(), claim)
 }
 
 // insertOn runs insertTransfers on a connection, prepared if possible.

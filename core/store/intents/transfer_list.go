@@ -126,7 +126,7 @@ func (s *Store) nextBatch(ctx context.Context, at *postgres.ReplicaPosition, acc
 		}
 	}
 	*at = postgres.ReplicaPosition{}
-	rows, err := readBatch(ctx, s.db, &summaryReader{db: s.db.Pool()}, accountID, filter)
+	rows, err := readBatch(ctx, s.db, &summaryReader{db: s.db}, accountID, filter)
 	if err != nil {
 		return nil, err
 	}

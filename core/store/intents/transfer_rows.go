@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -42,7 +43,7 @@ var (
 type summaryReader struct {
 	bun.IConn
 	// db borrows a connection, unless conn has started a transaction.
-	db   *sql.DB
+	db   *postgres.DB
 	conn *sql.Conn
 	rows []transfer.Summary
 }
@@ -50,46 +51,42 @@ type summaryReader struct {
 // ExecContext implements bun.IConn. Like database/sql, it uses another connection if nothing could be sent on one.
 func (r *summaryReader) ExecContext(ctx context.Context, query string, _ ...any) (sql.Result, error) {
 	if r.conn != nil {
-		return r.on(ctx, r.conn, query)
+		return r.result(r.conn.Raw(func(driver any) error {
+			return r.read(ctx, driver.(*stdlib.Conn).Conn().PgConn(), query)
+		}))
 	}
 	const retries = 2
 	for attempt := 0; ; attempt++ {
-		result, err := r.onPool(ctx, query)
-		if attempt == retries || !errors.Is(err, driver.ErrBadConn) {
-			return result, err
+		err := r.readFromPool(ctx, query)
+		if attempt == retries || !pgconn.SafeToRetry(err) || ctx.Err() != nil {
+			return r.result(err)
 		}
 	}
 }
 
-func (r *summaryReader) onPool(ctx context.Context, query string) (sql.Result, error) {
-	conn, err := r.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return r.on(ctx, conn, query)
-}
-
-// on runs the query on a connection. The statement is unnamed, so it works through a pooler.
-func (r *summaryReader) on(ctx context.Context, conn *sql.Conn, query string) (sql.Result, error) {
-	r.rows = r.rows[:0]
-	err := conn.Raw(func(driverConn any) error {
-		pg := driverConn.(*stdlib.Conn).Conn().PgConn()
-		if pg.IsClosed() {
-			return driver.ErrBadConn
-		}
-		result := pg.ExecParams(ctx, query, nil, nil, nil, summaryFormats)
-		var unreadable error
-		for unreadable == nil && result.NextRow() {
-			unreadable = r.append(result.Values())
-		}
-		_, err := result.Close()
-		if pgconn.SafeToRetry(err) && ctx.Err() == nil {
-			return driver.ErrBadConn
-		}
-		return errors.Join(err, unreadable)
-	})
+func (r *summaryReader) result(err error) (sql.Result, error) {
 	return driver.RowsAffected(len(r.rows)), err
+}
+
+func (r *summaryReader) readFromPool(ctx context.Context, query string) error {
+	conn, err := r.db.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	return r.read(ctx, conn.Conn().PgConn(), query)
+}
+
+// read runs the query on a connection. The statement is unnamed, so it works through a pooler.
+func (r *summaryReader) read(ctx context.Context, conn *pgconn.PgConn, query string) error {
+	r.rows = r.rows[:0]
+	result := conn.ExecParams(ctx, query, nil, nil, nil, summaryFormats)
+	var unreadable error
+	for unreadable == nil && result.NextRow() {
+		unreadable = r.append(result.Values())
+	}
+	_, err := result.Close()
+	return errors.Join(err, unreadable)
 }
 
 // append reads one row, whose values are valid until the next.

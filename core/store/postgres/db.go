@@ -31,7 +31,8 @@ type DB struct {
 	// Metrics registers the metrics of the stores; nil for none.
 	Metrics prometheus.Registerer
 
-	// pools are the connection pools below DB and the replica'd.
+	// connector is below DB. pools are its connection pool and the replica's.
+	connector *connector
 	pools  []*pgxpool.Pool
 	limits timeLimits
 	tracer queryTracer
@@ -95,13 +96,13 @@ func Open(url string, o Options) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
-		replica, err := d.openPool("postgres_replica", standby, o)
+		replica, _, err := d.openPool("postgres_replica", standby, o)
 		if err != nil {
 			return nil, err
 		}
 		d.Replica = newReplica(replica, o.Metrics)
 	}
-	if d.DB, err = d.openPool("postgres", config, o); err != nil {
+	if d.DB, d.connector, err = d.openPool("postgres", config, o); err != nil {
 		return nil, err
 	}
 	d.tracer = newQueryTracer(config)
@@ -155,6 +156,12 @@ func (d *DB) Ping(ctx context.Context) error {
 		return fmt.Errorf("reach the database: %w", err)
 	}
 	return nil
+}
+
+// Acquire borrows a connection without bun and database/sql, for statements whose values are read or written without reflection. The
+// caller must release it.
+func (d *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	return acquire(ctx, d.connector, d.connector.pool.Acquire)
 }
 
 // Pool is the pool without bun.

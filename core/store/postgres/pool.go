@@ -21,10 +21,10 @@ import (
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
 // openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name.
-func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, error) {
+func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, *connector, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
-		return nil, errBadURL // err may contain the password
+		return nil, nil, errBadURL // err may contain the password
 	}
 	config.ConnConfig = conn
 	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
@@ -32,7 +32,7 @@ func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, er
 	config.MaxConnLifetimeJitter = 10 * time.Minute
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
-		return nil, fmt.Errorf("open the connection pool: %w", err)
+		return nil, nil, fmt.Errorf("open the connection pool: %w", err)
 	}
 	d.pools = append(d.pools, pool)
 	bounded := &connector{Connector: stdlib.GetPoolConnector(pool), pool: pool, timeout: o.AcquireTimeout}
@@ -51,7 +51,7 @@ func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, er
 	if d.traced {
 		db = db.WithQueryHook(newQueryTracer(conn))
 	}
-	return db, nil
+	return db, bounded, nil
 }
 
 // closeTimeout bounds the wait for connections in use when the pool closes.
@@ -80,12 +80,17 @@ type connector struct {
 	timedOut atomic.Uint64
 }
 
-// Connect implements driver.Connector. It waits again while connections are being opened, and once more if not all are in use: one
-// may have been opened or released just as the wait ended.
+// Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	return acquire(ctx, c, c.Connector.Connect)
+}
+
+// acquire borrows a connection. It waits again while connections are being opened, and once more if not all are in use: one may
+// have been opened or released just as the wait ended.
+func acquire[Conn any](ctx context.Context, c *connector, borrow func(context.Context) (Conn, error)) (Conn, error) {
 	for last := false; ; {
 		bounded, cancel := context.WithTimeout(ctx, c.timeout)
-		conn, err := c.Connector.Connect(bounded)
+		conn, err := borrow(bounded)
 		inTime := bounded.Err() == nil
 		cancel()
 		if err == nil || inTime || ctx.Err() != nil {
@@ -97,7 +102,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		}
 		if last || stat.AcquiredConns() == stat.MaxConns() {
 			c.timedOut.Add(1)
-			return nil, fmt.Errorf("%w: %w", errNoConnection, err)
+			return conn, fmt.Errorf("%w: %w", errNoConnection, err)
 		}
 		last = true
 	}
