@@ -143,7 +143,8 @@ func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err erro
 }
 
 // assignPositions writes the rows of the feed. A full round leaves gaps above its last event, because it has not read further. The
-// limits of the lateral parts make the planner look each event and intent up instead of scanning the tables for a full round.
+// limits of the lateral parts make the planner look each event up, and the intent of one without an environment, instead of scanning
+// the tables for a full round.
 func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
 	var done struct {
 		Taken  int
@@ -151,7 +152,7 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 	}
 	err = tx.db.NewRaw(`WITH taken AS MATERIALIZED (
 			SELECT waiting.* FROM unnest(?0::int8multirange) AS span CROSS JOIN LATERAL (
-				SELECT id, account_id, transfer_id, trigger, to_status, sequence, occurred_at FROM events
+				SELECT id, account_id, transfer_id, environment, trigger, to_status, sequence, occurred_at FROM events
 				WHERE id >= lower(span) AND id < coalesce(upper(span), 9223372036854775807) ORDER BY id LIMIT ?1
 			) AS waiting ORDER BY waiting.id LIMIT ?1
 		), added AS (
@@ -161,7 +162,8 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 				'transfer.' || CASE trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE to_status END,
 				taken.id, taken.sequence, occurred_at, (`+eventIDAt+`)
 			FROM taken CROSS JOIN LATERAL (
-				SELECT environment FROM transfers WHERE account_id = taken.account_id AND id = taken.transfer_id LIMIT 1
+				SELECT taken.environment WHERE taken.environment IS NOT NULL UNION ALL
+				(SELECT environment FROM transfers WHERE taken.environment IS NULL AND account_id = taken.account_id AND id = taken.transfer_id LIMIT 1)
 			) AS intent
 			RETURNING occurred_at
 		), seen AS (

@@ -137,10 +137,10 @@ func insertStatement() (statement string, types []uint32) {
 			SELECT ` + strings.Join(values, ", ") + `, statement_timestamp(), statement_timestamp()
 			FROM unnest(` + strings.Join(parameters, ", ") + `) AS new (` + list + `)
 			ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-			RETURNING id, account_id, status, created_at
+			RETURNING id, account_id, environment, status, created_at
 		), new_events AS (
-			INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence)
-			SELECT account_id, id, status, created_at, 1 FROM inserted
+			INSERT INTO events (account_id, transfer_id, environment, to_status, occurred_at, sequence)
+			SELECT account_id, id, environment, status, created_at, 1 FROM inserted
 		) SELECT id, created_at FROM inserted`, types
 }
 
