@@ -77,7 +77,7 @@ func (v *Verifier) loadFilters(ctx context.Context) {
 	}
 }
 
-// loadFilter gets a filter from core and waits until swapFilter has put it in use.
+// loadFilter gets a filter from core, brings it up to date, and waits until swapFilter has put it in use.
 func (v *Verifier) loadFilter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, filterTimeout)
 	defer cancel()
@@ -85,6 +85,12 @@ func (v *Verifier) loadFilter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Many keys may have changed since core made the filter. The polls do not wait for them, else cached verdicts would be stale.
+	cursor, hashes, err := v.changesSince(ctx, cursor, 0)
+	if err != nil {
+		return err
+	}
+	addTo(filter, hashes)
 	result := make(chan error, 1)
 	select {
 	case v.filters.loaded <- loadedFilter{filter, cursor, result}:

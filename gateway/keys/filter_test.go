@@ -257,6 +257,25 @@ func TestVerifier_FilterReload(t *testing.T) {
 	}
 }
 
+// The feed goes on while what has changed since core made the filter is read.
+func TestVerifier_FilterBehind(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	release := make(chan struct{})
+	core.BeforeChanges = func(wait time.Duration) {
+		if wait == 0 {
+			<-release
+		}
+	}
+	existing := core.AddKey(network.Test)
+	v := start(t, core)
+	asynctest.Eventually(t, "the changes are read", func() bool { return core.PromptPolls.Load() > 0 })
+	core.AddKey(network.Test)
+	v.awaitChanges(t, 1)
+	close(release)
+	v.awaitFilter(t, existing)
+}
+
 // A key that the filter has by mistake is looked up once.
 func TestVerifier_FalsePositive(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,8 @@ const (
 	filterTTL = 5 * time.Minute
 	// filterTimeout bounds the time to build a filter, which takes a few seconds per million keys.
 	filterTimeout = 5 * time.Minute
-	// minSpareKeys is the minimum number of new keys for which a filter has capacity.
+	// minSpareKeys is the minimum number of new keys for which a filter has capacity. A filter since which more keys changed is not
+	// served again: each gateway would have to read all these changes.
 	minSpareKeys = 10_000
 )
 
@@ -42,8 +43,8 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
-// current returns the cached response, or rebuilds it if it is too old or the feed has lost its cursor, for example after a
-// failover of Postgres. Concurrent requests wait for one build, which continues if its request ends.
+// current returns the cached response, or rebuilds it if it is too old, too many keys have changed, or the feed has lost its cursor,
+// for example after a failover of Postgres. Concurrent requests wait for one build, which continues if its request ends.
 func (f *keyFilter) current(ctx context.Context, store *identities.Store, feed *keyFeed) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,7 +52,8 @@ func (f *keyFilter) current(ctx context.Context, store *identities.Store, feed *
 		return nil, err
 	}
 	if f.answer != nil && time.Since(f.builtAt) < filterTTL {
-		if _, _, err := feed.after(ctx, f.cursor, 0); !errors.Is(err, postgres.ErrCursorExpired) {
+		changed, _, err := feed.after(ctx, f.cursor, 0)
+		if !errors.Is(err, postgres.ErrCursorExpired) && len(changed) <= minSpareKeys {
 			return f.answer, err
 		}
 	}

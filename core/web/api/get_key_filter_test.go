@@ -109,10 +109,14 @@ func TestGetKeyFilter_ManyKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	signUp(t, s, "ann@example.com")
+	_, empty := s.filter(t)
 	pgtest.Exec(t, s.store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
 		SELECT gen_random_uuid(), (SELECT id FROM accounts), 'many', sha256(n::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()
 		FROM generate_series(1, 20001) AS n`)
-	filter, _ := s.filter(t)
+	filter, cursor := s.filter(t)
+	if cursor == empty {
+		t.Error("the filter before so many changes is given out")
+	}
 	count := 0
 	for hash, err := range s.store.Identities.KeyHashes(t.Context()) {
 		if err != nil {
