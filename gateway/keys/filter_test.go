@@ -261,10 +261,12 @@ func TestVerifier_FilterReload(t *testing.T) {
 func TestVerifier_FilterBehind(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	release := make(chan struct{})
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	defer release()
 	core.BeforeChanges = func(wait time.Duration) {
 		if wait == 0 {
-			<-release
+			<-held
 		}
 	}
 	existing := core.AddKey(network.Test)
@@ -272,7 +274,7 @@ func TestVerifier_FilterBehind(t *testing.T) {
 	asynctest.Eventually(t, "the changes are read", func() bool { return core.PromptPolls.Load() > 0 })
 	core.AddKey(network.Test)
 	v.awaitChanges(t, 1)
-	close(release)
+	release()
 	v.awaitFilter(t, existing)
 }
 

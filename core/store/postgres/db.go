@@ -33,11 +33,11 @@ type DB struct {
 
 	// connector is below DB. pools are its connection pool and the replica's.
 	connector *connector
-	pools  []*pgxpool.Pool
-	limits timeLimits
-	tracer queryTracer
-	traced bool
-	clock  clock
+	pools     []*pgxpool.Pool
+	limits    timeLimits
+	tracer    queryTracer
+	traced    bool
+	clock     clock
 	// beforeClose ends what still writes when the database is closed.
 	beforeClose []func()
 	// migration is the configuration of the connection that migrates.
