@@ -106,7 +106,7 @@ func (v *Verifier) loadFilter(ctx context.Context) error {
 	}
 }
 
-// swapFilter replaces the filter by a loaded one, if any, with the keys that changed since it was made. It misses no change,
+// swapFilter replaces the filter by a loaded one, if any, with the keys that changed since its cursor. It misses no change,
 // because only this goroutine applies changes.
 func (v *Verifier) swapFilter(ctx context.Context, f *feed) {
 	if f.cursor == "" {

@@ -120,11 +120,11 @@ var insertColumns = []insertColumn{
 }
 
 // insertTransfers inserts intents and their first events, and returns id and created_at of the intents that are new. The rows are
-// inserted in the order of the arrays. It skips rows whose idempotency key an intent has, and fails if another transaction inserts
-// such an intent meanwhile.
+// inserted in the order of the arrays. It skips rows whose idempotency key an intent has. It violates the unique index, and writes
+// nothing, if two rows have the same key or another transaction inserts the key at the same time.
 //
-// insertOrSkip skips those rows as well, and rows whose key an earlier row has. ON CONFLICT takes a lock and a second log record for
-// each row, which makes it a tenth dearer.
+// insertOrSkip is for those cases: it skips all but the first row with a key. ON CONFLICT takes a lock and a second log record for each
+// row, which makes it a tenth dearer.
 var (
 	insertTransfers = insertStatement(`WHERE idempotency_key IS NULL OR (SELECT id FROM transfers AS old
 			WHERE old.account_id = new.account_id AND old.environment = new.environment AND old.idempotency_key = new.idempotency_key) IS NULL`)
