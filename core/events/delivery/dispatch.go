@@ -63,6 +63,7 @@ func (d *Dispatcher) follow(ctx context.Context) {
 					accounts[n] = o.AccountID
 				}
 				d.newEvents.add(accounts)
+				signal(d.newEvents.wake)
 			}
 		}
 	}
@@ -89,6 +90,8 @@ func (d *Dispatcher) dispatch(ctx, work context.Context, state *dispatchState) (
 		d.newEvents.add(found)
 		if len(accounts) == 0 {
 			accounts, more = d.newEvents.take()
+		} else {
+			more = more || len(found) > 0
 		}
 	}
 	if len(accounts) == 0 {
@@ -160,6 +163,7 @@ const (
 // accountQueue has the accounts with events to dispatch. Those with news, and those whose share of a round was not enough, wait in
 // separate lines, each in the order of arrival.
 type accountQueue struct {
+	// wake starts a round before its time. A round signals nothing itself: what one could not dispatch, the next would find at once.
 	wake chan struct{}
 
 	mu             sync.Mutex
@@ -174,14 +178,13 @@ func newAccountQueue() *accountQueue {
 // add queues accounts with news that do not wait yet.
 func (q *accountQueue) add(accounts []uuid.UUID) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, id := range accounts {
 		if !q.queued[id] {
 			q.queued[id] = true
 			q.fresh = append(q.fresh, id)
 		}
 	}
-	q.mu.Unlock()
-	signal(q.wake)
 }
 
 // addBacklog queues accounts of the last round that have more events, also if they have news besides.

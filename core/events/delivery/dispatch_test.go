@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,6 +37,31 @@ func TestDispatcher_UnknownTypes(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"transfer.created": 2, "transfer.teleported": 1, "orbit.entered": 1}, types); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A search that finds nothing, or an endpoint for which nothing can be dispatched, starts no other before its time.
+func TestDispatcher_SearchInterval(t *testing.T) {
+	t.Parallel()
+	for _, locked := range []bool{false, true} {
+		t.Run(fmt.Sprintf("locked %t", locked), func(t *testing.T) {
+			t.Parallel()
+			s := newService(t)
+			owner := s.Account()
+			e, _ := s.Endpoint(owner, "http://127.0.0.1:9/")
+			if locked {
+				s.intent(owner)
+				s.Lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", e.ID)
+			}
+			c := s.start()
+			const search, eachInterval = "GROUP BY webhooks.account_id", "'webhook dispatch'"
+			asynctest.Eventually(t, "it searches", func() bool { return c.asked.Count(search) > 0 })
+			began, searched := c.asked.Count(eachInterval), c.asked.Count(search)
+			asynctest.Eventually(t, "three intervals pass", func() bool { return c.asked.Count(eachInterval) >= began+3 })
+			if got := c.asked.Count(search) - searched; got > 8 {
+				t.Errorf("%d searches in three intervals", got)
+			}
+		})
 	}
 }
 

@@ -69,6 +69,8 @@ func (s *service) assignPositions() {
 // core is a process that dispatches and sends.
 type core struct {
 	metrics *prometheus.Registry
+	// asked are the statements of its store.
+	asked pgtest.Statements
 	// cancel ends the process, and stop also waits for it.
 	cancel, stop func()
 }
@@ -76,9 +78,9 @@ type core struct {
 // start runs a core until the test ends.
 func (s *service) start() *core {
 	s.Helper()
-	store := pgtest.OpenImpatient(s.T, s.URL)
+	store, c := pgtest.OpenImpatient(s.T, s.URL), &core{metrics: telemetry.NewRegistry()}
+	pgtest.Watch(store, &c.asked)
 	follower := feed.New(store.Events)
-	c := &core{metrics: telemetry.NewRegistry()}
 	client := delivery.NewClient(s.Rules.Networks, store.Now)
 	if s.timeout != 0 {
 		client.SetTimeout(s.timeout)

@@ -39,6 +39,18 @@ func (s *Statements) Take() []string {
 	return text
 }
 
+// Count returns how many of the statements so far contain the text.
+func (s *Statements) Count(text string) (n int) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for _, statement := range s.Text {
+		if strings.Contains(statement, text) {
+			n++
+		}
+	}
+	return n
+}
+
 // PlanWithoutSeqScan is the plan of a statement where a sequential scan is the last resort.
 func PlanWithoutSeqScan(t *testing.T, store *store.Rooms, statement string) string {
 	t.Helper()
