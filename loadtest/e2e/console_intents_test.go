@@ -71,9 +71,7 @@ func walkNewTransfers(b *tab) {
 	b.showsUnits()
 	b.fillTransfer(on(optimism, usdcOnOptimism), "1.50000001", "", "")
 	b.clickRefused(confirmButton, http.StatusBadRequest, "The amount has more decimal places than the 6 of USDC.")
-	if got := evaluate[string](b, `document.activeElement.className`); got != "problems" {
-		t.Errorf("the focus is on %q", got)
-	}
+	b.hasFocus("problems")
 	b.inspect("new-transfer-fault")
 	if got := b.of("#sourceAmount-units"); got != "More decimal places than the 6 of USDC" {
 		t.Errorf("the amount is shown as %q", got)

@@ -230,6 +230,17 @@ func (b *tab) of(selector string) string {
 	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector))
 }
 
+// hasFocus waits until an element of the class has the focus: a browser gives it after the page has loaded.
+func (b *tab) hasFocus(class string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		if got := evaluate[string](b, "document.activeElement.className"); got != class {
+			return fmt.Errorf("the focus is on %q, not %q", got, class)
+		}
+		return nil
+	})
+}
+
 // signUp makes an account in the browser.
 func (b *tab) signUp(email string) {
 	b.t.Helper()

@@ -173,7 +173,6 @@ func awaitStatus(t *testing.T, key string, status int) {
 // walkFaults makes mistakes in forms: each stands at its field, the summary has the focus, and what was typed is still there.
 func walkFaults(b *tab) {
 	t := b.t
-	focused := func() string { return evaluate[string](b, "document.activeElement.className") }
 	b.open("/console/sign-up")
 	b.fill("#email", "not an address", "#password", password)
 	b.clickRefused("main form button", http.StatusBadRequest,
@@ -181,9 +180,7 @@ func walkFaults(b *tab) {
 	if describes := evaluate[string](b, `document.getElementById(document.querySelector("#email").getAttribute("aria-describedby")).textContent`); !strings.Contains(describes, "must be an e-mail address") {
 		t.Errorf("the field is described by %q", describes)
 	}
-	if got := focused(); got != "problems" {
-		t.Errorf("the focus is on %q", got)
-	}
+	b.hasFocus("problems")
 	if got := evaluate[string](b, `document.querySelector("#email").value`); got != "not an address" {
 		t.Errorf("the field holds %q", got)
 	}
@@ -191,9 +188,7 @@ func walkFaults(b *tab) {
 
 	t.Log("with the keyboard: the first stop skips to the content")
 	b.do(chromedp.Navigate(b.base+"/console/sign-in"), chromedp.KeyEvent("\t"))
-	if got := focused(); got != "skip" {
-		t.Errorf("the first stop is %q", got)
-	}
+	b.hasFocus("skip")
 	b.do(chromedp.KeyEvent("\r"), chromedp.KeyEvent("\t"))
 	if got := evaluate[string](b, "document.activeElement.id"); got != "email" {
 		t.Errorf("the first stop in the content is %q", got)

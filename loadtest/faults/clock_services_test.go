@@ -25,7 +25,7 @@ import (
 func TestClock_Services(t *testing.T) {
 	t.Parallel()
 	binaries := binariesWithClocks(t)
-	db := startDatabase(t, embedded.PostgresConfig{})
+	db := startDatabase(t, embedded.PostgresConfig{Ephemeral: true})
 	clocks := []*clock{newOffset(t), newOffset(t)}
 	clocks[0].set(t, time.Hour)
 	clocks[1].set(t, -time.Hour)

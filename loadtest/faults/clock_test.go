@@ -124,7 +124,7 @@ func TestClock_Redis(t *testing.T) {
 func TestClock_Postgres(t *testing.T) {
 	t.Parallel()
 	clock := newClock(t)
-	db := startDatabase(t, embedded.PostgresConfig{Env: clock.env})
+	db := startDatabase(t, embedded.PostgresConfig{Ephemeral: true, Env: clock.env}) // a disk that stalls would fail requests, as no clock may
 	_, fleet := startServices(t, db)
 	w := newWorkload(t, db, fleet, reads, writes, keyedWrites)
 	w.start(members)

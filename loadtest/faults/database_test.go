@@ -27,7 +27,7 @@ type database struct {
 	server *embedded.Postgres
 }
 
-// startDatabase starts a Postgres that the test may break. It is durable: fsync and synchronous_commit are on.
+// startDatabase starts a Postgres that the test may break. It is durable, fsync and synchronous_commit are on, unless it is ephemeral.
 func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 	t.Helper()
 	return startDatabaseOf(t, shared.binaries, config)
@@ -37,7 +37,7 @@ func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConfig) *database {
 	t.Helper()
 	var log asynctest.Buffer
-	if config.Dir == "" {
+	if config.Dir == "" && !config.Ephemeral {
 		config.Dir = t.TempDir()
 	}
 	config.Log = func(line string) { fmt.Fprintln(&log, line) }

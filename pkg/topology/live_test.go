@@ -42,7 +42,12 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, mode topology.Mode, url string) redis.UniversalClient {
 	t.Helper()
-	client, err := topology.New(mode, url, bounds)
+	return openWith(t, mode, url, bounds)
+}
+
+func openWith(t *testing.T, mode topology.Mode, url string, o topology.Options) redis.UniversalClient {
+	t.Helper()
+	client, err := topology.New(mode, url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +105,9 @@ func TestNew_PasswordsAndTLS(t *testing.T) {
 func TestServing_Cluster(t *testing.T) {
 	t.Parallel()
 	cluster := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
-	client := open(t, topology.Cluster, cluster.URL)
+	brief := bounds
+	brief.Timeout = time.Second // for each question to a master that is paused
+	client := openWith(t, topology.Cluster, cluster.URL, brief)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(topology.Pool("test", client))
 	if node, pool := topology.Node(client, "key"), metricstest.Values(t, registry); node != "" || pool["intents_test_pool_connections_open redis"] != 0 {

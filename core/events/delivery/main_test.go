@@ -2,7 +2,6 @@ package delivery_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -27,10 +26,7 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "6") // most of these tests wait for the times of retries; -parallel overrides it
-	pgtest.Main(m)
-}
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // service is a database with accounts and endpoints, and the rules of an operator who allows loopback.
 type service struct {

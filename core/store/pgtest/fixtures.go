@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"math/big"
 	"testing"
@@ -28,12 +27,6 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
-
-// StoreMain is Main for tests that mostly wait for Postgres: at least four run at a time, unless -parallel says otherwise.
-func StoreMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "4") // the command line is parsed later and overrides it
-	Main(m)
-}
 
 // Now has the precision of the database.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -6,6 +6,7 @@
 package pgtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -15,8 +16,10 @@ import (
 	"intents.internal/core/store/postgres"
 )
 
-// Main runs the tests of a package and then removes the databases and the server. TestMain calls it.
+// Main runs the tests of a package and then removes the databases and the server. TestMain calls it. The tests mostly wait for Postgres, so
+// five run at a time, unless -parallel says otherwise.
 func Main(m interface{ Run() int }) {
+	_ = flag.Set("test.parallel", "5") // the command line is parsed later and overrides it
 	code := m.Run()
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)

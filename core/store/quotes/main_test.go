@@ -6,4 +6,4 @@ import (
 	"intents.internal/core/store/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.StoreMain(m) }
+func TestMain(m *testing.M) { pgtest.Main(m) }
