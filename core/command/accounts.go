@@ -192,7 +192,7 @@ func erasedLine(id uuid.UUID, erased map[string]int64) string {
 
 // newPassword makes a password of 130 random bits.
 func newPassword(ctx context.Context) (password, hash string, err error) {
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		return "", "", err
 	}

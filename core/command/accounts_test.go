@@ -81,7 +81,7 @@ func TestAccounts_Passwords(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -194,7 +194,7 @@ func newIdentity(
 	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,11 +17,9 @@ import (
 
 const password = "correct horse battery"
 
-var passwords = sync.OnceValues(account.NewPasswords)
-
 func withPasswords(t *testing.T) func(*identity.Config) {
 	t.Helper()
-	hasher := must(passwords())(t)
+	hasher := must(pgtest.Passwords())(t)
 	return func(c *identity.Config) { c.Passwords = hasher }
 }
 

@@ -59,11 +59,7 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
-	// Most of these tests wait for other processes. Beside tests with the race detector, more would delay Postgres past core's time limits.
-	_ = flag.Set("test.parallel", "5")
-	if os.Getenv("CI") == "true" {
-		_ = flag.Set("test.parallel", "3")
-	}
+	_ = flag.Set("test.parallel", "5") // most of these tests wait for other processes; -parallel overrides it
 	flag.Parse()
 	code, err := runAll(m)
 	if err != nil {

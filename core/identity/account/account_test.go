@@ -63,7 +63,7 @@ func TestParseNewEmail(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestPasswords(t *testing.T) {
 // A flood of passwords waits for its turn instead of taking the memory: each hash takes 19 MiB.
 func TestPasswords_Flood(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestPasswords_Flood(t *testing.T) {
 // A caller that stops waiting for a slot gets no hash and takes no slot.
 func TestPasswords_Canceled(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords()
+	passwords, err := account.NewPasswords(account.OWASP)
 	if err != nil {
 		t.Fatal(err)
 	}

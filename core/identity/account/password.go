@@ -18,12 +18,12 @@ type Passwords struct {
 	decoy  string
 }
 
-// NewPasswords uses the first Argon2id parameters of OWASP's Password Storage Cheat Sheet.
-func NewPasswords() (*Passwords, error) {
-	p := &Passwords{
-		slots:  make(chan struct{}, max(1, runtime.NumCPU()/2)),
-		params: argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32},
-	}
+// OWASP are the first Argon2id parameters of OWASP's Password Storage Cheat Sheet.
+var OWASP = argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+// NewPasswords hashes new passwords with these parameters. Others are checked with those of their hashes.
+func NewPasswords(params argon2id.Params) (*Passwords, error) {
+	p := &Passwords{slots: make(chan struct{}, max(1, runtime.NumCPU()/2)), params: params}
 	decoy, err := argon2id.CreateHash("no account has this password", &p.params)
 	if err != nil {
 		return nil, fmt.Errorf("hash a password: %w", err)

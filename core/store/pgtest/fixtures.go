@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,13 @@ import (
 
 // Now has the precision of the database.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Passwords hashes at a thousandth of what a service pays, which is most of the time of tests with many passwords.
+var Passwords = sync.OnceValues(func() (*account.Passwords, error) {
+	cheap := account.OWASP
+	cheap.Memory, cheap.Iterations = 64, 1
+	return account.NewPasswords(cheap)
+})
 
 // SignUp stores an account with this e-mail address.
 func SignUp(t *testing.T, store *store.Rooms, email string) *account.Account {

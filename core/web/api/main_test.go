@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +14,6 @@ import (
 
 	eventfeed "intents.internal/core/events/feed"
 	"intents.internal/core/identity"
-	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/quotes"
 	"intents.internal/core/store"
@@ -37,8 +35,6 @@ type service struct {
 	live    *intents.LiveRegistry
 	log     *asynctest.Buffer
 }
-
-var passwords = sync.OnceValues(account.NewPasswords)
 
 // settings are what a test may change before it starts the service.
 type settings struct {
@@ -67,7 +63,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasher, err := passwords()
+	hasher, err := pgtest.Passwords()
 	if err != nil {
 		t.Fatal(err)
 	}

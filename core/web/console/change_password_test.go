@@ -9,7 +9,7 @@ import (
 
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	const page, next = "/console/account/password", "staple correct horse"
 

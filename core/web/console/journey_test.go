@@ -13,7 +13,7 @@ import (
 // The way of a key, from the first page to the audit log.
 func TestKeys_Lifecycle(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann := s.browser(t)
 	ann.post("/console/sign-up", "name", "Ann", "email", "ann@example.com", "password", password).leadsTo("/console?done=signed-up")
 	ann.get("/console?done=signed-up").is(http.StatusOK, "Your account is ready", "You have no keys yet.", "Create a key")
@@ -88,7 +88,7 @@ func TestCreateKey_SentTwice(t *testing.T) {
 
 func TestShowAccount(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann, other := s.signedUp(t, "ann@example.com"), s.browser(t)
 	other.post("/console/sign-in", "email", "ann@example.com", "password", password).leadsTo("/console")
 	third := s.browser(t)

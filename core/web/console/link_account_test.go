@@ -35,7 +35,7 @@ func withProvider(t *testing.T) (issuer string, change func(*identity.Config)) {
 func TestShowAccount_WaysToSignIn(t *testing.T) {
 	t.Parallel()
 	issuer, provider := withProvider(t)
-	s := start(t, typed, provider)
+	s := start(t, provider)
 	ann := s.signedUp(t, "ann@example.com")
 	other := s.session(t, s.ann(t), time.Now())
 	ann.get("/console/account").is(http.StatusOK, "Ways to sign in", "Only your password.")
@@ -74,7 +74,7 @@ const unlinkPath = "/console/account/unlink"
 func TestLinkAccount(t *testing.T) {
 	t.Parallel()
 	issuer, provider := withProvider(t)
-	s := start(t, typed, provider)
+	s := start(t, provider)
 	ann := s.signedUp(t, "ann@example.com")
 	const page, form = "/console/account/link", "/console/account/link/openid-connect"
 	ann.get(page).is(http.StatusOK, "Link a way to sign in", "Link Example")

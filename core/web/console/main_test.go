@@ -39,26 +39,14 @@ type site struct {
 	log   *asynctest.Buffer
 }
 
-// passwords are for the sites where nobody types one: there is one turn at a time, and all tests would wait in one line.
-var passwords = sync.OnceValues(account.NewPasswords)
-
 // knownHash is that of password.
 var knownHash = sync.OnceValues(func() (string, error) {
-	hasher, err := passwords()
+	hasher, err := pgtest.Passwords()
 	if err != nil {
 		return "", err
 	}
 	return hasher.Hash(context.Background(), password)
 })
-
-// typed gives a site a line of its own for passwords.
-func typed(c *identity.Config) {
-	hasher, err := account.NewPasswords()
-	if err != nil {
-		panic(err)
-	}
-	c.Passwords = hasher
-}
 
 func start(t *testing.T, change ...func(*identity.Config)) *site {
 	t.Helper()
@@ -85,7 +73,7 @@ func startPages(
 		t.Fatal(err)
 	}
 	s.live = live
-	hasher, err := passwords()
+	hasher, err := pgtest.Passwords()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func token(path string) string {
 // An account is shared, somebody is invited, comes by way of signing in, sees what the role allows, and is removed.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann, bob := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com")
 	bobID := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
 	ann.get("/console/accounts").is(http.StatusOK, "Your accounts", "your own", "Acting on it")
@@ -100,7 +100,7 @@ func TestMembers(t *testing.T) {
 // A form that was left open in one tab does nothing to the account that was chosen in another.
 func TestMembers_OtherTab(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	own := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'ann@example.com'`).String()
 	keys := attribute(ann.get("/console").form("/console/keys"), "action")
@@ -142,7 +142,7 @@ func TestInvitation_Mailed(t *testing.T) {
 // Some time after signing in, a live key wants the password, and a new owner and the removal of a member want another sign-in.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	s.signedUp(t, "bob@example.com")
 	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b

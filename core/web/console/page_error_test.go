@@ -17,7 +17,7 @@ import (
 // Whatever is wrong with a form is said at its field, and nothing is done.
 func TestForms_InvalidFields(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed)
+	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	id, _ := ann.makeKey("one")
 	page := "/console/keys/" + id
@@ -184,7 +184,7 @@ func TestOtherAccounts(t *testing.T) {
 
 func TestPageError_TooManyRequests(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed, func(c *identity.Config) {
+	s := start(t, func(c *identity.Config) {
 		c.Limits.SignInPerAccount, c.Limits.KeysPerAccount, c.Limits.SignUpPerIP = 1, 1, 1
 	})
 	ann := s.signedUp(t, "ann@example.com")

@@ -14,7 +14,7 @@ import (
 // The way from a forgotten password to another one. The page of the link lists the other ways to sign in and offers to end them.
 func TestResetPassword(t *testing.T) {
 	t.Parallel()
-	s := start(t, typed, func(c *identity.Config) { c.MailQueued = func() {} })
+	s := start(t, func(c *identity.Config) { c.MailQueued = func() {} })
 	s.signedUp(t, "ann@example.com")
 	somebody := s.browser(t)
 	forgot := somebody.get("/console/sign-in").is(http.StatusOK, "Forgot your password?").link("/console/forgot-password")
