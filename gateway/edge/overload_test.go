@@ -60,6 +60,9 @@ func TestOverload_IdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it
 	}
 	meanwhile := tail(asked, ask)
 	t.Logf("p99 of honest requests: %s, beside %d idle and %d slow connections %s", quiet, idle, slow, meanwhile)
+	if meanwhile > quiet+slowAllowance {
+		t.Error("the crowd holds honest requests up")
+	}
 	if open := g.value(t, "intents_gateway_connections_open"); open < float64(idle) {
 		t.Errorf("%v connections are open", open)
 	}

@@ -144,7 +144,7 @@ func TestTrace_Failures(t *testing.T) {
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
-	for _, c := range []struct {
+	cases := []struct {
 		method, target, headers, name, outcome string
 		failed                                 bool
 	}{
@@ -152,9 +152,12 @@ func TestTrace_Failures(t *testing.T) {
 		{"GET", "/nowhere/secret", "", "GET", "not_found", false},
 		{"BREW", "/nowhere/secret", "", "HTTP other", "method_not_allowed", false},
 		{"GET", "/v2/transfers/1", apiKey(core.AddKey(network.Test)), "GET /v2/transfers/{id}", "core_error", true},
-	} {
-		id := fmt.Sprintf("%032x", len(c.outcome)+1)
-		g.send(t, request(c.method, c.target, c.headers+"Traceparent: 00-"+id+"-"+clientSpan+"-01\r\n", ""))
+	}
+	idOf := func(n int) string { return fmt.Sprintf("%032x", n+1) }
+	for n, c := range cases { // all at once, as each export takes the seconds that the exporter waits for more
+		g.send(t, request(c.method, c.target, c.headers+"Traceparent: 00-"+idOf(n)+"-"+clientSpan+"-01\r\n", ""))
+	}
+	for n, c := range cases {
 		of := func(s []tracingtest.Span) (own tracingtest.Span, found bool) {
 			for _, span := range s {
 				if span.Kind == "server" {
@@ -163,7 +166,7 @@ func TestTrace_Failures(t *testing.T) {
 			}
 			return own, false
 		}
-		own, _ := of(collector.Await(t, id, c.name, func(s []tracingtest.Span) bool { _, found := of(s); return found }))
+		own, _ := of(collector.Await(t, idOf(n), c.name, func(s []tracingtest.Span) bool { _, found := of(s); return found }))
 		if own.Failed != c.failed {
 			t.Errorf("%s %s: %+v", c.method, c.target, own)
 		}
