@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -129,7 +130,16 @@ func (n *Node) Send(tb testing.TB, t Transaction) common.Hash {
 	n.sending.Lock()
 	defer n.sending.Unlock()
 	var hash common.Hash
-	n.Call(tb, &hash, "eth_sendTransaction", t)
+	asynctest.Eventually(tb, "the node takes the transaction", func() bool {
+		err := n.Try(tb.Context(), &hash, "eth_sendTransaction", t)
+		if err != nil && t.Nonce == nil && strings.Contains(err.Error(), "nonce too low") {
+			return false // the node has chosen it while it mined a block
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return true
+	})
 	return hash
 }
 

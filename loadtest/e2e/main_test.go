@@ -21,12 +21,10 @@ import (
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// running is the stack that most tests share, with three gateways and two cores. binaries is where its programs were built. turn keeps other
-// tests of whole stacks waiting, at most until this process ends.
+// running is the stack that most tests share, with three gateways and two cores. binaries is where its programs were built.
 var (
 	running  *stack.Stack
 	binaries string
-	turn     *embedded.Lock
 )
 
 func TestMain(m *testing.M) {
@@ -53,10 +51,11 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	turn, err = embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
+	turn, err := embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
 	if err != nil {
 		return 1, err
 	}
+	defer turn.Unlock()
 	running, err = stack.Start(ctx, withDefaults(stack.Config{Data: data, Gateways: 3, Cores: 2, Log: &log}))
 	if err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())

@@ -75,7 +75,6 @@ func TestReadme_Walk(t *testing.T) {
 
 	t.Run("quotes in the console", w.walkQuotes)
 
-	turn.Unlock()                                                              // the rest is a minute of waiting, beside which the processors are free
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
 	defer timer.Stop()
 	<-timer.C
