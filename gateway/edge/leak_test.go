@@ -2,7 +2,6 @@ package edge_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -27,7 +26,6 @@ func run(m *testing.M) int {
 		return 1
 	}
 	redisURL = r.URL
-	_ = flag.Set("test.parallel", "5") // most of these tests wait for times; -parallel overrides it
 	code := m.Run()
 	if err := r.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

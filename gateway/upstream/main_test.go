@@ -2,14 +2,12 @@ package upstream_test
 
 import (
 	"cmp"
-	"flag"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,11 +19,6 @@ import (
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/wire"
 )
-
-func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "5") // most of these tests wait for times; -parallel overrides it
-	os.Exit(m.Run())
-}
 
 // core is a stand-in that answers its probes, and all else as the test says.
 type core struct {
