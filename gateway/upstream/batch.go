@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -39,17 +38,16 @@ type batch struct {
 	// chunks is the body, nil before the header has arrived. whole is set if its length was known.
 	chunks io.Reader
 	whole  bool
-	// request is the encoded batch, message one response. parser reads its header.
+	// request is the encoded batch, message one response.
 	request, message []byte
-	parser           *bufio.Reader
 }
 
-var batches = sync.Pool{New: func() any { return &batch{parser: bufio.NewReaderSize(nil, maxHeaderBytes)} }}
+var batches = sync.Pool{New: func() any { return &batch{} }}
 
 // release returns the batch to the pool, after the last use of its connection.
 func (b *batch) release() {
 	clear(b.members)
-	*b = batch{members: b.members[:0], request: b.request[:0], message: b.message[:0], parser: b.parser}
+	*b = batch{members: b.members[:0], request: b.request[:0], message: b.message[:0]}
 	batches.Put(b)
 }
 
@@ -83,7 +81,7 @@ func (b *batch) encode(core *Core) {
 		length += wire.FrameHeadBytes + len(*m.buffer)
 	}
 	b.request = append(b.request, "POST "+wire.PathBatch+" HTTP/1.1\r\n"...)
-	b.request = appendHeader(b.request, fasthttp.HeaderHost, core.URL.Host)
+	b.request = appendField(b.request, asText, fasthttp.HeaderHost, core.URL.Host)
 	b.request = append(b.request, b.client.secret...)
 	b.request = append(b.request, "Content-Type: application/octet-stream\r\nContent-Length: "...)
 	b.request = strconv.AppendInt(b.request, int64(length), 10)
@@ -162,7 +160,7 @@ func (b *batch) next() error {
 	if m == nil {
 		return nil // it had no time left
 	}
-	if err := m.response.parse(b.parser, b.message, m.request); err != nil {
+	if err := m.response.parse(b.message, m.request); err != nil {
 		return errInvalidResponse
 	}
 	b.finish(number, nil, time.Now())
@@ -201,23 +199,40 @@ func (b *batch) readHead() error {
 	return nil
 }
 
-// parse reads a response from its message.
-func (p *Response) parse(parser *bufio.Reader, message []byte, r *Request) error {
+// maxStatus is the largest status that HTTP/1.1 can write.
+const maxStatus = 999
+
+// parse reads a response from its message, whose length is that of the body.
+func (p *Response) parse(message []byte, r *Request) error {
 	p.session = r.Session
-	from := bytes.NewReader(message)
-	parser.Reset(from)
 	p.Head.Reset()
 	p.Head.SetNoDefaultContentType(true) // otherwise fasthttp sends its default content type
-	if err := p.Head.Read(parser); err != nil {
-		return err
+	status := 0
+	for {
+		name, value, rest, err := wire.NextField(message)
+		if err != nil {
+			return err
+		}
+		message = rest
+		switch {
+		case len(name) == 0:
+			p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
+			p.Body = append(p.Body[:0], rest...)
+			if status < fasthttp.StatusOK || status > maxStatus {
+				return errInvalidResponse
+			}
+			return nil
+		case string(name) == wire.FieldStatus:
+			if status, err = fasthttp.ParseUint(value); err != nil {
+				return err
+			}
+			p.Head.SetStatusCode(status)
+		case bytes.ContainsAny(value, "\r\n"):
+			return errInvalidResponse
+		default:
+			p.Head.AddBytesKV(name, value)
+		}
 	}
-	status, rest := p.Status(), parser.Buffered()+from.Len()
-	p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
-	if status < fasthttp.StatusOK || p.Head.ContentLength() != rest && !p.HasNoBody {
-		return errInvalidResponse
-	}
-	p.Body = append(p.Body[:0], message[len(message)-rest:]...)
-	return nil
 }
 
 // finish gives a member its result.

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/upstream"
+	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
@@ -84,9 +85,8 @@ func (c *crowd) note(body []byte) {
 	messages, _ := wire.SplitBatch(body)
 	ids := []string{}
 	for _, message := range messages {
-		_, id, _ := strings.Cut(string(message), wire.HeaderRequestID+": ")
-		id, _, _ = strings.Cut(id, "\r\n")
-		ids = append(ids, id)
+		request, _ := coretest.RequestOf(message)
+		ids = append(ids, idOf(request))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

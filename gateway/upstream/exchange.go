@@ -152,7 +152,7 @@ func (c *Client) attemptAt(core *Core, r *Request, response *Response, span trac
 	if r.mayBatch(core, options) {
 		return core.pools.group.do(r, response, span, buffer, options)
 	}
-	*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span, c.secret)
+	*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
 	return c.attempt(core, r, *buffer, options, response)
 }
 

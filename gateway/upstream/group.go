@@ -41,7 +41,7 @@ type member struct {
 	response *Response
 	span     trace.Span
 	options  attemptOptions
-	// buffer is for the encoded request.
+	// buffer has the encoded request.
 	buffer *[]byte
 	// leads is set once the member was handed a lane, sent once a leader has taken it for its batch. The group's mutex guards both.
 	leads, sent bool
@@ -76,7 +76,7 @@ func (r *Request) mayBatch(core *Core, options attemptOptions) bool {
 
 // do is Client.attempt for a request that may be sent with others.
 func (g *group) do(r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) error {
-	*buffer = g.client.appendRequest((*buffer)[:0], r, g.core.URL.Host, span, "")
+	*buffer = appendMessage((*buffer)[:0], r, span)
 	m, _ := members.Get().(*member)
 	m.request, m.response, m.span, m.buffer, m.options = r, response, span, buffer, options
 	err := g.run(m)
@@ -121,7 +121,7 @@ func (g *group) run(m *member) error {
 
 // runAlone sends a request for which no others have waited.
 func (g *group) runAlone(m *member) error {
-	*m.buffer = g.client.appendRequest((*m.buffer)[:0], m.request, g.core.URL.Host, m.span, g.client.secret)
+	*m.buffer = g.client.appendRequest((*m.buffer)[:0], m.request, g.core.URL.Host, m.span)
 	m.lane = g
 	defer m.leaveLane()
 	options := m.options

@@ -72,33 +72,29 @@ var responseHeaders = map[string]bool{
 	fasthttp.HeaderXFrameOptions:       true,
 }
 
-// appendRequest appends the encoded request: the headers from the lists above and the gateway's own, with the line of the secret, which is
-// empty for a request in a batch. The span's context is passed on.
-func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span, secret string) []byte {
+// form is how fields are encoded.
+type form bool
+
+const (
+	asText   form = false // lines of an HTTP/1.1 message
+	inFrames form = true  // fields of a message in a batch
+)
+
+// appendRequest appends the encoded request for the core with this address, with the line of the secret.
+func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
 	from := &r.Client.Header
 	b = append(b, from.Method()...)
 	b = append(b, ' ')
 	b = append(b, r.Target...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	if r.Session {
-		b = appendHeader(b, fasthttp.HeaderHost, from.Host()) // core compares it with Origin
-		b = appendHeaders(b, from, sessionRequestHeaders)
+		b = appendField(b, asText, fasthttp.HeaderHost, from.Host()) // core compares it with Origin
+		b = appendFields(b, asText, from, sessionRequestHeaders)
 	} else {
-		b = appendHeader(b, fasthttp.HeaderHost, host)
+		b = appendField(b, asText, fasthttp.HeaderHost, host)
 	}
-	b = appendHeaders(b, from, requestHeaders)
-	b = append(b, secret...)
-	if r.own == nil {
-		b = appendHeader(b, wire.HeaderRequestID, r.ID)
-		b = appendHeader(b, headerForwardedFor, r.ClientIP)
-		b = appendHeader(b, headerForwardedProto, r.Proto)
-	}
-	if r.hasKey() {
-		b = appendHeader(b, wire.HeaderAccountID, r.Identity.AccountID)
-		b = appendHeader(b, wire.HeaderKeyID, r.Identity.KeyID)
-		b = appendHeader(b, wire.HeaderKeyEnv, string(r.Identity.Environment))
-	}
-	b = appendTrace(b, span)
+	b = append(b, c.secret...)
+	b = appendRequestFields(b, asText, r, span)
 	body := r.Client.Body()
 	if len(body) > 0 || from.IsPost() || from.IsPatch() {
 		b = append(b, "Content-Length: "...)
@@ -109,24 +105,54 @@ func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Spa
 	return append(b, body...)
 }
 
-// appendHeader drops a value that contains a line break. Callers have checked this already; here an error would allow header
-// injection.
-func appendHeader[text string | []byte](b []byte, name string, value text) []byte {
-	start := len(b)
-	b = append(b, name...)
-	b = append(b, ": "...)
-	at := len(b)
-	b = append(b, value...)
-	if bytes.IndexByte(b[at:], '\n') >= 0 || bytes.IndexByte(b[at:], '\r') >= 0 {
-		return b[:start]
-	}
-	return append(b, "\r\n"...)
+// appendMessage appends the request as the message of a batch.
+func appendMessage(b []byte, r *Request, span trace.Span) []byte {
+	b = wire.AppendField(b, wire.FieldMethod, r.Client.Header.Method())
+	b = wire.AppendField(b, wire.FieldPath, r.Target)
+	b = appendRequestFields(b, inFrames, r, span)
+	return wire.AppendBody(b, r.Client.Body())
 }
 
-func appendHeaders(b []byte, from *fasthttp.RequestHeader, names []string) []byte {
+// appendRequestFields appends the headers from the list above and the gateway's own. The span's context is passed on.
+func appendRequestFields(b []byte, as form, r *Request, span trace.Span) []byte {
+	b = appendFields(b, as, &r.Client.Header, requestHeaders)
+	if r.own == nil {
+		b = appendField(b, as, wire.HeaderRequestID, r.ID)
+		b = appendField(b, as, headerForwardedFor, r.ClientIP)
+		b = appendField(b, as, headerForwardedProto, r.Proto)
+	}
+	if r.hasKey() {
+		b = appendField(b, as, wire.HeaderAccountID, r.Identity.AccountID)
+		b = appendField(b, as, wire.HeaderKeyID, r.Identity.KeyID)
+		b = appendField(b, as, wire.HeaderKeyEnv, string(r.Identity.Environment))
+	}
+	return appendTrace(b, as, span)
+}
+
+// appendField drops a value that contains a line break. Callers have checked this already; here an error would allow header
+// injection.
+func appendField[text string | []byte](b []byte, as form, name string, value text) []byte {
+	start := len(b)
+	if as == inFrames {
+		b = wire.AppendField(b, name, value)
+	} else {
+		b = append(b, name...)
+		b = append(b, ": "...)
+		b = append(b, value...)
+	}
+	if at := len(b) - len(value); bytes.IndexByte(b[at:], '\n') >= 0 || bytes.IndexByte(b[at:], '\r') >= 0 {
+		return b[:start]
+	}
+	if as == asText {
+		b = append(b, "\r\n"...)
+	}
+	return b
+}
+
+func appendFields(b []byte, as form, from *fasthttp.RequestHeader, names []string) []byte {
 	for _, name := range names {
 		if value := from.Peek(name); len(value) > 0 {
-			b = appendHeader(b, name, value)
+			b = appendField(b, as, name, value)
 		}
 	}
 	return b

@@ -82,7 +82,7 @@ func (c *Client) probe(ctx context.Context, core *Core) (state, error) {
 func (c *Client) askReady(core *Core, options attemptOptions) (*Response, error) {
 	r := &Request{Client: &fasthttp.Request{}, Target: []byte(wire.PathReady), own: &own{ctx: options.ctx, isProbe: true}}
 	response, x := &Response{}, exchange{core: core}
-	if err := c.send(&x, r, c.appendRequest(nil, r, core.URL.Host, tracing.Noop, c.secret), options); err != nil {
+	if err := c.send(&x, r, c.appendRequest(nil, r, core.URL.Host, tracing.Noop), options); err != nil {
 		return nil, err
 	}
 	if err := c.read(&x, r, response); err != nil {

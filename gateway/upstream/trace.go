@@ -88,19 +88,20 @@ func errorType(err error) string {
 type headerWriter struct {
 	propagation.MapCarrier
 	head []byte
+	as   form
 }
 
 // Set implements propagation.TextMapCarrier.
-func (w *headerWriter) Set(name, value string) { w.head = appendHeader(w.head, name, value) }
+func (w *headerWriter) Set(name, value string) { w.head = appendField(w.head, w.as, name, value) }
 
 // appendTrace appends the trace context. While tracing is on it is the gateway's, which tells core that the gateway decided on
 // the sampled flag; otherwise it is the client's.
-func appendTrace(b []byte, span trace.Span) []byte {
+func appendTrace(b []byte, as form, span trace.Span) []byte {
 	c := span.SpanContext()
 	if !c.IsValid() {
 		return b
 	}
-	w := &headerWriter{head: b}
+	w := &headerWriter{head: b, as: as}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpan(context.Background(), span), w)
 	if !c.IsRemote() {
 		w.Set(wire.HeaderTraceDecided, "1")

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,61 @@ func FuzzSplitBatch(f *testing.F) {
 		}
 		if len(messages) == 0 || len(messages) > wire.MaxBatchRequests || !bytes.Equal(batch, again) {
 			t.Errorf("%q is split into %d messages, which make %q", batch, len(messages), again)
+		}
+	})
+}
+
+// A message is read as it was written, whatever its names and values are made of, and never beyond its end.
+func TestNextField(t *testing.T) {
+	t.Parallel()
+	fields := []string{wire.FieldPath, "/a?b", "X-Empty", "", "X-Any", "\x00: \r\n", "X-Long", string(make([]byte, 300))}
+	var message []byte
+	for field := range slices.Chunk(fields, 2) {
+		message = wire.AppendField(message, field[0], field[1])
+	}
+	message = wire.AppendBody(message, "the body")
+	for cut := range len(message) + 1 {
+		var got []string
+		rest := string(message[:cut])
+		for {
+			name, value, more, err := wire.NextField(rest)
+			if err != nil && (!errors.Is(err, wire.ErrFrame) || cut >= len(message)-len("the body")) {
+				t.Errorf("cut to %d of %d bytes: %v", cut, len(message), err)
+			}
+			if err != nil {
+				break
+			}
+			if rest = more; name == "" {
+				if diff := cmp.Diff(append(slices.Clone(fields), "the body"[:cut-len(message)+len("the body")]), append(got, rest)); diff != "" {
+					t.Errorf("cut to %d bytes (-want +got):\n%s", cut, diff)
+				}
+				break
+			}
+			got = append(got, name, value)
+		}
+	}
+}
+
+// What is read of a message makes the same message again.
+func FuzzNextField(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(wire.AppendBody(wire.AppendField(nil, "a", "b"), "c"))
+	f.Add([]byte("\x01a\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		var again []byte
+		for rest := message; ; {
+			name, value, more, err := wire.NextField(rest)
+			if err != nil {
+				return
+			}
+			if rest = more; len(name) == 0 {
+				again = wire.AppendBody(again, rest)
+				break
+			}
+			again = wire.AppendField(again, string(name), value)
+		}
+		if !bytes.Equal(message, again) {
+			t.Errorf("%q is read as %q", message, again)
 		}
 	})
 }

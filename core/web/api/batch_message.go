@@ -1,11 +1,11 @@
 package api
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"intents.internal/pkg/wire"
 )
@@ -15,7 +15,7 @@ var errBatch = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch i
 // patternCreate is the route of the requests in a batch.
 const patternCreate = "POST /v2/transfers"
 
-// readBatch reads and parses all requests. Another one than POST /v2/transfers is an error.
+// readBatch reads all requests. Another one than POST /v2/transfers is an error.
 func readBatch(r *http.Request) ([]*http.Request, error) {
 	if r.ContentLength < 0 || r.ContentLength > wire.MaxBatchBytes {
 		return nil, errBatch
@@ -29,9 +29,8 @@ func readBatch(r *http.Request) ([]*http.Request, error) {
 		return nil, err
 	}
 	requests := make([]*http.Request, len(messages))
-	reader := bufio.NewReader(nil)
 	for n, message := range messages {
-		if requests[n], err = parseRequest(reader, message); err != nil {
+		if requests[n], err = readRequest(string(message)); err != nil {
 			return nil, err
 		}
 		requests[n].Pattern, requests[n].RemoteAddr = patternCreate, r.RemoteAddr
@@ -39,26 +38,58 @@ func readBatch(r *http.Request) ([]*http.Request, error) {
 	return requests, nil
 }
 
-// parseRequest parses a message that is one request, with its body.
-func parseRequest(reader *bufio.Reader, message []byte) (*http.Request, error) {
-	at := bytes.Index(message, []byte("\r\n\r\n"))
-	if at < 0 {
-		return nil, errBatch
+// usualFields has room for the header fields of a usual request.
+const usualFields = 16
+
+// readRequest reads the request in a message.
+func readRequest(message string) (*http.Request, error) {
+	r := &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, usualFields)}
+	values := make([]string, 0, usualFields) // one allocation for the slices of all fields
+	for {
+		name, value, rest, err := wire.NextField(message)
+		if err != nil {
+			return nil, err
+		}
+		message = rest
+		switch name {
+		case "":
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(rest)), int64(len(rest))
+			return r, setURL(r)
+		case wire.FieldMethod:
+			r.Method = value
+		case wire.FieldPath:
+			r.RequestURI = value
+		default:
+			name = http.CanonicalHeaderKey(name)
+			if given := r.Header[name]; given != nil {
+				r.Header[name] = append(given, value)
+				continue
+			}
+			values = append(values, value)
+			r.Header[name] = values[len(values)-1 : len(values) : len(values)]
+		}
 	}
-	head, body := message[:at+4], message[at+4:]
-	reader.Reset(bytes.NewReader(head))
-	request, err := http.ReadRequest(reader)
-	if err != nil {
-		return nil, err
-	}
-	if request.ContentLength != int64(len(body)) || request.Method != http.MethodPost || request.URL.Path != "/v2/transfers" {
-		return nil, errBatch
-	}
-	request.Body = io.NopCloser(bytes.NewReader(body))
-	return request, nil
 }
 
-// response is an http.ResponseWriter that makes an HTTP/1.1 message, for handlers that say how long their body is.
+// pathCreate is the path of the requests in a batch, urlCreate the URL of those without a query, which nothing changes.
+const pathCreate = "/v2/transfers"
+
+var urlCreate = &url.URL{Path: pathCreate}
+
+// setURL sets the URL of a request in a batch, which must be one of patternCreate.
+func setURL(r *http.Request) (err error) {
+	if r.URL = urlCreate; r.RequestURI != pathCreate {
+		if r.URL, err = url.ParseRequestURI(r.RequestURI); err != nil {
+			return err
+		}
+	}
+	if r.Method != http.MethodPost || r.URL.Path != pathCreate {
+		return errBatch
+	}
+	return nil
+}
+
+// response is an http.ResponseWriter that makes the message of a response.
 type response struct {
 	header  http.Header
 	message *buffer
@@ -72,11 +103,13 @@ func (r *response) WriteHeader(status int) {
 		return
 	}
 	r.status, r.message = status, newBuffer()
-	head := bytes.NewBuffer(r.message.json)
-	fmt.Fprintf(head, "HTTP/1.1 %d \r\n", status)
-	_ = r.header.Write(head) // to memory
-	head.WriteString("\r\n")
-	r.message.json = head.Bytes()
+	b := wire.AppendField(r.message.json, wire.FieldStatus, strconv.Itoa(status))
+	for name, values := range r.header {
+		for _, value := range values {
+			b = wire.AppendField(b, name, value)
+		}
+	}
+	r.message.json = wire.AppendBody(b, "") // the body follows
 }
 
 func (r *response) Write(b []byte) (int, error) {

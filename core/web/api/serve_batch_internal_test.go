@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 
 	"intents.internal/pkg/wire"
@@ -12,15 +14,22 @@ import (
 
 // Whatever a batch has in it, only requests to create an intent come out, each with a body as long as its frame leaves.
 func FuzzReadBatch(f *testing.F) {
-	head := "POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n"
-	for _, message := range []string{
-		head + "{}", head + "{}" + head + "{}", "POST /v2/transfers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", "GET /internal/ready HTTP/1.1\r\n\r\n", "\r\n\r\n", "",
-	} {
-		f.Add([]byte(message))
+	message := func(method, path string, fields ...string) (message []byte) {
+		message = wire.AppendField(wire.AppendField(nil, wire.FieldMethod, method), wire.FieldPath, path)
+		for field := range slices.Chunk(fields, 2) {
+			message = wire.AppendField(message, field[0], field[1])
+		}
+		return wire.AppendBody(message, "{}")
 	}
-	f.Fuzz(func(t *testing.T, message []byte) {
-		batch := wire.AppendFrame(wire.AppendFrame(nil, 0, []byte(head+"{}")), 1, message)
+	usual := message("POST", "/v2/transfers", "X-Request-Id", "1")
+	for _, other := range [][]byte{
+		usual, append(slices.Clone(usual), usual...), message("POST", "/v2/transfers?a=b", "content-length", "1", "Content-Length", "2"),
+		message("GET", "/internal/ready"), message("POST", "/v2/%74ransfers"), usual[:20], {0}, {},
+	} {
+		f.Add(other)
+	}
+	f.Fuzz(func(t *testing.T, other []byte) {
+		batch := wire.AppendFrame(wire.AppendFrame(nil, 0, usual), 1, other)
 		requests, err := readBatch(httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathBatch, bytes.NewReader(batch)))
 		if err != nil {
 			return
@@ -29,6 +38,11 @@ func FuzzReadBatch(f *testing.F) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil || int64(len(body)) != r.ContentLength || r.Method != http.MethodPost || r.URL.Path != "/v2/transfers" {
 				t.Errorf("%s %s with %d of %d bytes, %v", r.Method, r.URL, len(body), r.ContentLength, err)
+			}
+			for name, values := range r.Header {
+				if len(values) == 0 || strings.HasPrefix(name, ":") {
+					t.Errorf("header %q: %q", name, values)
+				}
 			}
 		}
 	})

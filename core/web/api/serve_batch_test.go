@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"flag"
@@ -9,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,14 +53,27 @@ func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Res
 func batchOf(t *testing.T, requests ...*http.Request) (batch []byte) {
 	t.Helper()
 	for number, request := range requests {
-		request.Header.Del(wire.HeaderGatewaySecret)
-		var message bytes.Buffer
-		if err := request.Write(&message); err != nil {
-			t.Fatal(err)
-		}
-		batch = wire.AppendFrame(batch, number, message.Bytes())
+		batch = wire.AppendFrame(batch, number, messageOf(t, request))
 	}
 	return batch
+}
+
+// messageOf is the message of a request in a batch.
+func messageOf(t *testing.T, request *http.Request) []byte {
+	t.Helper()
+	message := wire.AppendField(wire.AppendField(nil, wire.FieldMethod, request.Method), wire.FieldPath, request.URL.RequestURI())
+	for name, values := range request.Header {
+		for _, value := range values {
+			if name != http.CanonicalHeaderKey(wire.HeaderGatewaySecret) {
+				message = wire.AppendField(message, name, value)
+			}
+		}
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.AppendBody(message, body)
 }
 
 func (s *service) postBatch(t *testing.T, body []byte) *http.Response {
@@ -91,16 +104,25 @@ func readFrame(t *testing.T, from io.Reader, count int) (number int, response *h
 	if _, err := io.ReadFull(from, message); err != nil {
 		t.Fatalf("read a frame: %v", err)
 	}
-	reader := bufio.NewReader(bytes.NewReader(message))
-	if response, err = http.ReadResponse(reader, nil); err != nil {
-		t.Fatalf("%v: %q", err, message)
+	response = &http.Response{Header: http.Header{}}
+	for {
+		name, value, rest, err := wire.NextField(message)
+		if err != nil {
+			t.Fatalf("%v: %q", err, message)
+		}
+		message = rest
+		switch string(name) {
+		case "":
+			response.Body = io.NopCloser(bytes.NewReader(message))
+			return number, response
+		case wire.FieldStatus:
+			if response.StatusCode, err = strconv.Atoi(string(value)); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			response.Header.Add(string(name), string(value))
+		}
 	}
-	text, err := io.ReadAll(response.Body)
-	if err != nil || reader.Buffered() > 0 {
-		t.Fatalf("%v, or more than one response: %q", err, message)
-	}
-	response.Body = io.NopCloser(bytes.NewReader(text))
-	return number, response
 }
 
 // createRequest is a request to create an intent as a gateway would send it for this account.
@@ -258,27 +280,28 @@ func TestBatch_ConnectionClosed(t *testing.T) {
 func TestBatch_Malformed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	var whole bytes.Buffer
-	if err := s.createRequest(t, uuid.New(), "one", transferBody).Write(&whole); err != nil {
-		t.Fatal(err)
+	whole := messageOf(t, s.createRequest(t, uuid.New(), "one", transferBody))
+	good := wire.AppendFrame(nil, 0, whole)
+	with := func(message []byte) []byte { return wire.AppendFrame(slices.Clone(good), 1, message) }
+	asking := func(method, path string) []byte {
+		return with(wire.AppendBody(wire.AppendField(wire.AppendField(nil, wire.FieldMethod, method), wire.FieldPath, path), ""))
 	}
-	good, text := wire.AppendFrame(nil, 0, whole.Bytes()), whole.String()
-	with := func(message string) []byte { return wire.AppendFrame(slices.Clone(good), 1, []byte(message)) }
 	for name, batch := range map[string][]byte{
-		"empty":                      {},
-		"cut off":                    good[:len(good)-1],
-		"longer":                     append(slices.Clone(good), 0),
-		"a number twice":             append(slices.Clone(good), good...),
-		"too many":                   bytes.Repeat(good, wire.MaxBatchRequests+1),
-		"too long":                   with(text + strings.Repeat(" ", wire.MaxBatchBytes)),
-		"no head":                    with("POST /v2/transfers HTTP/1.1\r\n"),
-		"a body longer than it says": with(text + " "),
-		"two requests in a frame":    with(text + text),
-		"a chunked body":             with("POST /v2/transfers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-		"an internal path":           with("GET /internal/key-filter HTTP/1.1\r\nHost: a\r\n\r\n"),
-		"a session route":            with("GET /auth/get-session HTTP/1.1\r\nHost: a\r\n\r\n"),
-		"a batch":                    with("POST /internal/batch HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"),
-		"another path by dots":       with("GET /v2/../internal/key-filter HTTP/1.1\r\nHost: a\r\n\r\n"),
+		"empty":                {},
+		"cut off":              good[:len(good)-1],
+		"longer":               append(slices.Clone(good), 0),
+		"a number twice":       append(slices.Clone(good), good...),
+		"too many":             bytes.Repeat(good, wire.MaxBatchRequests+1),
+		"too long":             with(append(slices.Clone(whole), make([]byte, wire.MaxBatchBytes)...)),
+		"no fields":            with(nil),
+		"fields cut off":       with(whole[:20]),
+		"no method, no path":   with(wire.AppendBody(nil, transferBody)),
+		"a path that is none":  asking("POST", "%zz"),
+		"another method":       asking("GET", "/v2/transfers"),
+		"an internal path":     asking("POST", "/internal/usage"),
+		"a session route":      asking("POST", "/auth/sign-in/email"),
+		"a batch":              asking("POST", wire.PathBatch),
+		"another path by dots": asking("POST", "/v2/../internal/usage"),
 	} {
 		response := s.postBatch(t, batch)
 		if got := readAll(t, response); response.StatusCode != http.StatusBadRequest || !strings.Contains(got, "INVALID_REQUEST") {

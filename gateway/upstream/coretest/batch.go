@@ -1,12 +1,12 @@
 package coretest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 
 	"intents.internal/pkg/wire"
@@ -48,9 +48,9 @@ func Batch(next http.Handler) http.HandlerFunc {
 // messageKey is the context's key of a request's message in a batch.
 type messageKey struct{}
 
-// answerTo is the response to one request of a batch as an HTTP/1.1 message, nil if the handler panics.
+// answerTo is the message of the response to one request of a batch, nil if the handler panics.
 func answerTo(next http.Handler, batch *http.Request, message []byte) (response []byte) {
-	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
+	request, err := RequestOf(message)
 	if err != nil {
 		return nil
 	}
@@ -62,10 +62,31 @@ func answerTo(next http.Handler, batch *http.Request, message []byte) (response 
 		}
 	}()
 	next.ServeHTTP(recorder, request.WithContext(context.WithValue(batch.Context(), messageKey{}, message)))
-	result := recorder.Result()
-	defer result.Body.Close()
-	result.ContentLength = int64(recorder.Body.Len())
-	var encoded bytes.Buffer
-	_ = result.Write(&encoded) // to memory
-	return encoded.Bytes()
+	response = wire.AppendField(nil, wire.FieldStatus, strconv.Itoa(recorder.Code))
+	for name, values := range recorder.Result().Header { //nolint:bodyclose // it is in memory
+		for _, value := range values {
+			response = wire.AppendField(response, name, value)
+		}
+	}
+	return wire.AppendBody(response, recorder.Body.Bytes())
+}
+
+// RequestOf is the request in a message.
+func RequestOf(message []byte) (*http.Request, error) {
+	fields := http.Header{}
+	for {
+		name, value, rest, err := wire.NextField(message)
+		if err != nil {
+			return nil, err
+		}
+		if message = rest; len(name) == 0 {
+			break
+		}
+		fields.Add(string(name), string(value))
+	}
+	request := httptest.NewRequest(fields.Get(wire.FieldMethod), fields.Get(wire.FieldPath), bytes.NewReader(message)) //nolint:noctx // it gets one
+	delete(fields, wire.FieldMethod)
+	delete(fields, wire.FieldPath)
+	request.Header = fields
+	return request, nil
 }
