@@ -43,12 +43,14 @@ const fingerprint = `SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
 	UNION ALL SELECT name FROM bun_migrations
 ) AS schema`
 
-// emptying deletes all rows but the registry's version and the state of the feed, which are as after a migration.
+// emptying deletes all rows but the registry's version and the state of the feed, which are as after a migration. A table without a page never
+// had a row.
 const emptying = `DO $$ DECLARE name text; BEGIN
 	SET LOCAL lock_timeout = '5s';
 	SET LOCAL session_replication_role = replica;
-	FOR name IN SELECT tablename FROM pg_tables
-		WHERE schemaname = 'public' AND tablename NOT LIKE 'bun\_%' AND tablename NOT IN ('registry_version', 'feed_state')
+	FOR name IN SELECT relname FROM pg_class
+		WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND pg_relation_size(oid) > 0
+			AND relname NOT LIKE 'bun\_%' AND relname NOT IN ('registry_version', 'feed_state')
 	LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
 	UPDATE registry_version SET version = 1;
 	UPDATE feed_state SET last_position = 0, unread = DEFAULT, checked_id = NULL, checked_xid = NULL, cluster = NULL;

@@ -24,7 +24,9 @@ func FuzzReadBatch(f *testing.F) {
 	usual := message("POST", "/v2/transfers", "X-Request-Id", "1")
 	for _, other := range [][]byte{
 		usual, append(slices.Clone(usual), usual...), message("POST", "/v2/transfers?a=b", "content-length", "1", "Content-Length", "2"),
-		message("GET", "/internal/ready"), message("POST", "/v2/%74ransfers"), usual[:20], {0}, {},
+		message("GET", "/internal/ready"), message("POST", "/v2/%74ransfers"), usual[:20],
+		{0},
+		{},
 	} {
 		f.Add(other)
 	}
