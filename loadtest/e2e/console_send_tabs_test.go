@@ -114,8 +114,9 @@ func (w *sendWalk) twoTabs() {
 	other.presses()
 	<-held.arrived
 	closeTab()
-	asynctest.Eventually(t, "the closed tab's lock is released", func() bool {
-		return evaluate[int](w.tab, `navigator.locks.query().then(({ held }) => held.length)`) == 0
+	// The browser tells its other processes of the lock and of the note each at a time of its own.
+	asynctest.Eventually(t, "the closed tab's lock is released, and its note is there", func() bool {
+		return evaluate[bool](w.tab, fmt.Sprintf(`navigator.locks.query().then(({ held }) => held.length === 0 && localStorage.getItem("transfer %s") !== null)`, r.ID))
 	})
 	w.send("and its answer did not arrive. Look in the wallet")
 	w.sentOnce()

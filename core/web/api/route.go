@@ -36,7 +36,7 @@ func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 // streamRoute is route without a deadline, for responses that the client reads at its own pace.
 func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := s.begin(w, r)
+		x := s.begin(r.Context(), w, r)
 		if aborted := x.end(recoverPanic(e, x.response, x.request), fallback); aborted {
 			panic(http.ErrAbortHandler)
 		}
@@ -52,9 +52,10 @@ type exchange struct {
 	span     trace.Span
 }
 
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+// begin begins a request, which gets the context.
+func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{server: s, response: &statusRecorder{ResponseWriter: w}, started: time.Now()}
-	x.request, x.span = s.startTrace(r, x.started)
+	x.request, x.span = s.startTrace(ctx, r, x.started)
 	s.metrics.inFlight.Inc()
 	return x
 }

@@ -68,7 +68,7 @@ func (b *batch) start(ctx context.Context, requests []*http.Request) {
 	for number, request := range requests {
 		m := &members[number]
 		m.number, m.response = number, response{header: http.Header{}}
-		m.exchange = b.server.begin(&m.response, request.WithContext(ctx))
+		m.exchange = b.server.begin(ctx, &m.response, request)
 		var alone endpoint
 		prepare := func(_ http.ResponseWriter, r *http.Request) (err error) {
 			alone, err = b.prepare(m, r)

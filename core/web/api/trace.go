@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -16,10 +17,15 @@ import (
 	"intents.internal/pkg/wire"
 )
 
+// traceParent is W3C Trace Context's header, without which no trace was started before.
+const traceParent = "Traceparent"
+
 // startTrace starts the span of a request as a child of the gateway's, and adds the request and trace ids to its log lines. The
-// gateways' routine requests start no trace. Neither do requests without a route, whose headers are not trusted.
-func (s *Server) startTrace(r *http.Request, at time.Time) (*http.Request, trace.Span) {
-	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+// gateways' routine requests start no trace. Neither do requests without a route, whose headers are not trusted. The request gets the context.
+func (s *Server) startTrace(ctx context.Context, r *http.Request, at time.Time) (*http.Request, trace.Span) {
+	if len(r.Header[traceParent]) > 0 {
+		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	}
 	span := trace.SpanFromContext(ctx)
 	if r.Pattern != "" && (span.SpanContext().IsValid() || !slices.Contains(routine, r.Pattern)) {
 		ctx, span = s.Tracer.Start(ctx, r.Pattern, r.Header.Get(wire.HeaderTraceDecided) != "", at)
