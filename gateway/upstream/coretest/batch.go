@@ -63,7 +63,7 @@ func answerTo(next http.Handler, batch *http.Request, message []byte) (response 
 	}()
 	next.ServeHTTP(recorder, request.WithContext(context.WithValue(batch.Context(), messageKey{}, message)))
 	response = wire.AppendField(nil, wire.FieldStatus, strconv.Itoa(recorder.Code))
-	for name, values := range recorder.Result().Header { //nolint:bodyclose // it is in memory
+	for name, values := range recorder.Result().Header {
 		for _, value := range values {
 			response = wire.AppendField(response, name, value)
 		}
