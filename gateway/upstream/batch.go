@@ -202,7 +202,7 @@ func (b *batch) readHead() error {
 // maxStatus is the largest status that HTTP/1.1 can write.
 const maxStatus = 999
 
-// parse reads a response from its message, whose length is that of the body.
+// parse reads a response from its message. The body is what follows the fields.
 func (p *Response) parse(message []byte, r *Request) error {
 	p.session = r.Session
 	p.Head.Reset()
@@ -216,11 +216,11 @@ func (p *Response) parse(message []byte, r *Request) error {
 		message = rest
 		switch {
 		case len(name) == 0:
-			p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
-			p.Body = append(p.Body[:0], rest...)
 			if status < fasthttp.StatusOK || status > maxStatus {
 				return errInvalidResponse
 			}
+			p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
+			p.Body = append(p.Body[:0], rest...)
 			return nil
 		case string(name) == wire.FieldStatus:
 			if status, err = fasthttp.ParseUint(value); err != nil {

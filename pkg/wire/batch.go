@@ -54,11 +54,11 @@ func AppendField[T text](b []byte, name string, value T) []byte {
 	return append(b, value...)
 }
 
-// AppendBody ends the fields of a message, as a name without a letter does, and appends its body.
+// AppendBody ends the fields of a message, as an empty name does, and appends its body.
 func AppendBody[T text](b []byte, body T) []byte { return append(append(b, 0), body...) }
 
-// NextField returns the first field of a message and what follows it. Without a name there are no more fields, and the body follows. They share
-// the message's memory.
+// NextField returns the first field of a message and what follows it. An empty name ends the fields, and the rest is the body. They share the
+// message's memory.
 func NextField[T text](message T) (name, value, rest T, err error) {
 	if len(message) == 0 {
 		return name, value, rest, ErrFrame

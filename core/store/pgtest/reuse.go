@@ -43,8 +43,8 @@ const fingerprint = `SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
 	UNION ALL SELECT name FROM bun_migrations
 ) AS schema`
 
-// emptying deletes all rows but the registry's version and the state of the feed, which are as after a migration. A table without a page never
-// had a row.
+// emptying deletes all rows but the registry's version and the state of the feed, which are as after a migration. A table without a page has
+// no row.
 const emptying = `DO $$ DECLARE name text; BEGIN
 	SET LOCAL lock_timeout = '5s';
 	SET LOCAL session_replication_role = replica;

@@ -12,10 +12,15 @@ import (
 
 var errBatch = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
 
-// patternCreate is the route of the requests in a batch.
-const patternCreate = "POST /v2/transfers"
+// patternCreate is the route of the requests in a batch, pathCreate their path, and urlCreate the URL of those without a query, which nothing changes.
+const (
+	pathCreate    = "/v2/transfers"
+	patternCreate = http.MethodPost + " " + pathCreate
+)
 
-// readBatch reads all requests. Another one than POST /v2/transfers is an error.
+var urlCreate = &url.URL{Path: pathCreate}
+
+// readBatch reads all requests. One of another route is an error.
 func readBatch(r *http.Request) ([]*http.Request, error) {
 	if r.ContentLength < 0 || r.ContentLength > wire.MaxBatchBytes {
 		return nil, errBatch
@@ -70,11 +75,6 @@ func readRequest(message string) (*http.Request, error) {
 		}
 	}
 }
-
-// pathCreate is the path of the requests in a batch, urlCreate the URL of those without a query, which nothing changes.
-const pathCreate = "/v2/transfers"
-
-var urlCreate = &url.URL{Path: pathCreate}
 
 // setURL sets the URL of a request in a batch, which must be one of patternCreate.
 func setURL(r *http.Request) (err error) {

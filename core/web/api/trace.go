@@ -17,7 +17,7 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// traceParent is W3C Trace Context's header, without which no trace was started before.
+// traceParent is the header that has the caller's span (W3C Trace Context).
 const traceParent = "Traceparent"
 
 // startTrace starts the span of a request as a child of the gateway's, and adds the request and trace ids to its log lines. The

@@ -71,7 +71,7 @@ func answerTo(next http.Handler, batch *http.Request, message []byte) (response 
 	return wire.AppendBody(response, recorder.Body.Bytes())
 }
 
-// RequestOf is the request in a message.
+// RequestOf is the request in a message, which must have a method and a path.
 func RequestOf(message []byte) (*http.Request, error) {
 	fields := http.Header{}
 	for {
