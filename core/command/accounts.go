@@ -192,11 +192,7 @@ func erasedLine(id uuid.UUID, erased map[string]int64) string {
 
 // newPassword makes a password of 130 random bits.
 func newPassword(ctx context.Context) (password, hash string, err error) {
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		return "", "", err
-	}
 	password = rand.Text()
-	hash, err = passwords.Hash(ctx, password)
+	hash, err = account.NewPasswords(account.OWASP).Hash(ctx, password)
 	return password, hash, err
 }

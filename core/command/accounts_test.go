@@ -81,10 +81,7 @@ func TestAccounts_Passwords(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	store := pgtest.Open(t, url)
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	passwords := account.NewPasswords(account.OWASP)
 	// run gives the password that a command prints.
 	run := func(says string, args ...string) string {
 		t.Helper()

@@ -194,16 +194,12 @@ func newIdentity(
 	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		return nil, nil, err
-	}
 	outbox, err := newOutbox(config, store, log, metrics)
 	if err != nil {
 		return nil, nil, err
 	}
 	settings := identity.Config{
-		Store: store.Identities, Events: store.Events, Passwords: passwords, Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Store: store.Identities, Events: store.Events, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
 	}
 	if outbox != nil {

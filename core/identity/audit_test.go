@@ -19,7 +19,7 @@ const password = "correct horse battery"
 
 func withPasswords(t *testing.T) func(*identity.Config) {
 	t.Helper()
-	hasher := must(pgtest.Passwords())(t)
+	hasher := pgtest.Passwords()
 	return func(c *identity.Config) { c.Passwords = hasher }
 }
 

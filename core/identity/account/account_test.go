@@ -63,10 +63,7 @@ func TestParseNewEmail(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	passwords := account.NewPasswords(account.OWASP)
 	hash, err := passwords.Hash(t.Context(), "correct horse")
 	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Fatalf("Hash = %q, %v", hash, err)
@@ -96,10 +93,7 @@ func TestPasswords(t *testing.T) {
 // A flood of passwords waits for its turn instead of taking the memory: each hash takes 19 MiB.
 func TestPasswords_Flood(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	passwords := account.NewPasswords(account.OWASP)
 	const flood = 40
 	inUse := func() uint64 {
 		var stats runtime.MemStats
@@ -126,10 +120,7 @@ func TestPasswords_Flood(t *testing.T) {
 // A caller that stops waiting for a slot gets no hash and takes no slot.
 func TestPasswords_Canceled(t *testing.T) {
 	t.Parallel()
-	passwords, err := account.NewPasswords(account.OWASP)
-	if err != nil {
-		t.Fatal(err)
-	}
+	passwords := account.NewPasswords(account.OWASP)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	refused := 0

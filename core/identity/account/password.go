@@ -2,12 +2,14 @@ package account
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"runtime"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/ccojocar/zxcvbn-go"
+	"golang.org/x/crypto/argon2"
 )
 
 // Passwords hashes and checks passwords with Argon2id, a few at a time: each hash takes 19 MiB and a processor for tens of
@@ -15,21 +17,20 @@ import (
 type Passwords struct {
 	slots  chan struct{}
 	params argon2id.Params
-	decoy  string
+	decoy  string // has the form of a hash with these parameters, and is that of no known password
 }
 
 // OWASP are the first Argon2id parameters of OWASP's Password Storage Cheat Sheet.
 var OWASP = argon2id.Params{Memory: 19 * 1024, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // NewPasswords hashes new passwords with these parameters. Others are checked with those of their hashes.
-func NewPasswords(params argon2id.Params) (*Passwords, error) {
-	p := &Passwords{slots: make(chan struct{}, max(1, runtime.NumCPU()/2)), params: params}
-	decoy, err := argon2id.CreateHash("no account has this password", &p.params)
-	if err != nil {
-		return nil, fmt.Errorf("hash a password: %w", err)
+func NewPasswords(params argon2id.Params) *Passwords {
+	none := func(bytes uint32) string { return base64.RawStdEncoding.EncodeToString(make([]byte, bytes)) }
+	return &Passwords{
+		slots: make(chan struct{}, max(1, runtime.NumCPU()/2)), params: params,
+		decoy: fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, params.Memory, params.Iterations, params.Parallelism,
+			none(params.SaltLength), none(params.KeyLength)),
 	}
-	p.decoy = decoy
-	return p, nil
 }
 
 const (

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +32,11 @@ import (
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // Passwords hashes at a thousandth of what a service pays, which is most of the time of tests with many passwords.
-var Passwords = sync.OnceValues(func() (*account.Passwords, error) {
+func Passwords() *account.Passwords {
 	cheap := account.OWASP
 	cheap.Memory, cheap.Iterations = 64, 1
 	return account.NewPasswords(cheap)
-})
+}
 
 // SignUp stores an account with this e-mail address.
 func SignUp(t *testing.T, store *store.Rooms, email string) *account.Account {

@@ -69,7 +69,6 @@ type Server struct {
 	cookie  identity.Cookie
 	// flowCookie is the cookie of an OpenID Connect sign-in in progress.
 	flowCookie identity.FlowCookie
-	assets     assets
 	// unavailable samples the log of requests that the database or another server failed.
 	unavailable telemetry.CauseSampler
 }
@@ -95,10 +94,6 @@ func New(config Config) (http.Handler, error) {
 	}
 	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, fallbackError{}))
 
-	var err error
-	if s.assets, err = programAssets(); err != nil {
-		return nil, err
-	}
 	compress, err := gzhttp.NewWrapper()
 	if err != nil {
 		return nil, fmt.Errorf("prepare compression: %w", err)
@@ -140,11 +135,11 @@ func (s *Server) onlyTLS(next http.Handler) http.Handler {
 // content that a request can choose (BREACH).
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
 	return map[string]http.Handler{
-		"GET /openapi.json":              compress(s.route(s.getOpenAPI, fallbackError{})),
-		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
-		"GET " + docs.StylePath:          compress(s.route(getAsset(s.assets.style), fallbackError{})),
-		"GET " + docs.AgentsPath:         compress(s.route(getAsset(s.assets.agents), fallbackError{})),
-		"GET " + docs.LLMsPath:           compress(s.route(getAsset(s.assets.llms), fallbackError{})),
+		"GET /openapi.json":              compress(s.route(getOpenAPI, fallbackError{})),
+		"GET /docs":                      compress(s.route(getDocs, fallbackError{})),
+		"GET " + docs.StylePath:          compress(s.route(styleAsset.get, fallbackError{})),
+		"GET " + docs.AgentsPath:         compress(s.route(agentsAsset.get, fallbackError{})),
+		"GET " + docs.LLMsPath:           compress(s.route(llmsAsset.get, fallbackError{})),
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),

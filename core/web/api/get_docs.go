@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"sync"
 
@@ -13,52 +12,49 @@ import (
 // docsPolicy lets the page load only its style sheet.
 const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// assets are pages that change only with the program.
-type assets struct{ openAPI, docs, style, agents, llms page }
+// asset is a public page that changes only with the program. It is made when it is first asked for: to render and to compress all of
+// them takes 0.1 s, which a start of core need not wait for.
+type asset func() (page, error)
 
-// programAssets are created once, because rendering and compressing takes 0.1 s.
-var programAssets = sync.OnceValues(newAssets)
-
-func newAssets() (a assets, err error) {
-	html, err := docs.Render(openAPI)
-	if err != nil {
-		return a, err
-	}
-	var compact bytes.Buffer // half as long, and a fifth shorter when compressed
-	if err := json.Compact(&compact, openAPI); err != nil {
-		return a, fmt.Errorf("write openapi.json: %w", err)
-	}
-	if a.openAPI, err = newAsset("application/json", compact.Bytes()); err != nil {
-		return a, err
-	}
-	if a.docs, err = newAsset("text/html; charset=utf-8", html); err != nil {
-		return a, err
-	}
-	if a.style, err = newAsset("text/css; charset=utf-8", docs.Style); err != nil {
-		return a, err
-	}
-	if a.agents, err = newAsset("text/markdown; charset=utf-8", docs.Agents); err != nil {
-		return a, err
-	}
-	a.llms, err = newAsset("text/plain; charset=utf-8", docs.LLMs)
-	return a, err
+func newAsset(mediaType string, write func() ([]byte, error)) asset {
+	return sync.OnceValues(func() (page, error) {
+		body, err := write()
+		return page{mediaType: mediaType, cacheControl: "public, max-age=300", body: body, etag: etagOf(body)}.pack(), err
+	})
 }
 
+// The assets of the program.
+var (
+	openAPIAsset = newAsset("application/json", func() ([]byte, error) {
+		var compact bytes.Buffer // half as long, and a fifth shorter when compressed
+		err := json.Compact(&compact, openAPI)
+		return compact.Bytes(), err
+	})
+	docsAsset   = newAsset("text/html; charset=utf-8", func() ([]byte, error) { return docs.Render(openAPI) })
+	styleAsset  = newAsset("text/css; charset=utf-8", func() ([]byte, error) { return docs.Style, nil })
+	agentsAsset = newAsset("text/markdown; charset=utf-8", func() ([]byte, error) { return docs.Agents, nil })
+	llmsAsset   = newAsset("text/plain; charset=utf-8", func() ([]byte, error) { return docs.LLMs, nil })
+)
+
 // getDocs answers GET /docs with the OpenAPI description as a page for people.
-func (s *Server) getDocs(w http.ResponseWriter, r *http.Request) error {
+func getDocs(w http.ResponseWriter, r *http.Request) error {
 	header := w.Header()
 	header.Set("Content-Security-Policy", docsPolicy)
 	header.Set("Referrer-Policy", "no-referrer")
-	header.Set("X-Content-Type-Options", "nosniff")
-	s.assets.docs.serve(w, r)
-	return nil
+	return docsAsset.get(w, r)
 }
 
-// getAsset answers with a document that is part of the program.
-func getAsset(asset page) endpoint {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		asset.serve(w, r)
-		return nil
+// get answers with a document whose media type browsers shall not guess.
+func (a asset) get(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	return a.serve(w, r)
+}
+
+func (a asset) serve(w http.ResponseWriter, r *http.Request) error {
+	page, err := a()
+	if err != nil {
+		return err
 	}
+	page.serve(w, r)
+	return nil
 }

@@ -63,10 +63,6 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	if err != nil {
 		t.Fatal(err)
 	}
-	hasher, err := pgtest.Passwords()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &service{store: store, live: live, log: &asynctest.Buffer{}}
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
@@ -77,7 +73,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 		intents: intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Transfers: store.Intents, Registry: live},
 		identity: identity.Config{
-			Store: store.Identities, Events: store.Events, Passwords: hasher, Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
@@ -22,8 +23,8 @@ type page struct {
 	cacheControl string
 	body         []byte
 	etag         string
-	// encodedVariants are the body in each of wire.Codings, precompressed for pages that are served often.
-	encodedVariants map[string][]byte
+	// encoded are the body in each of wire.Codings, of a page that is served often: each is made when it is first asked for.
+	encoded map[string]func() []byte
 }
 
 // newPage returns a JSON page of one account that may change at any time.
@@ -40,39 +41,46 @@ func etagOf(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:]) + `"`
 }
 
-// newAsset returns a public, precompressed page that changes only with the program.
-func newAsset(mediaType string, body []byte) (page, error) {
-	return page{mediaType: mediaType, cacheControl: "public, max-age=300", body: body, etag: etagOf(body)}.pack()
-}
-
-// packPage encodes a value as a precompressed page.
+// packPage encodes a value as a page that is compressed once.
 func packPage(value any) (page, error) {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return page{}, fmt.Errorf("write the registry: %w", err)
 	}
-	return newPage(body).pack()
+	return newPage(body).pack(), nil
 }
 
 // pack adds the encoded variants.
-func (p page) pack() (page, error) {
+func (p page) pack() page {
 	const minBytes = 1024 // compressing a smaller body saves less than the headers cost
 	if len(p.body) < minBytes {
-		return p, nil
+		return p
 	}
-	zstdWriter, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression))
+	p.encoded = map[string]func() []byte{
+		"zstd": sync.OnceValue(func() []byte { return zstdEncoder().EncodeAll(p.body, nil) }),
+		"gzip": sync.OnceValue(func() []byte { return gzipped(p.body) }),
+	}
+	return p
+}
+
+// zstdEncoder is one for all pages, because each has tables of megabytes.
+var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
-		return page{}, fmt.Errorf("prepare compression: %w", err)
+		panic(err) // the options are constant
 	}
-	var gzipped bytes.Buffer
-	gzipWriter, err := gzip.NewWriterLevel(&gzipped, gzip.BestCompression)
+	return encoder
+})
+
+func gzipped(body []byte) []byte {
+	var buffer bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
 	if err != nil {
-		return page{}, fmt.Errorf("prepare compression: %w", err)
+		panic(err) // the level is constant
 	}
-	_, _ = gzipWriter.Write(p.body) // writes to a bytes.Buffer do not fail
-	_ = gzipWriter.Close()
-	p.encodedVariants = map[string][]byte{"zstd": zstdWriter.EncodeAll(p.body, nil), "gzip": gzipped.Bytes()}
-	return p, nil
+	_, _ = writer.Write(body) // writes to a bytes.Buffer do not fail
+	_ = writer.Close()
+	return buffer.Bytes()
 }
 
 // serve writes the page, or 304 if the client has it.
@@ -87,9 +95,9 @@ func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", p.mediaType)
 	body := p.body
 	coding := wire.PreferredCoding(r.Header.Get("Accept-Encoding"))
-	if encoded, ok := p.encodedVariants[coding]; ok {
+	if encode, ok := p.encoded[coding]; ok {
 		header.Set("Content-Encoding", coding)
-		body = encoded
+		body = encode()
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)

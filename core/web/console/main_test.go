@@ -41,11 +41,7 @@ type site struct {
 
 // knownHash is that of password.
 var knownHash = sync.OnceValues(func() (string, error) {
-	hasher, err := pgtest.Passwords()
-	if err != nil {
-		return "", err
-	}
-	return hasher.Hash(context.Background(), password)
+	return pgtest.Passwords().Hash(context.Background(), password)
 })
 
 func start(t *testing.T, change ...func(*identity.Config)) *site {
@@ -73,15 +69,11 @@ func startPages(
 		t.Fatal(err)
 	}
 	s.live = live
-	hasher, err := pgtest.Passwords()
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewUnstartedServer(nil)
 	t.Cleanup(server.Close)
 	publicURL := "http://" + server.Listener.Addr().String()
 	config := identity.Config{
-		Store: store.Identities, Events: store.Events, Passwords: hasher, SignUpOpen: true, PublicURL: publicURL,
+		Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
