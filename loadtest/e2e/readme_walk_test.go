@@ -249,7 +249,7 @@ unsent bridge: created expired
 // own. It mostly waits for an order to expire, which takes more than a minute; the function returned waits for its end.
 func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 	w.t.Helper()
-	if _, err := findNode(); err != nil {
+	if _, err := nodeModules(); err != nil {
 		return func(t *testing.T) { t.Helper(); without(t, err.Error()) }
 	}
 	project := newNodeProject(w.t)

@@ -38,16 +38,16 @@ func New(tb testing.TB) *store.Rooms {
 func Database(tb testing.TB) string {
 	tb.Helper()
 	s := serverFor(tb)
-	name, err := s.acquireDatabase()
+	d, err := s.acquireDatabase()
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := s.releaseDatabase(name); err != nil {
+		if err := s.releaseDatabase(d); err != nil {
 			tb.Error(err)
 		}
 	})
-	return s.urlOf(name)
+	return s.urlOf(d.name)
 }
 
 // Unmigrated makes a database without any table for the test and returns its URL.

@@ -32,7 +32,7 @@ type server struct {
 	made      atomic.Int64
 
 	mu    sync.Mutex
-	spare []string
+	spare []testDatabase
 }
 
 // timeout bounds one command.
@@ -153,10 +153,10 @@ func stop() error {
 	if err != nil {
 		return nil //nolint:nilerr // each test that wanted it has said so
 	}
-	for _, name := range append(s.spare, s.template()) {
-		err = errors.Join(err, s.drop(name))
+	for _, spare := range s.spare {
+		err = errors.Join(err, s.dropDatabase(spare))
 	}
-	return errors.Join(err, s.stop())
+	return errors.Join(err, s.drop(s.template()), s.stop())
 }
 
 func (s *server) stop() error {

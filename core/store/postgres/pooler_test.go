@@ -84,7 +84,7 @@ func TestStore_PgBouncer(t *testing.T) {
 	c.wantTold(t, keys, stop)
 	c.wantWhole(t, report)
 	backends := pgtest.LookUp[int](t, direct, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()`)
-	if most := pooledServers + postgres.OpenConnections(direct.DB); backends > most {
+	if most := pooledServers + postgres.OpenConnections(direct.DB) + 1; backends > most { // pgtest has one to each database
 		t.Errorf("%d connections to Postgres, want at most %d", backends, most)
 	}
 }

@@ -11,5 +11,7 @@
 //
 // The SMTP server accepts mail and delivers none.
 //
+// NodeModules installs the npm packages that tests run, below the cache directory.
+//
 // The package runs on Linux, macOS and the BSDs; on Windows, run it inside WSL.
 package embedded
