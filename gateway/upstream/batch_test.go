@@ -224,6 +224,53 @@ func TestBatch_CoreWithout(t *testing.T) {
 	}
 }
 
+// A core of another release, whose frames have another version, gets each request alone: before its upgrade, and after it went back.
+func TestBatch_OtherVersion(t *testing.T) {
+	t.Parallel()
+	var version atomic.Value
+	version.Store("1")
+	var probes, batches atomic.Int64
+	core := startCore(t, name("alone"))
+	served := core.Config.Handler
+	core.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case wire.PathReady:
+			w.Header().Set(wire.HeaderBatch, version.Load().(string))
+			w.WriteHeader(http.StatusNoContent)
+			probes.Add(1)
+		case wire.PathBatch:
+			batches.Add(1)
+			w.WriteHeader(http.StatusBadRequest)
+		default:
+			served.ServeHTTP(w, r)
+		}
+	})
+	client := newClient(t, settings{}, core.URL)
+	expectAlone := func() {
+		t.Helper()
+		var running sync.WaitGroup
+		for n := range 4 * lanes {
+			running.Go(func() {
+				if got := client.answer(batched(fmt.Sprint(n))); got != "alone" {
+					t.Errorf("request %d: answered %q", n, got)
+				}
+			})
+		}
+		running.Wait()
+		if sent := batches.Load(); sent != 0 {
+			t.Errorf("%d batches were sent", sent)
+		}
+	}
+	asynctest.Eventually(t, "the core is probed twice", func() bool { return probes.Load() > 1 })
+	expectAlone()
+	takesBatches := client.set.All()[0].Batches
+	version.Store(wire.BatchVersion)
+	asynctest.Eventually(t, "the upgraded core is known to serve batches", takesBatches)
+	version.Store("1")
+	asynctest.Eventually(t, "the core that went back is known to serve none", func() bool { return !takesBatches() })
+	expectAlone()
+}
+
 // A connection that breaks in the middle of a batch leaves the responses that have arrived. Of the others, those with an Idempotency-Key are
 // sent a second time.
 func TestBatch_BrokenOff(t *testing.T) {
