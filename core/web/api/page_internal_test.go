@@ -28,7 +28,7 @@ func TestAsset_FirstUse(t *testing.T) {
 	}
 	for coding, decode := range open {
 		for range 2 {
-			request, response := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+			request, response := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil), httptest.NewRecorder()
 			request.Header.Set("Accept-Encoding", coding)
 			if err := a.get(response, request); err != nil {
 				t.Fatal(err)
