@@ -16,21 +16,19 @@ type testDatabase struct {
 }
 
 // acquireDatabase returns an empty, migrated database.
-func (s *server) acquireDatabase() (testDatabase, error) {
+func (s *server) acquireDatabase() (d testDatabase, err error) {
 	s.mu.Lock()
 	if last := len(s.spare) - 1; last >= 0 {
-		defer s.mu.Unlock()
-		var spare testDatabase
-		spare, s.spare = s.spare[last], s.spare[:last]
-		return spare, nil
+		d, s.spare = s.spare[last], s.spare[:last]
 	}
 	s.mu.Unlock()
-	d := testDatabase{name: s.nextName()}
-	if err := s.command("CREATE DATABASE " + d.name + " TEMPLATE " + s.template()); err != nil {
-		return d, err
+	if d.db != nil {
+		return d, nil
 	}
-	var err error
-	d.db, err = sql.Open("pgx", s.urlOf(d.name))
+	d.name = s.nextName()
+	if err = s.command("CREATE DATABASE " + d.name + " TEMPLATE " + s.template()); err == nil {
+		d.db, err = sql.Open("pgx", s.urlOf(d.name))
+	}
 	return d, err
 }
 

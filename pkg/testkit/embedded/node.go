@@ -12,11 +12,11 @@ import (
 )
 
 // NodeModules installs the npm packages of a directory with a package-lock.json, once for all runs with the same lock, and returns the
-// node_modules. An error says what is missing.
+// node_modules. The error wraps exec.ErrNotFound where Node.js or npm is not installed.
 func NodeModules(project string) (modules string, err error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("%s is not installed (Debian: apt-get install nodejs npm)", program)
+			return "", fmt.Errorf("%s is not installed (Debian: apt-get install nodejs npm): %w", program, err)
 		}
 	}
 	cache, err := CacheDir()
