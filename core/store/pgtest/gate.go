@@ -24,7 +24,7 @@ type Gate struct {
 	network, target string
 	shut            bool
 	refused         int
-	conns           map[net.Conn]bool
+	clients         map[net.Conn]bool
 }
 
 // NewGate starts an open gate before the database at a URL. It is closed with the test.
@@ -38,7 +38,7 @@ func NewGate(tb testing.TB, databaseURL string) *Gate {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	g := &Gate{listener: listener, conns: map[net.Conn]bool{}}
+	g := &Gate{listener: listener, clients: map[net.Conn]bool{}}
 	g.network, g.target = pgconn.NetworkAddress(config.Host, config.Port)
 	through := url.URL{
 		Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: listener.Addr().String(),
@@ -70,8 +70,8 @@ func (g *Gate) Shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = true
-	for conn := range g.conns {
-		_ = conn.Close()
+	for client := range g.clients {
+		_ = client.Close()
 	}
 }
 
@@ -93,8 +93,8 @@ func (g *Gate) SetTarget(tb testing.TB, databaseURL string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.network, g.target = pgconn.NetworkAddress(config.Host, config.Port)
-	for conn := range g.conns {
-		_ = conn.Close()
+	for client := range g.clients {
+		_ = client.Close()
 	}
 }
 
@@ -117,18 +117,16 @@ func (g *Gate) accept() {
 
 func (g *Gate) proxy(client net.Conn) {
 	defer client.Close()
-	g.mu.Lock()
-	network, target := g.network, g.target
-	g.mu.Unlock()
+	network, target, open := g.register(client)
+	if !open {
+		return
+	}
+	defer g.unregister(client)
 	database, err := net.Dial(network, target) //nolint:noctx // it is local and the gate closes what it opens
 	if err != nil {
 		return
 	}
 	defer database.Close()
-	if !g.register(client, database) {
-		return
-	}
-	defer g.unregister(client, database)
 	var one sync.WaitGroup
 	one.Go(func() { _, _ = io.Copy(database, client); _ = database.Close() })
 	_, _ = io.Copy(client, database)
@@ -136,23 +134,19 @@ func (g *Gate) proxy(client net.Conn) {
 	one.Wait()
 }
 
-func (g *Gate) register(conns ...net.Conn) bool {
+func (g *Gate) register(client net.Conn) (network, target string, open bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shut {
-		g.refused++
-		return false
+		g.refused++ // Postgres, for which a connection is dear, does not see it
+		return "", "", false
 	}
-	for _, conn := range conns {
-		g.conns[conn] = true
-	}
-	return true
+	g.clients[client] = true
+	return g.network, g.target, true
 }
 
-func (g *Gate) unregister(conns ...net.Conn) {
+func (g *Gate) unregister(client net.Conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, conn := range conns {
-		delete(g.conns, conn)
-	}
+	delete(g.clients, client)
 }
