@@ -91,6 +91,9 @@ func open(tb testing.TB, url string, lockTimeout time.Duration) *store.Rooms {
 // OpenWith opens a store with options of the test's own and closes it with the test.
 func OpenWith(tb testing.TB, url string, o postgres.Options) *store.Rooms {
 	tb.Helper()
+	if started.Load() {
+		o.Dial = serverFor(tb).sessions.dial
+	}
 	store, err := store.Open(url, o)
 	if err != nil {
 		tb.Fatal(err)

@@ -26,7 +26,7 @@ func (s *server) acquireDatabase() (d testDatabase, err error) {
 		return d, nil
 	}
 	d.name = s.nextName()
-	if err = s.command("CREATE DATABASE " + d.name + " TEMPLATE " + s.template()); err == nil {
+	if err = s.command("CREATE DATABASE " + d.name + " TEMPLATE " + s.template() + s.copying); err == nil {
 		d.db, err = sql.Open("pgx", s.urlOf(d.name))
 	}
 	return d, err

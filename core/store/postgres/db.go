@@ -64,6 +64,8 @@ type Options struct {
 	AcquireTimeout, LockTimeout time.Duration
 	// ConnectTimeout is how long making a connection may take; 0 means 2 s.
 	ConnectTimeout time.Duration
+	// Dial opens the socket of a connection; nil for a net.Dialer.
+	Dial pgconn.DialFunc
 	// Traced adds queries to the traces of requests.
 	Traced bool
 	// Metrics registers the metrics of the database and the stores; nil for none.
@@ -121,6 +123,9 @@ func (d *DB) connConfig(url string, o Options) (*pgx.ConnConfig, error) {
 	// behind a transaction pooler. Only the insert of intents is prepared, on direct connections.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.ConnectTimeout = o.ConnectTimeout
+	if o.Dial != nil {
+		config.DialFunc = o.Dial
+	}
 	config.RuntimeParams["application_name"] = "intents-core"
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams[standardStrings] = "on"
