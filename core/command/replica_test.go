@@ -89,8 +89,8 @@ func TestReplica_WritesOfAnotherCore(t *testing.T) {
 	c := client{t, uuid.New()}
 	first := c.change(one, "/v2/transfers", transferBody)
 	// Lists over 1,000 intents have tags of the account's events.
-	pgtest.Exec(t, store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
-		'id', gen_random_uuid(), 'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, 1200) n`)
+	pgtest.Exec(t, store, `INSERT INTO transfers SELECT made.* FROM transfers i, generate_series(1, 1200) n,
+		jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea))) AS made`)
 	fromReplica := func() bool {
 		response, err := http.Get("http://" + other.ops + "/metrics") //nolint:noctx // go test bounds it
 		if err != nil {

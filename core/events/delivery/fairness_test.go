@@ -37,8 +37,8 @@ func (s *service) slowAccounts(url string, endpoints int) (owners []event.Owner)
 		first, _ := s.Endpoint(owner, url)
 		for range endpoints - 1 {
 			id := uuid.New()
-			pgtest.Exec(s.T, s.Store, `INSERT INTO webhooks SELECT (jsonb_populate_record(w, jsonb_build_object('id', $2::text, 'secret', $3::text))).*
-				FROM webhooks AS w WHERE id = $1`, first.ID, id.String(), pgBytes(s.Rules.Sealer.Seal(id, webhook.NewSecret())))
+			pgtest.Exec(s.T, s.Store, `INSERT INTO webhooks SELECT made.* FROM webhooks AS w,
+				jsonb_populate_record(w, jsonb_build_object('id', $2::text, 'secret', $3::text)) AS made WHERE w.id = $1`, first.ID, id.String(), pgBytes(s.Rules.Sealer.Seal(id, webhook.NewSecret())))
 		}
 		owners = append(owners, owner)
 	}

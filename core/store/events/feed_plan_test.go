@@ -18,8 +18,9 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	intent := pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
 	pgtest.AssignPositions(t, store)
 	// Many accounts with many events, of which few are new.
-	pgtest.Exec(t, plain, `INSERT INTO transfers SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea),
-		'account_id', md5((n % 50)::text)::uuid))).* FROM transfers t, generate_series(1, 20000) AS n`)
+	pgtest.Exec(t, plain, `INSERT INTO transfers SELECT made.* FROM transfers t, generate_series(1, 20000) AS n,
+		jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea),
+		'account_id', md5((n % 50)::text)::uuid)) AS made`)
 	pgtest.Exec(t, plain, `INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence) SELECT account_id, id, 'created', now(), 1 FROM transfers WHERE id <> $1`, intent.ID)
 	for more := true; more; {
 		round, err := store.Events.AssignPositions(t.Context(), true, true)

@@ -165,8 +165,8 @@ func TestReplaceKey_MaxKeys(t *testing.T) {
 	store := pgtest.New(t)
 	ann := pgtest.SignUp(t, store, "ann@example.com")
 	key := pgtest.InsertKey(t, store, ann.ID)
-	pgtest.Exec(t, store, `INSERT INTO api_keys SELECT (jsonb_populate_record(k, jsonb_build_object(
-		'id', gen_random_uuid(), 'hash', sha256(n::text::bytea)))).* FROM api_keys k, generate_series(2, $1) n`, account.MaxKeys)
+	pgtest.Exec(t, store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(2, $1) n,
+		jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'hash', sha256(n::text::bytea))) AS made`, account.MaxKeys)
 	if _, _, err := rotate(t, store, key, time.Hour); !errors.Is(err, account.ErrTooMany) {
 		t.Errorf("a grace at %d keys: %v", account.MaxKeys, err)
 	}

@@ -118,8 +118,8 @@ func TestInsertKey_MaxKeysConcurrent(t *testing.T) {
 	store := pgtest.New(t)
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	pgtest.InsertKey(t, store, ann.ID)
-	pgtest.Exec(t, store, `INSERT INTO api_keys SELECT (jsonb_populate_record(k, jsonb_build_object(
-		'id', gen_random_uuid(), 'hash', sha256(n::text::bytea)))).* FROM api_keys k, generate_series(3, $1) n`, account.MaxKeys)
+	pgtest.Exec(t, store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(3, $1) n,
+		jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'hash', sha256(n::text::bytea))) AS made`, account.MaxKeys)
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM api_keys`); n != account.MaxKeys-1 {
 		t.Fatalf("%d keys to begin with", n)
 	}

@@ -15,9 +15,10 @@ func TestTransfersRefundable_UsesIndex(t *testing.T) {
 	url := pgtest.Database(t)
 	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 	pgtest.InsertTransfer(t, store, pgtest.LoadRegistry(t, store), uuid.New(), pgtest.BridgeBody)
-	pgtest.Exec(t, plain, `INSERT INTO transfers SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea),
+	pgtest.Exec(t, plain, `INSERT INTO transfers SELECT made.* FROM transfers t, generate_series(1, 5000) AS n,
+		jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea),
 		'account_id', md5((n % 50)::text)::uuid, 'source_chain', 'eip155:' || n % 3 + 1, 'status', CASE WHEN n % 10 = 0 THEN 'confirmed' ELSE 'filled' END, 'hash', n::text,
-		'expires', now() + (n + 3600) * interval '1 s'))).* FROM transfers t, generate_series(1, 5000) AS n`)
+		'expires', now() + (n + 3600) * interval '1 s')) AS made`)
 	pgtest.Exec(t, plain, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, complete_until)
 		SELECT 'eip155:' || n, 'core', 1, now(), now() FROM generate_series(1, 3) AS n`)
 	pgtest.Exec(t, plain, `ANALYZE`)

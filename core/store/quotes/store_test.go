@@ -143,8 +143,9 @@ func TestStore_UsesIndexes(t *testing.T) {
 	store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	q := pgtest.InsertQuote(t, store, known, owner)
-	pgtest.Exec(t, plain, `INSERT INTO quotes SELECT (jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(),
-		'account_id', md5((n % 50)::text)::uuid, 'created_at', now() - n * interval '1 min'))).* FROM quotes q, generate_series(1, 5000) AS n`)
+	pgtest.Exec(t, plain, `INSERT INTO quotes SELECT made.* FROM quotes q, generate_series(1, 5000) AS n,
+		jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(),
+		'account_id', md5((n % 50)::text)::uuid, 'created_at', now() - n * interval '1 min')) AS made`)
 	pgtest.Exec(t, plain, `ANALYZE quotes`)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)

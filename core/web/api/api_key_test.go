@@ -137,8 +137,8 @@ func TestKeys_TooMany(t *testing.T) {
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
 	id := createKey(t, s, `{"name":"ci"}`, ann).ID
-	pgtest.Exec(t, s.store, `INSERT INTO api_keys SELECT (jsonb_populate_record(k, jsonb_build_object(
-		'id', gen_random_uuid(), 'hash', sha256(n::text::bytea)))).* FROM api_keys k, generate_series(2, 100) n`)
+	pgtest.Exec(t, s.store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(2, 100) n,
+		jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'hash', sha256(n::text::bytea))) AS made`)
 	tooMany := refused(t, 409, "TOO_MANY_API_KEYS", "The account has as many keys as it may; delete one first.")
 	same(t, "the 101st", tooMany, s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...))
 	same(t, "kept", tooMany, s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":1}`, ann...))

@@ -59,9 +59,7 @@ func TestListTransfers(t *testing.T) {
 // multiply makes count more of an account's one intent.
 func (s *service) multiply(t *testing.T, count int) {
 	t.Helper()
-	pgtest.Exec(t, s.store, `INSERT INTO transfers SELECT (jsonb_populate_record(i, jsonb_build_object(
-		'id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
-		'order_id', sha256(n::text::bytea)))).* FROM transfers i, generate_series(1, $1) n`, count)
+	pgtest.Multiply(t, s.store, pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM transfers`), count)
 }
 
 func TestListTransfers_Streamed(t *testing.T) {
