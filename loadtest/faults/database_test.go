@@ -2,9 +2,11 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,6 +43,13 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 		config.Dir = t.TempDir()
 	}
 	config.Log = func(line string) { fmt.Fprintln(&log, line) }
+	copied := binaries == shared.binaries && !config.Ephemeral
+	if copied {
+		var err error
+		if config.From, err = template(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	server, err := embedded.StartPostgres(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +63,35 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 		}
 	})
 	db := &database{url: server.URL, server: server}
+	if !copied {
+		if err := db.fill(t.Context(), binaries); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT id FROM accounts`).Scan(&db.owner)
+	})
+	return db
+}
+
+// template is the directory of a stopped database of this version. Tests start from copies: each command and initdb take as long as a test.
+var template = sync.OnceValues(func() (dir string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	dir = filepath.Join(filepath.Dir(shared.binaries), "database")
+	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: dir})
+	if err != nil {
+		return "", err
+	}
+	err = (&database{url: server.URL}).fill(ctx, shared.binaries)
+	return dir, errors.Join(err, server.Stop())
+})
+
+// fill migrates an empty database and gives it the registry and an account.
+func (d *database) fill(ctx context.Context, binaries string) error {
 	root, err := stack.FindRoot()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	data := filepath.Join(root, "deploy", "data")
 	for _, args := range [][]string{
@@ -65,14 +100,11 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 		{"tokens", "import", filepath.Join(data, "tokens.json")},
 		{"accounts", "create", "faults@example.com"},
 	} {
-		if err := embedded.Run(t.Context(), db.command(binaries, args...)); err != nil {
-			t.Fatal(err)
+		if err := embedded.Run(ctx, d.command(binaries, args...)); err != nil {
+			return err
 		}
 	}
-	db.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT id FROM accounts`).Scan(&db.owner)
-	})
-	return db
+	return nil
 }
 
 // command is one of core's on this database.

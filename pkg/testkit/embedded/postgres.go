@@ -21,6 +21,9 @@ type PostgresConfig struct {
 	// Dir is the directory of the data, which is created if needed. One process at a time can use it. Required unless Ephemeral.
 	Dir string
 
+	// From is the Dir of a stopped database of the same programs, of which a new one is a copy; empty for an empty database.
+	From string
+
 	// Ephemeral is for tests: an empty database in a temporary directory, which Stop removes, or the next start if this program
 	// was killed. It is not durable, and its files are in memory if there is enough. Dir is not used.
 	Ephemeral bool
@@ -91,7 +94,7 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 	if p.progress == nil {
 		p.progress = p.log
 	}
-	err := p.prepare(ctx, config.Dir)
+	err := p.prepare(ctx, config.Dir, config.From)
 	if err == nil {
 		p.URL = "postgres://intents@/intents?host=" + p.run.path
 		p.Source = fmt.Sprintf("%s (%s), private, on a Unix socket", p.binaries.version, p.binaries.source)
@@ -105,7 +108,7 @@ func StartPostgres(ctx context.Context, config PostgresConfig) (*Postgres, error
 }
 
 // prepare finds the binaries and creates the directories and the cluster.
-func (p *Postgres) prepare(ctx context.Context, dir string) error {
+func (p *Postgres) prepare(ctx context.Context, dir, from string) error {
 	var err error
 	if p.user, err = findServerUser(); err != nil {
 		return err
@@ -137,8 +140,11 @@ func (p *Postgres) prepare(ctx context.Context, dir string) error {
 	if err := p.user.ensureTraversable(dir, p.binaries.dir); err != nil {
 		return err
 	}
-	if len(version) > 0 {
+	switch {
+	case len(version) > 0:
 		return nil
+	case from != "":
+		return copyCluster(ctx, p.user, filepath.Join(from, "data"), p.data)
 	}
 	p.progress("creating a database in " + p.data)
 	return p.binaries.initCluster(ctx, p.user, p.data, true)

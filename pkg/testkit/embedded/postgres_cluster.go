@@ -82,10 +82,15 @@ func (b *binaries) copyTemplate(ctx context.Context, u *serverUser, path string,
 	if err := b.ensureTemplate(ctx, u, template, log); err != nil {
 		return err
 	}
-	if err := makeEmptyDir(u, path); err != nil {
+	return copyCluster(ctx, u, template, path)
+}
+
+// copyCluster copies a cluster whose server has stopped.
+func copyCluster(ctx context.Context, u *serverUser, from, to string) error {
+	if err := makeEmptyDir(u, to); err != nil {
 		return err
 	}
-	return Run(ctx, Command{Path: "cp", Args: []string{"-R", template + "/.", path}, Dir: "/", user: u})
+	return Run(ctx, Command{Path: "cp", Args: []string{"-R", from + "/.", to}, Dir: "/", user: u})
 }
 
 func (b *binaries) ensureTemplate(ctx context.Context, u *serverUser, template string, log func(string)) error {
