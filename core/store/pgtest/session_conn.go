@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -52,7 +53,7 @@ func (c *sessionConn) start(first []byte) error {
 		c.session = c.cache.take(key)
 	}
 	if c.session == nil {
-		made, err := net.DialTimeout(c.cache.network, c.cache.address, timeout)
+		made, err := (&net.Dialer{Timeout: timeout}).DialContext(context.Background(), c.cache.network, c.cache.address)
 		if err != nil {
 			return err
 		}
@@ -60,11 +61,11 @@ func (c *sessionConn) start(first []byte) error {
 		if _, err := made.Write(first); err != nil {
 			return err
 		}
-		if key != "" && c.session.receiveGreeting() == nil {
-			c.session.startup = key
+		if key != "" && c.receiveGreeting() == nil {
+			c.startup = key
 		}
 	}
-	c.unread = c.session.greeting
+	c.unread = c.greeting
 	return c.session.SetDeadline(c.deadline)
 }
 
@@ -97,7 +98,7 @@ func (c *sessionConn) Close() error {
 	switch {
 	case c.closed.Swap(true), c.session == nil:
 		return nil
-	case c.terminated && c.session.startup != "":
+	case c.terminated && c.startup != "":
 		return c.cache.put(c.session)
 	}
 	return c.session.Close()
