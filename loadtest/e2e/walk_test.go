@@ -32,7 +32,7 @@ const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 
 // The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, NEXT as the
 // comment says, and a deadline that no person has to meet. It waits for an order that expires, and uses the console's quotes meanwhile, so it
-// must start among the first: Go starts parallel tests in the reverse order of their files' names.
+// must start among the first: Go starts parallel tests in the reverse order of their files' names, of which this one's is near the end.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)

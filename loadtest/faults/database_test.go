@@ -74,7 +74,7 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 	return db
 }
 
-// template is the directory of a stopped database of this version. Tests start from copies: each command and initdb take as long as a test.
+// template is the directory of a stopped database of this version. Tests start from copies, without initdb and core's commands for each.
 var template = sync.OnceValues(func() (dir string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

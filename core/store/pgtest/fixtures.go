@@ -295,10 +295,10 @@ func List(t *testing.T, store *store.Rooms, owner uuid.UUID, filter intents.Tran
 	return summaries
 }
 
-// Multiply makes count copies of the one intent, each a millisecond older than the one before. A function in FROM is called once a row, in the
-// list of columns once a column.
+// Multiply makes count copies of the one intent, each a millisecond older than the one before.
 func Multiply(tb testing.TB, store *store.Rooms, id uuid.UUID, count int) {
 	tb.Helper()
+	// A function in FROM is called once a row; (f(…)).* in the list of columns calls it once a column.
 	Exec(tb, store, `INSERT INTO transfers SELECT made.* FROM transfers i, generate_series(1, $1) n,
 		jsonb_populate_record(i, jsonb_build_object('id', (lpad(to_hex(1700000000000 - n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
 		'order_id', sha256(n::text::bytea))) AS made WHERE i.id = $2`, count, id.String())

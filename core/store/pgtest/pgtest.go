@@ -91,7 +91,7 @@ func open(tb testing.TB, url string, lockTimeout time.Duration) *store.Rooms {
 // OpenWith opens a store with options of the test's own and closes it with the test.
 func OpenWith(tb testing.TB, url string, o postgres.Options) *store.Rooms {
 	tb.Helper()
-	if started.Load() {
+	if started.Load() { // an address of another server is dialed as usual
 		o.Dial = serverFor(tb).sessions.dial
 	}
 	store, err := store.Open(url, o)

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// Creating a database takes 100 ms and emptying one 6 ms, so a database that a test has finished with is emptied for the next
+// Creating a database takes 50 ms or more and emptying one 6 ms, so a database that a test has finished with is emptied for the next
 // test, unless the test has changed its schema.
 
 // testDatabase is one of the server's, with a connection to empty it that stays open: a new one would first read the catalog.

@@ -1,8 +1,8 @@
 package pgtest
 
 import (
+	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -15,7 +15,7 @@ import (
 )
 
 // A backend costs Postgres 30 ms and more of CPU for its fork, its caches of the catalog and its exit, and a test sends few statements. So the
-// backend of a closed connection stays for the next one with the same startup message, and is reset in between as PgBouncer does it.
+// backend of a closed connection stays for the next one with the same startup message, after PgBouncer's server_reset_query.
 
 const (
 	// maxIdleSessions is less than max_connections of a private server, which is 200.
@@ -31,7 +31,7 @@ type sessionCache struct {
 	network, address string
 
 	mu   sync.Mutex
-	idle []*session // the one that was used last is last
+	idle []*session // the one that has waited longest is first
 }
 
 // session is a connection to a backend.
@@ -53,13 +53,7 @@ func (c *sessionCache) dial(ctx context.Context, network, address string) (net.C
 func (c *sessionCache) take(startup string) *session {
 	for {
 		c.mu.Lock()
-		i := -1
-		for n, s := range slices.Backward(c.idle) {
-			if s.startup == startup {
-				i = n
-				break
-			}
-		}
+		i := slices.IndexFunc(c.idle, func(s *session) bool { return s.startup == startup })
 		if i < 0 {
 			c.mu.Unlock()
 			return nil
@@ -144,20 +138,19 @@ var errNoGreeting = errors.New("the server refuses the connection or asks for a 
 
 // receiveGreeting receives the answer to the startup message, which is the same for each connection on the session.
 func (s *session) receiveGreeting() error {
+	var answer bytes.Buffer
+	defer func() { s.greeting = answer.Bytes() }()
+	frontend := pgproto3.NewFrontend(io.TeeReader(s, &answer), s)
 	for {
-		header := make([]byte, 5)
-		if _, err := io.ReadFull(s, header); err != nil {
+		message, err := frontend.Receive()
+		if err != nil {
 			return err
 		}
-		body := make([]byte, binary.BigEndian.Uint32(header[1:])-4)
-		if _, err := io.ReadFull(s, body); err != nil {
-			return err
-		}
-		s.greeting = slices.Concat(s.greeting, header, body)
-		switch {
-		case header[0] == 'Z': // ReadyForQuery
+		switch message.(type) {
+		case *pgproto3.AuthenticationOk, *pgproto3.ParameterStatus, *pgproto3.BackendKeyData:
+		case *pgproto3.ReadyForQuery:
 			return nil
-		case header[0] == 'E', header[0] == 'R' && binary.BigEndian.Uint32(body) != pgproto3.AuthTypeOk:
+		default:
 			return errNoGreeting
 		}
 	}

@@ -21,7 +21,7 @@ type PostgresConfig struct {
 	// Dir is the directory of the data, which is created if needed. One process at a time can use it. Required unless Ephemeral.
 	Dir string
 
-	// From is the Dir of a stopped database of the same programs, of which a new one is a copy; empty for an empty database.
+	// From is the Dir of a stopped database of the same programs, of which a new one in Dir is a copy; empty for an empty database.
 	From string
 
 	// Ephemeral is for tests: an empty database in a temporary directory, which Stop removes, or the next start if this program
