@@ -37,6 +37,8 @@ const (
 	pollEvery = 8
 	// aheadBytes is how much is read with the first byte of a request. Most requests fit in it.
 	aheadBytes = 1 << 10
+	// replyBytes fits the body of a 429.
+	replyBytes = 256
 )
 
 var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
@@ -55,11 +57,13 @@ type Client struct {
 
 	// gotBytes is set once the client has sent a byte, readTimedOut if a request did not arrive within ReadTimeout.
 	gotBytes, readTimedOut bool
-	// reads counts the reads of the
+	// reads counts the reads of the socket.
 	reads uint
 	// ahead is what was read with the first byte of a request. aheadBuffer is its buffer, nil if nothing was read ahead.
 	ahead       []byte
 	aheadBuffer *[aheadBytes]byte
+	// replyBuffer is ReplyBuffer's, nil before its first call.
+	replyBuffer *[replyBytes]byte
 	// responseTimeout replaces the server's write timeout for the next response, 0 for none.
 	responseTimeout time.Duration
 	// deadline is when the client must have read the current response, zero before the first response. written is how many bytes
@@ -131,6 +135,14 @@ func (c *Client) readSocket(p []byte) (int, error) {
 		c.readTimedOut = true
 	}
 	return n, err
+}
+
+// ReplyBuffer returns an empty buffer for the body of the current response. The next request on the connection overwrites it.
+func (c *Client) ReplyBuffer() []byte {
+	if c.replyBuffer == nil {
+		c.replyBuffer = new([replyBytes]byte)
+	}
+	return c.replyBuffer[:0]
 }
 
 // SetResponseTimeout sets how long the client may take to read the next response, instead of the server's write timeout.

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -22,11 +23,7 @@ import (
 // bench runs the handler on one request over and over, without the server's own reading and writing.
 func bench(b *testing.B, g *gateway, raw string, status int) {
 	b.Helper()
-	ctx := &fasthttp.RequestCtx{}
-	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
-	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
-		b.Fatal(err)
-	}
+	ctx := requestCtx(b, raw)
 	b.ReportAllocs()
 	for b.Loop() {
 		g.edge.Handle(ctx)
@@ -35,6 +32,17 @@ func bench(b *testing.B, g *gateway, raw string, status int) {
 		}
 		ctx.Response.Reset()
 	}
+}
+
+// requestCtx is a request that has been read.
+func requestCtx(b *testing.B, raw string) *fasthttp.RequestCtx {
+	b.Helper()
+	ctx := &fasthttp.RequestCtx{}
+	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
+		b.Error(err)
+	}
+	return ctx
 }
 
 // record is a short response of core.
@@ -108,11 +116,7 @@ func BenchmarkForwardedParallel(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		key := unlimitedKey(core)
-		ctx := &fasthttp.RequestCtx{}
-		ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
-		if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(request("GET", "/v2/transfers/1", key, "")))); err != nil {
-			b.Error(err)
-		}
+		ctx := requestCtx(b, request("GET", "/v2/transfers/1", key, ""))
 		for pb.Next() {
 			g.edge.Handle(ctx)
 			if got := ctx.Response.StatusCode(); got != fasthttp.StatusOK {
@@ -135,6 +139,37 @@ func BenchmarkRateLimited(b *testing.B) {
 	g.send(b, request("GET", "/v2/tokens", apiKey(key), ""))
 	g.send(b, request("GET", "/v2/tokens", apiKey(key), ""))
 	bench(b, g, request("GET", "/v2/tokens", apiKey(key), ""), 429)
+}
+
+// BenchmarkRateLimitedKeys is the same with 20,000 keys of 1,000 accounts in turn, more than a processor's caches hold.
+func BenchmarkRateLimitedKeys(b *testing.B) {
+	g, core := startBench(b, record)
+	ctx := requestCtx(b, request("GET", "/v2/tokens", "", ""))
+	keys := make([]string, 20_000)
+	for i := range keys {
+		key := apikey.New(network.Test)
+		keys[i] = key.Reveal()
+		core.Put(key, wire.VerifiedKey{
+			AccountID: fmt.Sprintf("00000000-0000-4000-8000-%012d", i%1000),
+			Limit:     wire.KeyLimit{Requests: 1, PeriodSeconds: 86400}, AccountLimit: wire.KeyLimit{Requests: 1000, PeriodSeconds: 60},
+		})
+	}
+	handle := func(i int) (status int) {
+		ctx.Request.Header.Set("X-Api-Key", keys[i%len(keys)])
+		g.edge.Handle(ctx)
+		status = ctx.Response.StatusCode()
+		ctx.Response.Reset()
+		return status
+	}
+	for i := range 2 * len(keys) {
+		handle(i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if status := handle(i); status != 429 {
+			b.Fatalf("status %d", status)
+		}
+	}
 }
 
 // BenchmarkShared is an answer of 300 KB that every client gets alike.

@@ -37,6 +37,14 @@ func connOf(ctx *fasthttp.RequestCtx) *conn.Client {
 	return c
 }
 
+// replyBuffer returns an empty buffer for the body of a reply, nil in benchmarks.
+func (x *exchange) replyBuffer() []byte {
+	if c := connOf(x.ctx); c != nil {
+		return c.ReplyBuffer()
+	}
+	return nil
+}
+
 // lingerOnClose makes the connection's Close linger, because a part of this request is unread.
 func lingerOnClose(ctx *fasthttp.RequestCtx) {
 	if c := connOf(ctx); c != nil {

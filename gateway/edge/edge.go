@@ -222,11 +222,8 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 
 // takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
 func (e *Edge) takeToken(x *exchange) *reply {
-	start, refusals := x.now, &x.verdict.Refusals
-	if kept, ok := e.limiter.Repeat(refusals, start).(*limitedReply); ok {
-		return x.tooManyRequests(kept)
-	}
-	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), refusals, start)
+	start := x.now
+	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), &x.verdict.Refusals, start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -235,15 +232,13 @@ func (e *Edge) takeToken(x *exchange) *reply {
 		return limiterUnavailable
 	}
 	x.limit = decision
+	x.setRateLimit()
 	if decision.Allowed {
-		x.setRateLimit()
 		return nil
 	}
-	r := newLimitedReply(&decision)
-	if decision.Cached {
-		refusals.Keep(r, decision, start)
-	}
-	return x.tooManyRequests(r)
+	x.usageKind = usage.Limited
+	x.tooManyRequests = newTooManyRequests(&decision, x.replyBuffer())
+	return &x.tooManyRequests
 }
 
 // forward sends the request to core with the given target.

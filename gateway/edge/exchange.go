@@ -41,6 +41,8 @@ type exchange struct {
 	outcome  outcome
 	// limit is the decision of the rate limits of the key and of its account.
 	limit limit.Decision
+	// tooManyRequests is the reply if a rate limit refuses the request.
+	tooManyRequests reply
 	// span is the request's span. Without a tracer it is the client's remote span, or a no-op span if the client sent no trace
 	// context.
 	span trace.Span
@@ -159,7 +161,7 @@ var (
 	nameCacheControl    = []byte(fasthttp.HeaderCacheControl)
 )
 
-// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers) of a request that passed.
+// setRateLimit sets the RateLimit fields (draft-ietf-httpapi-ratelimit-headers).
 func (x *exchange) setRateLimit() {
 	header := &x.ctx.Response.Header
 	x.scratch = appendPolicies(x.scratch[:0], &x.limit)

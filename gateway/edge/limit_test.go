@@ -1,10 +1,12 @@
 package edge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +101,33 @@ func TestRateLimit_ByKey(t *testing.T) {
 	want := []string{"200 " + policy + " ", "200 " + policy + " ", "429 " + policy + " 1800"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The bodies of refusals are built in a buffer of the connection: of two that are pipelined each client reads its own.
+func TestRateLimit_Pipelined(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{})
+	spent := func(requests, ofAccount int) string {
+		key := apikey.New(network.Test)
+		core.Put(key, wire.VerifiedKey{
+			Limit: wire.KeyLimit{Requests: requests, PeriodSeconds: 86400}, AccountLimit: wire.KeyLimit{Requests: ofAccount, PeriodSeconds: 86400},
+		})
+		one := request("GET", "/v2/tokens", apiKey(key), "")
+		if got := g.send(t, one); got.Status != http.StatusOK {
+			t.Fatalf("the first request: %+v", got)
+		}
+		return one
+	}
+	byKey, byAccount := spent(1, 2), spent(2, 1)
+	c := g.dial(t)
+	defer c.Close()
+	c.write(t, byKey+byAccount+byKey)
+	for _, whose := range []string{"this key", "all keys of this account", "this key"} {
+		if got := c.read(t, "GET"); got.Status != http.StatusTooManyRequests || !strings.Contains(got.Body, "made with "+whose) || !json.Valid([]byte(got.Body)) {
+			t.Errorf("answer: %+v, want a refusal of %s", got, whose)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/polls"
-	"intents.internal/gateway/usage"
 	"intents.internal/pkg/wire"
 )
 
@@ -193,44 +192,25 @@ const (
 		"Wait as long as Retry-After says, then try again."
 )
 
-// limitedReply is the 429 of a key with its RateLimit fields. It is immutable, because refusals may share it.
-type limitedReply struct {
-	reply
-	policies, quotas []byte
-}
-
-// newLimitedReply returns the reply to a refused request. Retry-After is in whole seconds and tryAgainIn in milliseconds, both rounded
-// up, so that a client that waits for this long is admitted. It is encoded by hand, because refusals must stay cheap.
-func newLimitedReply(d *limit.Decision) *limitedReply {
+// newTooManyRequests returns the reply to a request that a rate limit refuses. Retry-After is in whole seconds and tryAgainIn in
+// milliseconds, both rounded up, so that a client that waits for this long is admitted. It is encoded by hand and into the buffer,
+// because refusals must stay cheap.
+func newTooManyRequests(d *limit.Decision, buffer []byte) reply {
 	message, outcome := keyLimited, outcomeRateLimited
 	if d.ByAccount() {
 		message, outcome = accountLimited, outcomeAccountRateLimited
 	}
-	policies := appendPolicies(make([]byte, 0, 512), d)
-	quotas := appendQuotas(policies[len(policies):], d)
-	body := quotas[len(quotas):]
-	body = append(body, `{"code":"`...)
-	body = append(body, wire.RateLimited...)
-	body = append(body, `","message":"`...)
+	body := append(buffer[:0], `{"code":"`+wire.RateLimited+`","message":"`...)
 	body = append(body, message...)
 	body = append(body, `","details":{"tryAgainIn":`...)
 	body = strconv.AppendInt(body, max(1, ceil(d.Wait(), time.Millisecond)), 10)
 	body = append(body, "}}"...)
-	return &limitedReply{policies: policies, quotas: quotas, reply: reply{
+	return reply{
 		status:     fasthttp.StatusTooManyRequests,
 		outcome:    outcome,
 		body:       body,
 		retryAfter: max(1, ceil(d.Wait(), time.Second)),
-	}}
-}
-
-// tooManyRequests sets the RateLimit fields of a refused request and returns its reply.
-func (x *exchange) tooManyRequests(r *limitedReply) *reply {
-	x.usageKind = usage.Limited
-	header := &x.ctx.Response.Header
-	header.SetCanonical(nameRateLimitPolicy, r.policies)
-	header.SetCanonical(nameRateLimit, r.quotas)
-	return &r.reply
+	}
 }
 
 func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

@@ -12,10 +12,11 @@ import (
 // The OpenAPI document takes the examples of the gateway's errors from the recorded bodies.
 func TestReply_Bodies(t *testing.T) {
 	t.Parallel()
+	limited := newTooManyRequests(&limit.Decision{}, nil)
 	replies := []*reply{
 		noKey, refusedKey, scopeRefused[apikey.IntentsWrite], keysUnavailable, limiterUnavailable, keyPolls, transferTooLarge, notJSON, compressedBody,
 		badPath, notFound, methodNotAllowed("GET, HEAD"), tooSlow, tooManyHeaders, badVersion, badExpectation, coreUnreachable, coreBroken, coreTimeout,
-		brokenWrite.other, lateWrite.other, lateWrite.once, internalError, &newLimitedReply(&limit.Decision{}).reply,
+		brokenWrite.other, lateWrite.other, lateWrite.once, internalError, &limited,
 	}
 	bodies := make([]json.RawMessage, len(replies))
 	for i, r := range replies {

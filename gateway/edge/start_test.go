@@ -82,10 +82,10 @@ func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
 	chains := control.NewChains(client, 100*time.Millisecond, log)
 	documents := catalog.New(client)
 	limiter := limit.New(limit.Options{
-		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 10_000, Log: log, Metrics: g.registry,
+		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 50_000, Log: log, Metrics: g.registry,
 	})
 	verifier := keys.New(keys.Options{
-		Core: client, Capacity: 10_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
+		Core: client, Capacity: 50_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
 		LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
 	})
 	recorder := usage.New(usage.Options{

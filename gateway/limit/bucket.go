@@ -2,7 +2,6 @@ package limit
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -25,9 +24,6 @@ type bucket struct {
 	name  string
 	field any
 
-	// updates counts the responses of Redis.
-	updates atomic.Uint32
-
 	mu sync.Mutex
 	// tat is from Redis's last response, measured from askedAt, so it is never too late.
 	tat time.Time
@@ -44,7 +40,6 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	defer b.mu.Unlock()
 	b.tat, b.askedAt, b.rtt = askedAt.Add(q.ResetAfter), askedAt, rtt
 	b.localTAT = b.tat
-	b.updates.Add(1)
 }
 
 // peek returns the bucket's state by Redis's last response, and whether Redis could only reject now. It never rejects what
@@ -74,7 +69,7 @@ type request struct {
 }
 
 // cachedRefusal returns Redis's decision if it can only be a rejection, by the key's bucket or by its account's.
-func (r request) cachedRefusal(now time.Time) (d Decision, ok bool) {
+func (r *request) cachedRefusal(now time.Time) (d Decision, ok bool) {
 	key, byKey := r.key.peek(r.rules.key, now)
 	account, byAccount := r.account.peek(r.rules.account, now)
 	if !byKey && !byAccount {

@@ -24,23 +24,10 @@ func (r *Request) TakeLocal(key, account redis_rate.Limit, now time.Time) Decisi
 // Update stores Redis's answer on the key.
 func (r *Request) Update(q Quota, askedAt time.Time) { r.key.update(q, askedAt, 0) }
 
-// UpdateAfter stores Redis's answers on the key and on its account, which took so long.
-func (r *Request) UpdateAfter(key, account Quota, askedAt time.Time, rtt time.Duration) {
-	r.key.update(key, askedAt, rtt)
-	r.account.update(account, askedAt, rtt)
-}
-
-// Remember makes the request the key's last that was refused.
-func (r *Refusals) Remember(last *Request, key, account redis_rate.Limit) {
-	r.last.Store(&refusal{request: last.under(key, account)})
-}
-
-// Kept is the reply that Keep stored, if a new one would be the same.
-func (r *Refusals) Kept(now time.Time) any { return r.kept(now) }
-
 // CachedRefusal is the refusal without a call to Redis.
 func (r *Request) CachedRefusal(key, account redis_rate.Limit, now time.Time) (Decision, bool) {
-	return r.under(key, account).cachedRefusal(now)
+	last := r.under(key, account)
+	return last.cachedRefusal(now)
 }
 
 // Batcher runs items without a value, for a test that stands in for Redis.

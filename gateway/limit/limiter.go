@@ -158,7 +158,7 @@ func (l *Limiter) Take(key, account Limit, refusals *Refusals, now time.Time) (D
 	}
 	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
 	if d, ok := r.cachedRefusal(now); ok {
-		refusals.last.Store(&refusal{request: r})
+		refusals.last.Store(&r)
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
