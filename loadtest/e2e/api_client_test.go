@@ -15,7 +15,7 @@ import (
 // A developer signs up, makes keys and records intents with them: with an Idempotency-Key, of each kind once an operator has imported
 // settlements, in pages, polled and cancelled, and not in another environment than the key's.
 func TestAPIClient(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	developer := newPerson(t, running.Env().GatewayURL)
 	testKey := developer.newKey()
 	liveKey := expect[createdKey](t, developer.post("/auth/api-key/create", map[string]any{"name": "live", "environment": "live"}), 200)
@@ -114,7 +114,7 @@ func TestAPIClient(t *testing.T) {
 
 // Fifty requests pass at three gateways together; the next is told how long to wait, and after that wait one passes.
 func TestLimit_SeveralGateways(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	key, gateways := freshKey(t), running.Env().GatewayURLs
 	refusal := limited(t, key, gateways)
 	milliseconds := decoded[struct{ TryAgainIn float64 }](t, string(refusal.Details)).TryAgainIn

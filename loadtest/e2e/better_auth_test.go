@@ -13,7 +13,7 @@ import (
 // The session routes speak better-auth's protocol: its published client, with the plugins for API keys and wallets, does
 // with them what its documentation says, and shows every refusal with its code.
 func TestBetterAuthClient(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	project := newNodeProject(t)
 	for script, steps := range map[string]string{
 		"better-auth.mjs": "signsUpInAndOut\nmakesAndChangesKeys\nrotatesKeys\nendsSessions\nchangesPassword\nresetsPassword\nchangesAddress\nleaves\n",

@@ -13,7 +13,7 @@ import (
 
 // The console in a real browser, through a gateway: one journey a subtest, each in a window that knows nothing of the others.
 func TestConsole(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	for name, journeys := range map[string][]struct {
 		name string
 		walk func(*tab)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ import (
 var (
 	running  *stack.Stack
 	binaries string
+)
+
+// turn is the turn of whole stacks. The walk gives it up as soon as no other journey is underWay, since it only waits then.
+var (
+	turn     *embedded.Lock
+	underWay sync.WaitGroup
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +58,7 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := stack.Build(ctx, "", binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
 		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	turn, err := embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
+	turn, err = embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
 	if err != nil {
 		return 1, err
 	}
@@ -68,6 +75,14 @@ func runAll(m *testing.M) (code int, err error) {
 		fmt.Fprintln(os.Stderr, "the shared stack's log:\n"+log.String())
 	}
 	return code, nil
+}
+
+// journey lets the other tests run beside this one.
+func journey(t *testing.T) {
+	t.Helper()
+	underWay.Add(1)
+	t.Cleanup(underWay.Done)
+	t.Parallel()
 }
 
 // withDefaults completes the configuration of a stack for tests. All of them come from one address, some sign in to one account again and

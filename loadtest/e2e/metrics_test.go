@@ -20,7 +20,7 @@ import (
 // A real Prometheus scrapes the stack: the metrics are well-formed, and every query that operators are given, in rules,
 // dashboards and the runbook, is valid and asks for names, labels and values that exist.
 func TestPrometheus(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	use(t)
 	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
 	t.Run("promtool check metrics", func(t *testing.T) {

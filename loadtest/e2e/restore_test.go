@@ -17,7 +17,7 @@ const secret = "the secret that this test shares with core"
 // to. Everything that was acknowledged is there again, keys work, a gateway that has known the old database hears of what happens in the
 // restored one, and readers of the feed read on from the cursor of before.
 func TestRestore(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	primary := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}))(t)
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)

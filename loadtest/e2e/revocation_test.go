@@ -50,7 +50,7 @@ func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string
 // A request that begins later can only be judged later, so the second holds however long requests take on a busy machine. Keys that nobody
 // touches are never refused.
 func TestRevocation_AllGateways(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	s, _ := startStack(t, stack.Config{Gateways: 3})
 	owner := newPerson(t, s.Env().GatewayURL)
 	r := &revocations{t: t, stack: s, owner: owner}

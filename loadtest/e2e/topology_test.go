@@ -14,7 +14,7 @@ import (
 // The built services keep their limits in a Redis Cluster, and on a master behind Sentinels, with passwords and TLS: requests and sign-ins
 // are limited over all gateways and cores, by Redis.
 func TestRedisTopologies(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	certificate := must(topologytest.NewCertificate(t.TempDir()))(t)
 	secure := topologytest.Security{Password: "correct-horse", SentinelPassword: "battery-staple", TLS: certificate}
 	for mode, start := range map[topology.Mode]func(*testing.T) (url string){

@@ -12,7 +12,7 @@ import (
 
 // A write is followed from the client through gateway, core and Postgres in one trace, as the settings of OpenTelemetry say.
 func TestTraces(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	collector := tracingtest.Start(t, nil)
 	// The gateway decides, and core follows it.
 	s, _ := startStack(t, stack.Config{

@@ -80,6 +80,10 @@ func TestReadme_Walk(t *testing.T) {
 
 	t.Run("quotes in the console", w.walkQuotes)
 
+	go func() { // what is left is a wait
+		underWay.Wait()
+		turn.Unlock()
+	}()
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
 	defer timer.Stop()
 	<-timer.C

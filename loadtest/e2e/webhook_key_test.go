@@ -17,7 +17,7 @@ import (
 // The key of webhooks' secrets is replaced as deploy/security.md says, core by core. An endpoint of before hears of what happens after
 // every restart, signed with the secret that its owner has.
 func TestWebhooks_KeyReplaced(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "core.env")
 	configure := func(current, previous string) {

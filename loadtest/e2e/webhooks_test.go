@@ -127,7 +127,7 @@ func (d delivery) mustVerify(t *testing.T, secret string, want intents.Event) {
 // After its secret is replaced both secrets verify. The receivers refuse what was not signed, handle every event once, read the feed for
 // those that were not delivered, and begin it again where their cursor is too old.
 func TestWebhooks(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	owner := newPerson(t, running.Env().GatewayURL)
 	key := owner.newKey().Key
 	me := apiClient(t, running.Env().GatewayURL, key)

@@ -24,17 +24,16 @@ var recipient = common.HexToAddress("0x000000000000000000000000000000000000dEaD"
 // Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. What is shown
 // needs a node that reorganizes its chain, names safe and final blocks, sets its clock, or mines on demand; everything else is followed on the local chains.
 func TestChains(t *testing.T) {
-	t.Parallel()
+	journey(t)
 	a, b, moody := newChain(t, 31337, "depth"), newChain(t, 31338, "finalized"), newChain(t, 31340, "depth")
 	s := newChainStack(t, a, b, moody)
 	if out, err := s.core(t, "chains", "check"); err != nil {
 		t.Errorf("core chains check: %v\n%s", err, out)
 	}
-	t.Run("console sends with a wallet", func(t *testing.T) { t.Parallel(); walkSend(t, s, a, b) })
-	t.Run("bridge", func(t *testing.T) { t.Parallel(); bridge(t, s, a, b) })
-	t.Run("sign-in of a smart account", func(t *testing.T) { t.Parallel(); smartAccountSignsIn(t, s, a) })
+	t.Run("console sends with a wallet", func(t *testing.T) { walkSend(t, s, a, b) })
+	t.Run("bridge", func(t *testing.T) { bridge(t, s, a, b) })
+	t.Run("sign-in of a smart account", func(t *testing.T) { smartAccountSignsIn(t, s, a) })
 	t.Run("reorganizations", func(t *testing.T) {
-		t.Parallel()
 		reorganizes(t, s, moody, b)
 		stopsAndResumes(t, s, moody)
 	})
