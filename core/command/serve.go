@@ -288,10 +288,11 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler,
 		ReadTimeout:       15 * time.Second,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    32 << 10,
+		ConnContext:       listen.ConnContext,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(listen.Join(listener)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve %s: %w", listener.Addr(), err)

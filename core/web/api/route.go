@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/core/events/feed"
 	"intents.internal/core/web/docs"
+	"intents.internal/pkg/listen"
 	"intents.internal/pkg/wire"
 )
 
@@ -37,6 +38,7 @@ func (s *Server) route(e endpoint, fallback fallbackError) http.Handler {
 func (s *Server) streamRoute(e endpoint, fallback fallbackError) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := s.begin(r.Context(), w, r)
+		x.response.conn = listen.JoinedOf(r.Context())
 		if aborted := x.end(recoverPanic(e, x.response, x.request), fallback); aborted {
 			panic(http.ErrAbortHandler)
 		}
@@ -82,10 +84,11 @@ func recoverPanic(e endpoint, w http.ResponseWriter, r *http.Request) (err error
 	return e(w, r)
 }
 
-// statusRecorder records the status of a response.
+// statusRecorder records the status of a response, and has its header and body written together.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
+	conn   *listen.Joined // nil for a batch's member
 }
 
 func (r *statusRecorder) WriteHeader(status int) {
@@ -99,6 +102,8 @@ func (r *statusRecorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	r.conn.Joins(true)
+	defer r.conn.Joins(false)
 	return r.ResponseWriter.Write(b)
 }
 
