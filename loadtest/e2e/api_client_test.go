@@ -16,6 +16,7 @@ import (
 // settlements, in pages, polled and cancelled, and not in another environment than the key's.
 func TestAPIClient(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	developer := newPerson(t, running.Env().GatewayURL)
 	testKey := developer.newKey()
 	liveKey := expect[createdKey](t, developer.post("/auth/api-key/create", map[string]any{"name": "live", "environment": "live"}), 200)
@@ -115,6 +116,7 @@ func TestAPIClient(t *testing.T) {
 // Fifty requests pass at three gateways together; the next is told how long to wait, and after that wait one passes.
 func TestLimit_SeveralGateways(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	key, gateways := freshKey(t), running.Env().GatewayURLs
 	refusal := limited(t, key, gateways)
 	milliseconds := decoded[struct{ TryAgainIn float64 }](t, string(refusal.Details)).TryAgainIn

@@ -14,6 +14,7 @@ import (
 // with them what its documentation says, and shows every refusal with its code.
 func TestBetterAuthClient(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	project := newNodeProject(t)
 	for script, steps := range map[string]string{
 		"better-auth.mjs": "signsUpInAndOut\nmakesAndChangesKeys\nrotatesKeys\nendsSessions\nchangesPassword\nresetsPassword\nchangesAddress\nleaves\n",

@@ -14,6 +14,7 @@ import (
 // The console in a real browser, through a gateway: one journey a subtest, each in a window that knows nothing of the others.
 func TestConsole(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	for name, journeys := range map[string][]struct {
 		name string
 		walk func(*tab)

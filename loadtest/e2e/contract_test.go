@@ -62,6 +62,7 @@ func (d delivery) mustConform(t *testing.T) {
 // What the gateway answers by itself, or changes, is as openapi.json describes it; the tests of core's API hold the rest to it.
 func TestContract_Gateway(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	key := freshKey(t)
 	large := `"` + strings.Repeat("x", 17<<10) + `"`
 	for _, e := range []struct {

@@ -77,12 +77,11 @@ func runAll(m *testing.M) (code int, err error) {
 	return code, nil
 }
 
-// journey lets the other tests run beside this one.
+// journey counts a test as underWay until it has ended. It must be called before t.Parallel: no other test runs yet.
 func journey(t *testing.T) {
 	t.Helper()
 	underWay.Add(1)
 	t.Cleanup(underWay.Done)
-	t.Parallel()
 }
 
 // withDefaults completes the configuration of a stack for tests. All of them come from one address, some sign in to one account again and

@@ -21,6 +21,7 @@ import (
 // dashboards and the runbook, is valid and asks for names, labels and values that exist.
 func TestPrometheus(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	use(t)
 	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
 	t.Run("promtool check metrics", func(t *testing.T) {

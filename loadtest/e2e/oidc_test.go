@@ -12,6 +12,7 @@ import (
 // People of a real OpenID Connect provider, which comes up after core, sign in and link it in a browser, through the provider's own pages.
 func TestOpenIDConnect(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	project, browser := newNodeProject(t), chromium(t)
 	issuer := fmt.Sprintf("http://127.0.0.1:%d", freePort(t))
 	s, _ := startStack(t, stack.Config{CoreEnv: []string{

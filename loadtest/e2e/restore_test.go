@@ -18,6 +18,7 @@ const secret = "the secret that this test shares with core"
 // restored one, and readers of the feed read on from the cursor of before.
 func TestRestore(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	primary := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true}))(t)
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)

@@ -51,6 +51,7 @@ func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string
 // touches are never refused.
 func TestRevocation_AllGateways(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	s, _ := startStack(t, stack.Config{Gateways: 3})
 	owner := newPerson(t, s.Env().GatewayURL)
 	r := &revocations{t: t, stack: s, owner: owner}

@@ -15,6 +15,7 @@ import (
 // are limited over all gateways and cores, by Redis.
 func TestRedisTopologies(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	certificate := must(topologytest.NewCertificate(t.TempDir()))(t)
 	secure := topologytest.Security{Password: "correct-horse", SentinelPassword: "battery-staple", TLS: certificate}
 	for mode, start := range map[topology.Mode]func(*testing.T) (url string){

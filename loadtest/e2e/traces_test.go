@@ -13,6 +13,7 @@ import (
 // A write is followed from the client through gateway, core and Postgres in one trace, as the settings of OpenTelemetry say.
 func TestTraces(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	// The gateway decides, and core follows it.
 	s, _ := startStack(t, stack.Config{

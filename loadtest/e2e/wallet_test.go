@@ -23,8 +23,10 @@ var recipient = common.HexToAddress("0x000000000000000000000000000000000000dEaD"
 
 // Intents on real chains: clients send the transactions that the API gives them, and the records follow what becomes of them. What is shown
 // needs a node that reorganizes its chain, names safe and final blocks, sets its clock, or mines on demand; everything else is followed on the local chains.
+// It takes longer than any but the walk, and starts as early (see there).
 func TestChains(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	a, b, moody := newChain(t, 31337, "depth"), newChain(t, 31338, "finalized"), newChain(t, 31340, "depth")
 	s := newChainStack(t, a, b, moody)
 	if out, err := s.core(t, "chains", "check"); err != nil {

@@ -18,6 +18,7 @@ import (
 // every restart, signed with the secret that its owner has.
 func TestWebhooks_KeyReplaced(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	dir := t.TempDir()
 	settings := filepath.Join(dir, "core.env")
 	configure := func(current, previous string) {

@@ -133,6 +133,7 @@ func (r *receiver) mustRefuse(t *testing.T, sent delivery, secret string) {
 // The page shows the receivers as they are tested.
 func TestWebhooks_PageShowsReceivers(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	page := must(os.ReadFile("../../core/web/api/webhooks.md"))(t)
 	for path, language := range map[string]string{"receiver/main.go": "go", "js/receiver.ts": "ts"} {
 		text := must(os.ReadFile(path))(t)

@@ -128,6 +128,7 @@ func (d delivery) mustVerify(t *testing.T, secret string, want intents.Event) {
 // those that were not delivered, and begin it again where their cursor is too old.
 func TestWebhooks(t *testing.T) {
 	journey(t)
+	t.Parallel()
 	owner := newPerson(t, running.Env().GatewayURL)
 	key := owner.newKey().Key
 	me := apiClient(t, running.Env().GatewayURL, key)

@@ -82,6 +82,7 @@ func readAll(t *testing.T, c net.Conn, from *bufio.Reader, query string, length 
 	if err != nil {
 		t.Fatalf("%d bytes%s: %v", length, query, err)
 	}
+	defer response.Body.Close()
 	if n, err := io.Copy(io.Discard, response.Body); err != nil || n != int64(length) {
 		t.Fatalf("%d bytes%s: %d came, %v", length, query, n, err)
 	}
