@@ -155,6 +155,19 @@ func sleep(t *testing.T, d time.Duration) {
 	}
 }
 
+// every calls do at once and then in this interval, until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
 // freeAddress is a host:port where nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()

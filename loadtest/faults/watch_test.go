@@ -43,20 +43,13 @@ func (w *watch) end() {
 }
 
 func (w *watch) run(ctx context.Context) {
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	every(ctx, watchEvery, func() {
 		for n, g := range w.fleet {
 			if m, err := g.readMetrics(ctx); err == nil {
 				w.note(n, m)
 			}
 		}
-	}
+	})
 }
 
 // Metrics of the gateway.

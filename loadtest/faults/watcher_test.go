@@ -253,21 +253,14 @@ func (b *bridges) addMany(t *testing.T, count int, every time.Duration) error {
 
 // mine mines blocks until ctx ends.
 func (b *bridges) mine(ctx context.Context) {
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	every(ctx, 50*time.Millisecond, func() {
 		b.mu.Lock()
+		defer b.mu.Unlock()
 		for n, c := range b.chains {
 			c.Mine(b.next[n]...)
 			b.next[n] = nil
 		}
-		b.mu.Unlock()
-	}
+	})
 }
 
 // freeLeases ends the leases of all chains at once. A process that is suspended within a transaction keeps its chain's row locked until an

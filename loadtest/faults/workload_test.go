@@ -233,12 +233,7 @@ func (w *workload) followReadiness() {
 	var following sync.WaitGroup
 	for n, g := range w.fleet {
 		following.Go(func() {
-			ticker := time.NewTicker(100 * time.Millisecond)
-			defer ticker.Stop()
-			for ctx.Err() == nil {
-				w.ready[n].Store(isOK(w.t, g.opsURL+"/readyz"))
-				<-ticker.C
-			}
+			every(ctx, 100*time.Millisecond, func() { w.ready[n].Store(isOK(w.t, g.opsURL+"/readyz")) })
 		})
 	}
 	w.t.Cleanup(func() {
