@@ -158,7 +158,8 @@ func (l *Limiter) Take(key, account Limit, refusals *Refusals, now time.Time) (D
 	}
 	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
 	if d, ok := r.cachedRefusal(now); ok {
-		refusals.last.Store(&r)
+		last := r // a copy, so that a request that passes stays on the stack
+		refusals.last.Store(&last)
 		l.metrics.refusedFromMemory.Inc()
 		return d, nil
 	}
