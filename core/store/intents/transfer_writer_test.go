@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -181,6 +182,38 @@ func TestTransferWriter_DuplicateKeys(t *testing.T) {
 	events := pgtest.LookUp[int](t, store, "SELECT count(*) FROM events")
 	if rows != keys || events != keys {
 		t.Errorf("%d intents, %d events; want %d of each", rows, events, keys)
+	}
+}
+
+// An idempotency key of both environments is two keys: batches that have them in opposite orders do not wait for each other forever.
+func TestTransferWriter_KeyOfBothEnvironments(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known := pgtest.LoadRegistry(t, store)
+	pgtest.Exec(t, store, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END $$`)
+	pgtest.Exec(t, store, `CREATE TRIGGER wait BEFORE INSERT ON transfers FOR EACH ROW EXECUTE FUNCTION wait()`)
+	owner, results := uuid.New(), make(chan intents.Result, 4)
+	insert := func(body string, env network.Environment) *intents.Insert {
+		once := pgtest.Idempotent(t, "order-1", body)
+		once.Environment = env
+		return store.Intents.NewInsert(t.Context(), pgtest.NewIntent(t, known, owner, body), once, results)
+	}
+	test, live := func() *intents.Insert { return insert(pgtest.TransferBody, network.Test) }, func() *intents.Insert { return insert(pgtest.LiveBody, network.Live) }
+	store.Intents.Enqueue(test(), live())
+	asynctest.Eventually(t, "the first row of that batch is being written", func() bool {
+		return pgtest.LookUp[int](t, store, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'") == 1
+	})
+	store.Intents.Enqueue(live(), test())
+	made := map[uuid.UUID]bool{}
+	for range 4 {
+		got, err := store.Intents.Inserted(t.Context(), <-results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[got.ID] = true
+	}
+	if len(made) != 2 {
+		t.Errorf("%d intents, want one of each environment", len(made))
 	}
 }
 
