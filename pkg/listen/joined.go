@@ -5,15 +5,15 @@ import (
 	"net"
 )
 
-// Joined is a connection of an http.Server that writes the header and the body of a response with one system call, and so as one
-// packet or few. net/http has a buffer of 4 KiB: of a longer response it writes as much first, which wakes the client, and then the rest.
+// Joined is a connection of an http.Server that writes the header and the body of a response with one system call. net/http has a buffer
+// of 4 KiB: of a longer response it writes as much first, which wakes the client, and then the rest.
 //
 // Only the goroutine that serves the connection may call its methods, except Close and those of deadlines.
 type Joined struct {
 	net.Conn
-	joins  bool
-	held   []byte
-	buffer []byte
+	joins bool
+	// held waits for the next write, in buffer.
+	held, buffer []byte
 }
 
 // Join returns a listener whose connections are Joined. They must be TCP connections.
@@ -43,8 +43,8 @@ func JoinedOf(ctx context.Context) *Joined {
 	return c
 }
 
-// Joins sets whether what is written now waits for what is written next. It must be set only while a handler writes a body: then net/http
-// writes because its buffer is full and it has more. A nil Joined ignores it.
+// Joins sets whether a write waits for the next one. It must be set only while a handler writes a body: then net/http writes because its
+// buffer is full and it has more. A nil Joined ignores it.
 func (c *Joined) Joins(joins bool) {
 	if c != nil {
 		c.joins = joins
