@@ -3,6 +3,7 @@ package edge_test
 import (
 	"bufio"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -10,9 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/conn"
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
@@ -34,11 +38,27 @@ func bench(b *testing.B, g *gateway, raw string, status int) {
 	}
 }
 
-// requestCtx is a request that has been read.
+// requestCtx is a request that has been read, with a client's connection from 127.0.0.1.
 func requestCtx(b *testing.B, raw string) *fasthttp.RequestCtx {
 	b.Helper()
+	l, err := (&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	client, err := new(net.Dialer).DialContext(b.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = client.Close() })
+	limiter := conn.NewLimiter(conn.Options{MaxConns: 1, WriteTimeout: time.Second}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	server, err := limiter.Listener(l).Accept()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = server.Close() })
 	ctx := &fasthttp.RequestCtx{}
-	ctx.Init(&fasthttp.Request{}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, nil)
+	ctx.Init2(server, nil, true)
 	if err := ctx.Request.Read(bufio.NewReader(strings.NewReader(raw))); err != nil {
 		b.Error(err)
 	}
@@ -104,7 +124,7 @@ func BenchmarkForwardedRestricted(b *testing.B) {
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{
 		Limit: unlimited, AccountLimit: unlimited, Scopes: []string{"intents:read"},
-		Networks: append(networks, netip.MustParsePrefix("192.0.2.0/24")),
+		Networks: append(networks, netip.MustParsePrefix("127.0.0.0/8")),
 	})
 	bench(b, g, request("GET", "/v2/transfers/1", apiKey(key), ""), 200)
 }

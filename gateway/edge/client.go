@@ -31,13 +31,13 @@ func (e *Edge) client(ctx *fasthttp.RequestCtx) (address netip.Addr, proto strin
 	return e.firstUntrusted(address, ctx.Request.Header.PeekAll(headerForwardedFor)), proto
 }
 
-// connOf returns the connection of a request, nil in benchmarks.
+// connOf returns the connection of a request, nil if it is not TCP.
 func connOf(ctx *fasthttp.RequestCtx) *conn.Client {
 	c, _ := ctx.Conn().(*conn.Client)
 	return c
 }
 
-// replyBuffer returns an empty buffer for the body of a reply, nil in benchmarks.
+// replyBuffer returns an empty buffer for the body of a reply.
 func (x *exchange) replyBuffer() []byte {
 	if c := connOf(x.ctx); c != nil {
 		return c.ReplyBuffer()

@@ -104,7 +104,7 @@ func TestRateLimit_ByKey(t *testing.T) {
 	}
 }
 
-// The bodies of refusals are built in a buffer of the connection: of two that are pipelined each client reads its own.
+// A refusal's body is built in a buffer of its connection; refusals that are pipelined have bodies of their own all the same.
 func TestRateLimit_Pipelined(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)

@@ -193,14 +193,14 @@ const (
 )
 
 // newTooManyRequests returns the reply to a request that a rate limit refuses. Retry-After is in whole seconds and tryAgainIn in
-// milliseconds, both rounded up, so that a client that waits for this long is admitted. It is encoded by hand and into the memory of
-// the body, because refusals must stay cheap.
+// milliseconds, both rounded up, so that a client that waits for this long is admitted. It is encoded by hand, and into the empty
+// buffer body, because refusals must stay cheap.
 func newTooManyRequests(d *limit.Decision, body []byte) reply {
 	message, outcome := keyLimited, outcomeRateLimited
 	if d.ByAccount() {
 		message, outcome = accountLimited, outcomeAccountRateLimited
 	}
-	body = append(body[:0], `{"code":"`+wire.RateLimited+`","message":"`...)
+	body = append(body, `{"code":"`+wire.RateLimited+`","message":"`...)
 	body = append(body, message...)
 	body = append(body, `","details":{"tryAgainIn":`...)
 	body = strconv.AppendInt(body, max(1, ceil(d.Wait(), time.Millisecond)), 10)

@@ -18,7 +18,7 @@ const smallBody = writeBuffer
 type wholeBody struct {
 	bytes.Reader
 	body    []byte
-	conn    *conn.Client // nil in benchmarks
+	conn    *conn.Client // nil if it is not TCP
 	release func()
 }
 

@@ -8,7 +8,7 @@ import (
 // Joined is a connection of an http.Server that writes the header and the body of a response with one system call. net/http has a buffer
 // of 4 KiB: of a longer response it writes as much first, which wakes the client, and then the rest.
 //
-// Only the goroutine that serves the connection may call its methods, except Close and those of deadlines.
+// Only the goroutine that serves the connection may call Joins and Write.
 type Joined struct {
 	net.Conn
 	joins bool
@@ -16,7 +16,7 @@ type Joined struct {
 	held, buffer []byte
 }
 
-// Join returns a listener whose connections are Joined. They must be TCP connections.
+// Join returns a listener of TCP whose connections are Joined.
 func Join(l net.Listener) net.Listener { return joining{l} }
 
 type joining struct{ net.Listener }

@@ -40,8 +40,14 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.TCPConn.Write(p)
 }
 
-// joinedServer answers with as many bytes as the query says: at once, in parts, or in parts that are each flushed.
-func joinedServer(t *testing.T) (address string, writes *atomic.Int32) {
+// client is a connection to a server that answers with as many bytes as the query says: at once, in parts, or in parts that are each flushed.
+type client struct {
+	net.Conn
+	from   *bufio.Reader
+	writes *atomic.Int32
+}
+
+func newClient(t *testing.T) *client {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := listen.JoinedOf(r.Context())
@@ -68,17 +74,22 @@ func joinedServer(t *testing.T) (address string, writes *atomic.Int32) {
 	server.Listener = listen.Join(l)
 	server.Start()
 	t.Cleanup(server.Close)
-	return server.Listener.Addr().String(), &l.writes
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return &client{c, bufio.NewReader(c), &l.writes}
 }
 
-// readAll asks for a response on a connection that is kept, and wants all of its bytes.
-func readAll(t *testing.T, c net.Conn, from *bufio.Reader, query string, length int) {
+// readAll asks for a response and wants all of its bytes.
+func (c *client) readAll(t *testing.T, query string, length int) {
 	t.Helper()
 	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := fmt.Fprintf(c, "GET /?length=%d%s HTTP/1.1\r\nHost: core\r\n\r\n", length, query); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.ReadResponse(from, nil)
+	response, err := http.ReadResponse(c.from, nil)
 	if err != nil {
 		t.Fatalf("%d bytes%s: %v", length, query, err)
 	}
@@ -91,17 +102,11 @@ func readAll(t *testing.T, c net.Conn, from *bufio.Reader, query string, length 
 // A response is complete whatever its length, above all about those at which net/http's buffer is just full.
 func TestJoin_Lengths(t *testing.T) {
 	t.Parallel()
-	address, _ := joinedServer(t)
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	from := bufio.NewReader(c)
+	c := newClient(t)
 	for _, query := range []string{"", "&part=1000", "&part=1000&flush=1", "&part=4096", "&part=9000&flush=1"} {
 		for buffers := range 3 {
 			for around := -260; around <= 8; around++ {
-				readAll(t, c, from, query, max(0, buffers*4096+around))
+				c.readAll(t, query, max(0, buffers*4096+around))
 			}
 		}
 	}
@@ -110,16 +115,10 @@ func TestJoin_Lengths(t *testing.T) {
 // Header and body are one write, also where net/http's buffer is not full until the handler has ended.
 func TestJoin_OneWrite(t *testing.T) {
 	t.Parallel()
-	address, writes := joinedServer(t)
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	from := bufio.NewReader(c)
+	c := newClient(t)
 	for _, length := range []int{4100, 37 << 10, 4100, 300 << 10} {
-		readAll(t, c, from, "", length)
-		if alone := writes.Load(); alone != 0 {
+		c.readAll(t, "", length)
+		if alone := c.writes.Load(); alone != 0 {
 			t.Fatalf("%d bytes took %d writes of their own", length, alone)
 		}
 	}

@@ -208,9 +208,12 @@ func (w *transferWriter) store(ctx context.Context, batch []*Insert) (map[uuid.U
 	defer cancel()
 	created, err := insertRows(ctx, w.db, func() []*TransferRow {
 		rows := w.claim(batch)
-		// Two batches with the same idempotency keys wait for each other; a common order of the rows prevents deadlocks.
+		// Two batches with the same idempotency keys wait for each other; a common order of the rows, by all columns of the unique
+		// index, prevents deadlocks.
 		slices.SortFunc(rows, func(a, b *TransferRow) int {
-			return cmp.Or(slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey))
+			return cmp.Or(
+				slices.Compare(a.AccountID[:], b.AccountID[:]), cmp.Compare(a.Environment, b.Environment), cmp.Compare(a.IdempotencyKey, b.IdempotencyKey),
+			)
 		})
 		return rows
 	})

@@ -198,7 +198,8 @@ func TestTransferWriter_KeyOfBothEnvironments(t *testing.T) {
 		once.Environment = env
 		return store.Intents.NewInsert(t.Context(), pgtest.NewIntent(t, known, owner, body), once, results)
 	}
-	test, live := func() *intents.Insert { return insert(pgtest.TransferBody, network.Test) }, func() *intents.Insert { return insert(pgtest.LiveBody, network.Live) }
+	test := func() *intents.Insert { return insert(pgtest.TransferBody, network.Test) }
+	live := func() *intents.Insert { return insert(pgtest.LiveBody, network.Live) }
 	store.Intents.Enqueue(test(), live())
 	asynctest.Eventually(t, "the first row of that batch is being written", func() bool {
 		return pgtest.LookUp[int](t, store, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'") == 1
