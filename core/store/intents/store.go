@@ -26,6 +26,9 @@ func New(db *postgres.DB) *Store {
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }
 
+// Confirm waits until what was read is durable, see postgres.DB.Confirm.
+func (s *Store) Confirm(ctx context.Context) error { return s.db.Confirm(ctx) }
+
 // Tx is a transaction.
 type Tx struct{ db bun.Tx }
 

@@ -38,6 +38,8 @@ type DB struct {
 	tracer    queryTracer
 	traced    bool
 	clock     clock
+	// confirmations are the waits of Confirm.
+	confirmations confirmations
 	// beforeClose ends what still writes when the database is closed.
 	beforeClose []func()
 	// migration is the configuration of the connection that migrates.
@@ -56,7 +58,7 @@ type Options struct {
 	ReadURL string
 	// MaxConnections is the size of the pool; 0 means 16.
 	MaxConnections int
-	// StatementTimeout cancels a statement that runs longer; 0 means 5 d.
+	// StatementTimeout cancels a statement that runs longer; 0 means 5 s.
 	StatementTimeout time.Duration
 	// AcquireTimeout is how long a statement waits for a connection while all are in use; 0 means 300 ms. LockTimeout is how long
 	// it waits for a lock; 0 means 250 ms. A request may wait for a connection twice, for its key and for itself, and still gets

@@ -59,6 +59,8 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest)
 func writeCreated(w http.ResponseWriter, record *intent.Record, replayed bool) {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
+	} else {
+		committed(w)
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.Intent.ID.String())
 	writeRecord(w, http.StatusCreated, record)

@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/api"
+	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
@@ -42,6 +43,8 @@ type settings struct {
 	identity identity.Config
 	intents  intent.Config
 	quotes   quotes.Config
+	// pages adds the console.
+	pages bool
 }
 
 // wide are limits that no test reaches that is not about them.
@@ -83,6 +86,15 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	config.api.Intents = intent.New(config.intents)
 	config.quotes.Intents = config.api.Intents
 	config.api.Quotes = quotes.New(config.quotes)
+	if config.pages {
+		config.api.Console, err = console.New(console.Config{
+			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live,
+			Intents: config.api.Intents, Cookie: identity.NewCookie(config.api.PublicURL), PublicURL: config.api.PublicURL, Log: log,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	if s.handler, err = api.New(config.api); err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ type exchange struct {
 // begin begins a request, which gets the context.
 func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{server: s, response: &statusRecorder{ResponseWriter: w}, started: time.Now()}
+	x.response.exchange = x
 	x.request, x.span = s.startTrace(ctx, r, x.started)
 	s.metrics.inFlight.Inc()
 	return x
@@ -67,6 +68,10 @@ func (x *exchange) end(cause error, fallback fallbackError) (aborted bool) {
 	defer x.server.metrics.inFlight.Dec()
 	aborted = cause != nil && x.response.status != 0
 	if cause != nil && !aborted {
+		writeError(x.response, toAPIError(cause, fallback))
+	}
+	if x.response.status == 0 && x.response.unconfirmed != nil { // the endpoint's response or its error was dropped
+		cause = x.response.unconfirmed
 		writeError(x.response, toAPIError(cause, fallback))
 	}
 	x.server.logRequest(x.request, x.response.status, x.started, cause, aborted)
@@ -84,14 +89,22 @@ func recoverPanic(e endpoint, w http.ResponseWriter, r *http.Request) (err error
 	return e(w, r)
 }
 
-// statusRecorder records the status of a response, and has its header and body written together.
+// statusRecorder records the status of a response, has its header and body written together, and confirms what it tells.
 type statusRecorder struct {
 	http.ResponseWriter
-	status int
-	conn   *listen.Joined // nil for a batch's member
+	exchange *exchange
+	status   int
+	conn     *listen.Joined // nil for a batch's member
+	// committed is set by an endpoint that tells of nothing but its own commit.
+	committed bool
+	// unconfirmed is why the response was dropped.
+	unconfirmed error
 }
 
 func (r *statusRecorder) WriteHeader(status int) {
+	if r.status == 0 && !r.confirm(status) {
+		return
+	}
 	if r.status == 0 {
 		r.status = status
 	}
@@ -100,7 +113,10 @@ func (r *statusRecorder) WriteHeader(status int) {
 
 func (r *statusRecorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
-		r.status = http.StatusOK
+		r.WriteHeader(http.StatusOK)
+	}
+	if r.status == 0 {
+		return len(b), nil // the response is dropped
 	}
 	r.conn.Joins(true)
 	defer r.conn.Joins(false)

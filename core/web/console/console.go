@@ -270,7 +270,11 @@ func (c *console) open(answer page) http.Handler {
 		defer cancel()
 		protect(w.Header())
 		r = r.WithContext(ctx)
-		if err := recoverPanic(answer, w, r); err != nil {
+		err := recoverPanic(answer, w, r)
+		if recorder, ok := w.(interface{ Unconfirmed() error }); ok && err == nil {
+			err = recorder.Unconfirmed()
+		}
+		if err != nil {
 			if err := c.renderError(w, r, currentUser{}, err); err != nil {
 				panic(err) // the error page itself is broken
 			}

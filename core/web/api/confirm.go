@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/wire"
+)
+
+var (
+	// readsOnly and writes are the routes whose methods do not say whether they write: a look-up of a secret has a body, and links in mails
+	// and redirects are followed with GET.
+	readsOnly = []string{"POST " + wire.PathVerifyKey}
+	writes    = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath}
+	// idempotent are the routes that honor an Idempotency-Key.
+	idempotent = []string{patternCreate, "POST /v2/webhooks"}
+)
+
+// confirm waits until what a response tells is durable, and reports whether it may be written.
+//
+// The client may repeat a write whose outcome it does not know, and take the answer for the outcome: a record, a redirect, or that there is
+// nothing (404, 410) or nothing left to do (409). The rows that this answer comes from may be those of a commit in doubt, which a failover
+// loses, see postgres.DB.Confirm. Routes that only read show them.
+func (r *statusRecorder) confirm(status int) bool {
+	x := r.exchange
+	if r.committed || !tellsOutcome(status) || !writesTo(x.request) {
+		return true
+	}
+	ctx, cancel := context.WithDeadline(x.request.Context(), x.started.Add(requestTimeout))
+	defer cancel()
+	err := x.server.Transfers.Confirm(ctx)
+	if err == nil {
+		return true
+	}
+	if unknown, ok := errors.AsType[*postgres.OutcomeUnknownError](err); ok {
+		unknown.Repeatable = slices.Contains(idempotent, x.request.Pattern) && x.request.Header.Get("Idempotency-Key") != ""
+	}
+	r.unconfirmed = err
+	header := r.Header()
+	for name := range header {
+		if name != "Strict-Transport-Security" {
+			delete(header, name) // a cookie and a location are of the response that is dropped
+		}
+	}
+	return false
+}
+
+// Unconfirmed is why the response was dropped, nil if it was not. The console answers with a page of its own.
+func (r *statusRecorder) Unconfirmed() error { return r.unconfirmed }
+
+// committed says that a response tells of nothing but a commit that has returned.
+func committed(w http.ResponseWriter) {
+	if recorder, ok := w.(*statusRecorder); ok {
+		recorder.committed = true
+	}
+}
+
+// tellsOutcome reports whether a client can take a status for the outcome of a write. The other refusals are decided by the request, and
+// errors tell nothing.
+func tellsOutcome(status int) bool {
+	switch status {
+	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
+		return true
+	}
+	return status < http.StatusBadRequest
+}
+
+// writesTo reports whether a request's route writes.
+func writesTo(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		return slices.Contains(writes, r.Pattern)
+	}
+	return !slices.Contains(readsOnly, r.Pattern)
+}

@@ -1,0 +1,125 @@
+package api_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
+)
+
+// repeat is a request whose write is done, so that its answer only reads, with its status once that is known.
+type repeat struct {
+	method, path, body string
+	header             []string
+	status             int
+}
+
+// repeats makes a write of each kind and returns the requests that repeat them.
+func repeats(t *testing.T, s *service) map[string]repeat {
+	t.Helper()
+	_, key := newOwner(t, s)
+	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
+	_, sent, _ := s.create(t, transferBody, key...)
+	_, cancelled, _ := s.create(t, transferBody, key...)
+	_, confirmed, _ := s.create(t, transferBody, key...)
+	hook, gone := "/v2/webhooks/"+createWebhook(t, s, key), "/v2/webhooks/"+createWebhook(t, s, key)
+	ann := signUp(t, s, "ann@example.com")
+	all := map[string]repeat{
+		"an intent":              {"POST", "/v2/transfers", transferBody, once, 201},
+		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200},
+		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200},
+		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201},
+		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200},
+		"a deleted webhook":      {"DELETE", gone, "", key, 404},
+		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200},
+		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200},
+	}
+	for name, r := range all {
+		if got := s.call(t, r.method, r.path, r.body, r.header...); got.Status >= 400 {
+			t.Fatalf("%s: %+v", name, got)
+		}
+	}
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
+	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409}
+	return all
+}
+
+// callAll sends requests at the same time and returns their statuses.
+func callAll(t *testing.T, s *service, all map[string]repeat) map[string]int {
+	t.Helper()
+	var (
+		mu       sync.Mutex
+		wait     sync.WaitGroup
+		statuses = map[string]int{}
+	)
+	for name, r := range all {
+		wait.Go(func() {
+			got := s.call(t, r.method, r.path, r.body, r.header...)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[name] = got.Status
+		})
+	}
+	wait.Wait()
+	return statuses
+}
+
+// A client that repeats a write takes the answer for its outcome. While the rows that it comes from may be lost by a failover, because no
+// standby has them, there is none; a list shows them all the same.
+func TestConfirm_StandbyLost(t *testing.T) {
+	t.Parallel()
+	servers := pgtest.NewReplicated(t)
+	admin := pgtest.Open(t, servers.Primary.URL)
+	pgtest.Exec(t, admin, `ALTER ROLE CURRENT_USER SET synchronous_commit = on`) // a test's server has it off
+	pgtest.Exec(t, admin, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
+	pgtest.Exec(t, admin, `SELECT pg_reload_conf()`)
+	s := startOn(t, admin, withWebhooks(t))
+	hurried := startOn(t, pgtest.OpenWith(t, servers.Primary.URL, postgres.Options{StatementTimeout: time.Second}), withWebhooks(t), func(c *settings) { c.pages = true })
+	all := repeats(t, s)
+	owner := all["an intent"].header[:6]
+	list := s.call(t, "GET", "/v2/transfers", "", owner...)
+
+	if err := servers.Replica.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	doubt := repeat{"POST", "/v2/transfers", transferBody, slices.Concat(owner, []string{"Idempotency-Key", "order-2"}), 201}
+	all["an intent in doubt"] = doubt
+	unknown := map[string]int{}
+	for name := range all {
+		unknown[name] = 503
+	}
+	if diff := cmp.Diff(unknown, callAll(t, hurried, all)); diff != "" {
+		t.Errorf("without a standby (-want +got):\n%s", diff)
+	}
+	if got := hurried.call(t, doubt.method, doubt.path, doubt.body, doubt.header...); got.Status != 503 {
+		t.Errorf("the intent in doubt, repeated: %+v", got)
+	}
+	page := hurried.send(t, "POST", "/console/account/revoke-others", "", all["a session that ended"].header...)
+	defer page.Body.Close()
+	if kind := page.Header.Get("Content-Type"); page.StatusCode != 503 || page.Header.Get("Location") != "" || kind != "text/html; charset=utf-8" {
+		t.Errorf("a form, sent again: %d, Location %q, %s", page.StatusCode, page.Header.Get("Location"), kind)
+	}
+	shown, _ := s.call(t, "GET", "/v2/transfers", "", owner...).Body.([]any)
+	if before, _ := list.Body.([]any); len(shown) != len(before)+1 {
+		t.Errorf("the list has %d intents, want %d and the one in doubt", len(shown), len(before))
+	}
+
+	pgtest.NewReplica(t, servers.Primary)
+	settled := map[string]int{}
+	for name, r := range all {
+		settled[name] = r.status
+	}
+	if diff := cmp.Diff(settled, callAll(t, s, all)); diff != "" {
+		t.Errorf("with a standby (-want +got):\n%s", diff)
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers WHERE account_id = $1`, uuid.MustParse(owner[1])); n != len(shown) {
+		t.Errorf("%d intents, want %d", n, len(shown))
+	}
+}
