@@ -87,7 +87,9 @@ type Transfer struct {
 	// Destination is who gets what; the amount of a swap or bridge is the least.
 	Destination Leg     `json:"destination"`
 	Reference   *string `json:"reference"`
-	// Final is set once the status stays.
+	// Ended is set once no further step is expected: the intent is final, or failed, or expired.
+	Ended bool `json:"ended"`
+	// Final is set once nobody need do anything more: a confirmed transfer, a filled or refunded swap or bridge, a cancelled intent.
 	Final    bool      `json:"final"`
 	Failure  *Failure  `json:"failure"`
 	Deadline time.Time `json:"deadline"`
@@ -176,6 +178,8 @@ type TransferSummary struct {
 	Source      SummaryLeg       `json:"source"`
 	Destination SummaryLeg       `json:"destination"`
 	Reference   *string          `json:"reference"`
+	// Ended is as in Transfer.
+	Ended bool `json:"ended"`
 }
 
 // SummaryLeg is a side of an intent in a list.

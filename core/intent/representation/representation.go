@@ -134,7 +134,13 @@ func AppendSummaryMembers(b []byte, t *transfer.Summary) []byte {
 	b = append(b, `},"destination":{"amount":`...)
 	b = AppendText(b, t.DestinationAmount)
 	b = append(b, `},"reference":`...)
-	return AppendOptional(b, t.Reference)
+	b = AppendOptional(b, t.Reference)
+	return AppendEnded(b, t.Type, t.Status)
+}
+
+// AppendEnded appends the member "ended" of an intent in a status.
+func AppendEnded(b []byte, kind transfer.Type, status transfer.Status) []byte {
+	return strconv.AppendBool(append(b, `,"ended":`...), transfer.Ended(kind, status))
 }
 
 // AppendIdentity appends the first members of a summary, up to its metadata.

@@ -227,26 +227,34 @@ func TestNew_Executable(t *testing.T) {
 	})
 }
 
-func TestFinal(t *testing.T) {
+func TestFinal_Ended(t *testing.T) {
 	t.Parallel()
 	all := []transfer.Status{
 		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled,
 		transfer.Refunded, transfer.Failed, transfer.Expired, transfer.Cancelled,
 	}
-	want := map[transfer.Type][]transfer.Status{
-		transfer.Transfer: {transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Cancelled},
-		transfer.Swap:     {transfer.Filled, transfer.Refunded, transfer.Cancelled},
-		transfer.Bridge:   {transfer.Filled, transfer.Refunded, transfer.Cancelled},
+	type statuses struct{ Final, Ended []transfer.Status }
+	ended := []transfer.Status{transfer.Filled, transfer.Refunded, transfer.Failed, transfer.Expired, transfer.Cancelled}
+	order := statuses{[]transfer.Status{transfer.Filled, transfer.Refunded, transfer.Cancelled}, ended}
+	want := map[transfer.Type]statuses{
+		transfer.Transfer: {
+			[]transfer.Status{transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Cancelled},
+			append([]transfer.Status{transfer.Confirmed}, ended...),
+		},
+		transfer.Swap: order, transfer.Bridge: order,
 	}
-	for kind, finals := range want {
-		var got []transfer.Status
+	for kind, wanted := range want {
+		var got statuses
 		for _, status := range all {
 			if transfer.Final(kind, status) {
-				got = append(got, status)
+				got.Final = append(got.Final, status)
+			}
+			if transfer.Ended(kind, status) {
+				got.Ended = append(got.Ended, status)
 			}
 		}
-		if diff := cmp.Diff(finals, got); diff != "" {
-			t.Errorf("final statuses of a %s (-want +got):\n%s", kind, diff)
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("statuses of a %s (-want +got):\n%s", kind, diff)
 		}
 	}
 }

@@ -166,6 +166,9 @@ func TestEvaluate_OrderAndRepetition(t *testing.T) {
 		if diff := cmp.Diff(direct.Status, stepwise.Status); diff != "" {
 			t.Fatalf("status of %+v (-at once +one by one):\n%s", shuffled, diff)
 		}
+		if i := direct; transfer.Effect(final) != nil && transfer.Ended(i.Type, i.Status) && i.Status != transfer.Filled && i.Status != transfer.Refunded {
+			t.Fatalf("the order is open, and the intent has ended %s", i.Status)
+		}
 		if again := evaluate(t, &stepwise, final, noon); again != "" {
 			t.Fatalf("evaluated again: %s", again)
 		}

@@ -131,6 +131,13 @@ func Final(t Type, s Status) bool {
 	}
 }
 
+// Ended reports whether no further step of an intent of this type is expected in this status: it is final, or it has failed or expired. An
+// order that is open at its settler is in neither of these two, whatever became of the sender's own attempts (see Evaluate): it is confirmed,
+// and has not ended while it can be filled or refunded. An ended intent continues only if a transaction for it is reported or seen on chain.
+func Ended(t Type, s Status) bool {
+	return Final(t, s) || s == Failed || s == Expired
+}
+
 // Summary returns the part that lists show.
 func (i *Intent) Summary() Summary {
 	return Summary{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,9 +86,9 @@ func TestEventPage_Bodies(t *testing.T) {
 		}
 		want := fmt.Sprintf(`{"type":"transfer.%s","timestamp":"%s","environment":"test","sequence":%d,"data":{"id":"%s","type":"bridge",`+
 			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"source":{"amount":"5"},`+
-			`"destination":{"amount":"4"},"reference":null,"from":%s,"to":"%s","hash":%s,"failure":%s}}`,
+			`"destination":{"amount":"4"},"reference":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s}}`,
 			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
-			null(s.from), s.status, null(s.hash), null(s.failure))
+			slices.Contains([]string{"cancelled", "failed", "expired", "filled", "refunded"}, s.status), null(s.from), s.status, null(s.hash), null(s.failure))
 		compareEvent(t, events[n], events[n].ID, want)
 	}
 	compareEvent(t, events[len(events)-1], added.ID, fmt.Sprintf(

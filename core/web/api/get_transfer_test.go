@@ -67,9 +67,10 @@ func TestGetTransfer_EveryStatus(t *testing.T) {
 	s := start(t)
 	account := keyed(uuid.New(), "test")
 	_, location, _ := s.create(t, swapBody, account...)
-	for status, final := range map[string]bool{
-		"created": false, "submitted": false, "confirmed": false, "failed": false, "expired": false,
-		"filled": true, "refunded": true, "cancelled": true,
+	type ends struct{ Final, Ended any }
+	for status, want := range map[string]ends{
+		"created": {false, false}, "submitted": {false, false}, "confirmed": {false, false}, "failed": {false, true}, "expired": {false, true},
+		"filled": {true, true}, "refunded": {true, true}, "cancelled": {true, true},
 	} {
 		var failure any
 		if status == "failed" {
@@ -77,9 +78,9 @@ func TestGetTransfer_EveryStatus(t *testing.T) {
 		}
 		pgtest.Exec(t, s.store, `UPDATE transfers SET status = $1, hash = '0xabc', failure = $2`, status, failure)
 		fields, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
-		got := []any{fields["status"], fields["final"], fields["failure"], fields["metadata"], fields["tx"] != nil}
+		got := []any{fields["status"], ends{fields["final"], fields["ended"]}, fields["failure"], fields["metadata"], fields["tx"] != nil}
 		payable := status == "created" || status == "submitted"
-		wantFields := []any{status, final, failure, map[string]any{"chainId": "eip155:11155111", "hash": "0xabc"}, payable}
+		wantFields := []any{status, want, failure, map[string]any{"chainId": "eip155:11155111", "hash": "0xabc"}, payable}
 		if diff := cmp.Diff(wantFields, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", status, diff)
 		}

@@ -33,7 +33,8 @@ func TestGetTransfer_History(t *testing.T) {
 	}
 	open := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("a") + `","seenAt":"<time>","blockNumber":100,`
 	lost := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("b") + `","seenAt":"<time>","blockNumber":null,"state":"replaced"},`
-	record["metadata"], record["tx"], record["final"] = map[string]any{"chainId": "eip155:11155111", "hash": txHash("a")}, nil, false
+	record["metadata"], record["tx"] = map[string]any{"chainId": "eip155:11155111", "hash": txHash("a")}, nil
+	record["final"], record["ended"] = false, false
 	check("confirmed", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"}]`)
 
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '1 min', expires = now() - interval '1 s'`)
@@ -49,7 +50,7 @@ func TestGetTransfer_History(t *testing.T) {
 
 	s.observe(t, owner, location, chains.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	s.observe(t, owner, location, chains.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
-	record["final"] = true
+	record["final"], record["ended"] = true, true
 	check("filled", "filled", `{"have":25,"need":12,"finalized":true}`, false, `[`+lost+open+`"state":"finalized"},`+fill+`"state":"finalized"}]`)
 
 	list, _ := s.call(t, "GET", "/v2/transfers", "", account...).Body.([]any)

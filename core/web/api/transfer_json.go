@@ -25,6 +25,7 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = representation.AppendIdentity(append(b, '{'), &summary)
 	b = append(b, `,"reference":`...)
 	b = representation.AppendOptional(b, i.Reference)
+	b = representation.AppendEnded(b, i.Type, i.Status)
 	b = append(b, `,"final":`...)
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
 	b = append(b, `,"failure":`...)

@@ -47,6 +47,7 @@ type Summary struct {
 	Source      Amount          `json:"source"`
 	Destination Amount          `json:"destination"`
 	Reference   *string         `json:"reference"`
+	Ended       bool            `json:"ended"`
 }
 
 // Amount is one side of an intent in a summary.
@@ -67,6 +68,7 @@ func NewSummary(t transfer.Summary) Summary {
 		CreatedAt: Timestamp(t.CreatedAt), UpdatedAt: Timestamp(t.UpdatedAt),
 		Metadata: Metadata{ChainID: t.Chain.String(), Hash: t.Hash},
 		Source:   Amount{t.SourceAmount}, Destination: Amount{t.DestinationAmount}, Reference: Optional(t.Reference),
+		Ended: transfer.Ended(t.Type, t.Status),
 	}
 }
 

@@ -1065,6 +1065,8 @@ export interface components {
             destination: components["schemas"]["SummaryLeg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
+            /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
+            ended: boolean;
         };
         /** @description Where the tokens come from. Account and token are on one chain. */
         SourceRequest: {
@@ -1355,7 +1357,9 @@ export interface components {
             destination: components["schemas"]["Leg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
-            /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
+            /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
+            ended: boolean;
+            /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /**
              * @description Why the intent failed; null if it did not. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for. `ORDER_ID_MISMATCH`: the input settler opened another order.
@@ -1609,6 +1613,8 @@ export interface components {
             destination: components["schemas"]["SummaryLeg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
+            /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
+            ended: boolean;
             /**
              * @description The status before; null for `transfer.created`.
              * @enum {string|null}
