@@ -173,7 +173,7 @@ func startWorkers(
 	start(func() { expire(ctx, store.Intents, log) })
 	start(func() { writeRefundableEvents(ctx, store.Chains, log) })
 	start(func() { follow(ctx, follower, log) })
-	start(func() { readExpiryLag(ctx, store.Intents, log) })
+	start(func() { readLags(ctx, store, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}

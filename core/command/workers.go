@@ -2,11 +2,13 @@ package command
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"time"
 
 	"intents.internal/core/events/feed"
+	"intents.internal/core/store"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/retention"
@@ -16,8 +18,7 @@ import (
 const (
 	// expireEvery is the interval between two checks of the intents' deadlines.
 	expireEvery = time.Second
-	// lagEvery is the age that the expiry lag may reach, and lagTimeout keeps its query from waiting for a connection that requests
-	// need.
+	// lagEvery is the age that the lags may reach, and lagTimeout keeps their queries from waiting for a connection that requests need.
 	lagEvery, lagTimeout = 15 * time.Second, 2 * time.Second
 	// pruneEvery is the interval between two removals of expired rows.
 	pruneEvery = time.Hour
@@ -46,12 +47,12 @@ func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
 	})
 }
 
-// readExpiryLag updates the metric of how late intents expire.
-func readExpiryLag(ctx context.Context, store *intents.Store, log *slog.Logger) {
-	background.Repeat(ctx, log, background.Job{Name: "read the expiry lag", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+// readLags updates the metrics of how late intents expire and events get their position in the feed.
+func readLags(ctx context.Context, store *store.Rooms, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "read what is late", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, lagTimeout)
 		defer cancel()
-		return false, store.ReadExpiryLag(ctx)
+		return false, errors.Join(store.Intents.ReadExpiryLag(ctx), store.Events.ReadFeedLag(ctx))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 type feedMetrics struct {
 	events prometheus.Counter
 	delay  prometheus.Histogram
+	lag    prometheus.Gauge
 }
 
 func newFeedMetrics(registry prometheus.Registerer) *feedMetrics {
@@ -23,6 +24,11 @@ func newFeedMetrics(registry prometheus.Registerer) *feedMetrics {
 			Help: "Time from an event until it has its position in the feed and can be read there. A rise means that clients hear of changes later; " +
 				"after an upgrade the events of before count with their age.",
 			Buckets: []float64{.01, .025, .05, .1, .15, .25, .5, 1, 2.5, 5, 30},
+		}),
+		lag: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "intents_core_feed_backlog_age_seconds",
+			Help: "Age of the oldest event that has no position in the feed; 0 when none waits. A rise means that readers and webhooks hear of " +
+				"nothing. Take the maximum over cores; a core that cannot read it keeps the last value.",
 		}),
 	}
 }
