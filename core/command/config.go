@@ -28,7 +28,8 @@ type Config struct {
 	// OpsListen is the host:port of the operations listener: /metrics, /livez, /readyz and /debug/pprof. Keep it private. Default
 	// 127.0.0.1:9081.
 	OpsListen string `env:"CORE_OPS_LISTEN" envDefault:"127.0.0.1:9081"`
-	// DatabaseURL is the URL of the Postgres database, postgres://user:password@host:port/name. Required.
+	// DatabaseURL is the URL of the Postgres database, postgres://user:password@host:port/name. Several hosts, as in a:5432,b:5432, are
+	// tried in turn until one takes writes. Required.
 	DatabaseURL telemetry.Secret `env:"CORE_DATABASE_URL"`
 	// MigrateDatabaseURL is the URL for migrations, directly to Postgres. Set it if DatabaseURL leads to a pooler such as PgBouncer;
 	// without it migrations use DatabaseURL. Default none.

@@ -110,7 +110,7 @@ func TestReplica_WritesOfAnotherCore(t *testing.T) {
 		t.Error("a list that has not changed is sent again")
 	}
 
-	pgtest.Exec(t, pgtest.Open(t, servers.Replica.URL), `SELECT pg_wal_replay_pause()`)
+	pgtest.Exec(t, pgtest.OpenAny(t, servers.Replica.URL), `SELECT pg_wal_replay_pause()`)
 	made := c.change(one, "/v2/transfers", transferBody)
 	cancelled := c.change(other, "/v2/transfers/"+first.ID+"/cancel", "")
 	for name, core := range map[string]*process{"one core": one, "the other": other} {

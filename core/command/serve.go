@@ -112,7 +112,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
-		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.Ping(ctx)) },
+		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
 	})
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func prepareDatabase(ctx context.Context, store *store.Rooms, config Config, log
 // checks are those of the operations listener.
 func checks(store *store.Rooms, limits redis.UniversalClient, draining *drain) []telemetry.Check {
 	return append(replicaChecks(store),
-		telemetry.Check{Name: "postgres", Probe: store.Ping},
+		telemetry.Check{Name: "postgres", Probe: store.CheckReadWrite},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
 		telemetry.Check{Name: "serving", Probe: draining.check},
 	)

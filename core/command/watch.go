@@ -43,7 +43,7 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		return err
 	}
 	defer chains.client.Close()
-	operations := telemetry.Operations(metrics, telemetry.Check{Name: "postgres", Probe: store.Ping})
+	operations := telemetry.Operations(metrics, telemetry.Check{Name: "postgres", Probe: store.CheckReadWrite})
 	listener, err := open(ctx, config.OpsListen)
 	if err != nil {
 		return err

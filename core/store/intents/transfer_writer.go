@@ -166,7 +166,7 @@ func (w *transferWriter) write(batch []*Insert) {
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
 	w.metrics.countTransitions(inserted, transfer.Created, len(created))
-	if err != nil && len(batch) > 1 && isRowError(err) {
+	if err != nil && len(batch) > 1 && postgres.IsRowFault(err) {
 		for _, i := range batch {
 			w.write([]*Insert{i})
 		}
@@ -193,12 +193,6 @@ func (w *transferWriter) refuseWaiting(err error) {
 	w.mu.Unlock()
 	w.metrics.waiting.Sub(float64(len(waiting)))
 	w.refuse(waiting, err)
-}
-
-// isRowError reports whether an error is of the rows (a data exception or a violated constraint) and not of the database.
-func isRowError(err error) bool {
-	state := postgres.SQLState(err)
-	return len(state) == 5 && (state[:2] == "22" || state[:2] == "23")
 }
 
 // store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of

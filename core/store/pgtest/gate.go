@@ -22,9 +22,12 @@ type Gate struct {
 	work            sync.WaitGroup
 	mu              sync.Mutex
 	network, target string
-	shut            bool
-	refused         int
-	clients         map[net.Conn]bool
+	// diverted is where the next diversions connections lead.
+	divertedNetwork, diverted string
+	diversions                int
+	shut                      bool
+	refused                   int
+	clients                   map[net.Conn]bool
 }
 
 // NewGate starts an open gate before the database at a URL. It is closed with the test.
@@ -98,6 +101,19 @@ func (g *Gate) SetTarget(tb testing.TB, databaseURL string) {
 	}
 }
 
+// Divert leads the next n connections to another server, as an address does whose servers change.
+func (g *Gate) Divert(tb testing.TB, databaseURL string, n int) {
+	tb.Helper()
+	config, err := pgx.ParseConfig(databaseURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.divertedNetwork, g.diverted = pgconn.NetworkAddress(config.Host, config.Port)
+	g.diversions = n
+}
+
 // Refused is the number of connections that came while the gate was shut.
 func (g *Gate) Refused() int {
 	g.mu.Lock()
@@ -142,6 +158,10 @@ func (g *Gate) register(client net.Conn) (network, target string, open bool) {
 		return "", "", false
 	}
 	g.clients[client] = true
+	if g.diversions > 0 {
+		g.diversions--
+		return g.divertedNetwork, g.diverted, true
+	}
 	return g.network, g.target, true
 }
 

@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"net/url"
 	"testing"
 
 	"intents.internal/core/store"
@@ -31,6 +32,19 @@ func NewReplicated(tb testing.TB) Replicated {
 		tb.Fatal(err)
 	}
 	return Replicated{Primary: primary, Replica: NewReplica(tb, primary)}
+}
+
+// OpenAny opens a store on a server that may be a standby or read-only, as an operator would, and closes it with the test.
+func OpenAny(tb testing.TB, serverURL string) *store.Rooms {
+	tb.Helper()
+	target, err := url.Parse(serverURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	query := target.Query()
+	query.Set("target_session_attrs", "any")
+	target.RawQuery = query.Encode()
+	return Open(tb, target.String())
 }
 
 // NewReplica starts a replica of a private Postgres. It is stopped with the test.

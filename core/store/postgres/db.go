@@ -74,7 +74,9 @@ type Options struct {
 	Metrics prometheus.Registerer
 }
 
-// Open prepares a pool for a Postgres URL. The pool connects on first use, so Open does not fail for a database that is down.
+// Open prepares a pool for a Postgres URL, whose hosts are tried in turn until one takes writes. target_session_attrs in the URL, or
+// PGTARGETSESSIONATTRS, says which servers are connected to instead. The pool connects on first use, so Open does not fail for a
+// database that is down.
 func Open(url string, o Options) (*DB, error) {
 	o.MaxConnections = cmp.Or(o.MaxConnections, 16)
 	o.StatementTimeout = cmp.Or(o.StatementTimeout, 5*time.Second)
@@ -85,11 +87,11 @@ func Open(url string, o Options) (*DB, error) {
 		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics,
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
-	config, err := d.connConfig(url, o)
+	config, err := d.writerConfig(url, o)
 	if err != nil {
 		return nil, fmt.Errorf("the database URL %w", err)
 	}
-	if d.migration, err = d.connConfig(cmp.Or(o.MigrateURL, url), o); err != nil {
+	if d.migration, err = d.writerConfig(cmp.Or(o.MigrateURL, url), o); err != nil {
 		return nil, fmt.Errorf("CORE_MIGRATE_DATABASE_URL %w", err)
 	}
 	for limit := range d.limits.settings {
@@ -100,13 +102,17 @@ func Open(url string, o Options) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
-		replica, _, err := d.openPool("postgres_replica", standby, o)
+		replica, _, err := d.openPool("postgres_replica", standby, nil, o)
 		if err != nil {
 			return nil, err
 		}
 		d.Replica = newReplica(replica, o.Metrics)
 	}
-	if d.DB, d.connector, err = d.openPool("postgres", config, o); err != nil {
+	prepare := refuseStandby
+	if namesTarget(url) {
+		prepare = nil
+	}
+	if d.DB, d.connector, err = d.openPool("postgres", config, prepare, o); err != nil {
 		return nil, err
 	}
 	d.tracer = newQueryTracer(config)
@@ -132,10 +138,20 @@ func (d *DB) connConfig(url string, o Options) (*pgx.ConnConfig, error) {
 	config.RuntimeParams["timezone"] = "UTC"
 	config.RuntimeParams[standardStrings] = "on"
 	config.ValidateConnect = requireStandardStrings(config.ValidateConnect)
+	config.OnPgError = keepConnection(config.OnPgError)
 	for setting, limit := range d.limits.settings {
 		config.RuntimeParams[setting] = milliseconds(limit)
 	}
 	return config, nil
+}
+
+// writerConfig is the configuration of connections that write: to a server that takes writes, unless the URL says otherwise.
+func (d *DB) writerConfig(url string, o Options) (*pgx.ConnConfig, error) {
+	config, err := d.connConfig(url, o)
+	if err == nil && !namesTarget(url) {
+		config.ValidateConnect = requireReadWrite(config.ValidateConnect)
+	}
+	return config, err
 }
 
 // BeforeClose has Close call a function first, for what is still to be written.
@@ -157,14 +173,6 @@ func (d *DB) Close() error {
 	return err
 }
 
-// Ping checks that the database responds.
-func (d *DB) Ping(ctx context.Context) error {
-	if err := d.PingContext(ctx); err != nil {
-		return fmt.Errorf("reach the database: %w", err)
-	}
-	return nil
-}
-
 // Acquire borrows a connection without bun and database/sql, for statements whose values are read or written without reflection. The
 // caller must release it.
 func (d *DB) Acquire(ctx context.Context) (*pgxpool.Conn, error) {
@@ -176,14 +184,6 @@ func (d *DB) Pool() *sql.DB { return d.DB.DB }
 
 // HasReplica reports whether lists may be read from a replica.
 func (d *DB) HasReplica() bool { return d.Replica != nil }
-
-// SQLState is the SQLSTATE of an error of Postgres, empty for any other error.
-func SQLState(err error) string {
-	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code
-	}
-	return ""
-}
 
 // BrokenConstraint is the name of the constraint that err violates, empty for any other error.
 func BrokenConstraint(err error) string {

@@ -26,12 +26,24 @@ const lockPollEvery = 100 * time.Millisecond
 // ErrUnmigrated is returned by CheckMigrated for a database that lacks a migration of this version.
 var ErrUnmigrated = errors.New("the database is not migrated; run `core migrate`, or serve with CORE_MIGRATE_ON_START=true")
 
+// ErrEncoding is returned for a database whose encoding lacks most of the characters that clients may send.
+var ErrEncoding = errors.New("the encoding of the database is not UTF8, and cannot be changed; make another one with " +
+	"CREATE DATABASE intents ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+
+// requireUTF8 returns ErrEncoding for another encoding.
+func requireUTF8(encoding string) error {
+	if encoding != "UTF8" {
+		return fmt.Errorf("%w; it is %s", ErrEncoding, encoding)
+	}
+	return nil
+}
+
 var errLockLost = errors.New("the lock on the schema was lost together with its connection; nothing was changed, migrate again")
 
 // Migrate applies the missing migrations of this version and returns their names. Any number of processes may call it
 // concurrently: one migrates, and the others wait and find nothing to do. A killed process releases the lock and leaves every
-// migration either applied and recorded or neither. It returns ErrPooled for a
-// connection through a pooler.
+// migration either applied and recorded or neither. It returns ErrPooled for a connection through a pooler, and ErrEncoding for a database
+// that is not in UTF-8.
 func (d *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	err = d.withMigrator(ctx, func(migrator *migrate.Migrator) error {
 		group, err := migrator.Migrate(ctx)
@@ -66,6 +78,13 @@ func (d *DB) withMigrator(ctx context.Context, work func(*migrate.Migrator) erro
 	if err := requireDirectConnection(ctx, pool); err != nil {
 		return err
 	}
+	var encoding string
+	if err := db.QueryRowContext(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
+		return fmt.Errorf("read the encoding of the database: %w", err)
+	}
+	if err := requireUTF8(encoding); err != nil {
+		return err
+	}
 	if err := lockSchema(ctx, db); err != nil {
 		return fmt.Errorf("lock the schema: %w", err)
 	}
@@ -97,17 +116,21 @@ func lockSchema(ctx context.Context, db *bun.DB) error {
 	}
 }
 
-// CheckMigrated returns ErrUnmigrated if this version has a migration that the database lacks, and ErrBackslashes for a database
-// that core must not write to. A newer database is accepted: migrations keep the previous version working.
+// CheckMigrated returns ErrUnmigrated if this version has a migration that the database lacks, and ErrBackslashes or ErrEncoding for
+// a database that core must not write to. A newer database is accepted: migrations keep the previous version working.
 func (d *DB) CheckMigrated(ctx context.Context) error {
 	var table sql.NullString
-	var strings string
-	err := d.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?)", standardStrings).Scan(ctx, &table, &strings)
+	var strings, encoding string
+	err := d.NewRaw("SELECT to_regclass('bun_migrations')::text, current_setting(?), current_setting('server_encoding')", standardStrings).
+		Scan(ctx, &table, &strings, &encoding)
 	if err != nil {
 		return fmt.Errorf("look for the migrations table: %w", withPoolerHint(err))
 	}
 	if strings != "on" { // a pooler may report the setting of another server connection
 		return fmt.Errorf("%w; a statement finds it %q", ErrBackslashes, strings)
+	}
+	if err := requireUTF8(encoding); err != nil {
+		return err
 	}
 	if !table.Valid {
 		return ErrUnmigrated

@@ -3,6 +3,8 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -232,4 +234,33 @@ func TestCheckMigrated(t *testing.T) {
 	}
 	pgtest.Exec(t, store, `DELETE FROM bun_migrations WHERE name < '2999'`)
 	check("half", postgres.ErrUnmigrated)
+}
+
+// A database in another encoding would refuse most characters, one row at a time.
+func TestMigrate_Encoding(t *testing.T) {
+	t.Parallel()
+	base := pgtest.Unmigrated(t)
+	admin := pgtest.Open(t, base)
+	for _, encoding := range []string{"LATIN1", "SQL_ASCII"} {
+		name := pgtest.LookUp[string](t, admin, `SELECT current_database() || $1`, strings.ToLower("_"+encoding))
+		pgtest.Exec(t, admin, fmt.Sprintf(`CREATE DATABASE %s ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`, name, encoding))
+		t.Cleanup(func() {
+			_, _ = admin.Pool().ExecContext(context.WithoutCancel(t.Context()), `DROP DATABASE `+name+` WITH (FORCE)`)
+		})
+		target, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.Path = "/" + name
+		core := pgtest.Open(t, target.String())
+		_, err = core.Migrate(t.Context())
+		for does, err := range map[string]error{"migrate": err, "start": core.CheckMigrated(t.Context())} {
+			if !errors.Is(err, postgres.ErrEncoding) || !strings.Contains(err.Error(), "it is "+encoding) {
+				t.Errorf("%s: %v", does, err)
+			}
+		}
+		if left := schemaOf(t, core); len(left) != 0 {
+			t.Errorf("migrating leaves:\n%s", strings.Join(left, "\n"))
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -52,10 +51,9 @@ func isRolledBack(err error) bool {
 	case pgconn.SafeToRetry(err):
 		return true
 	}
-	// A FATAL error and one of class 08 may be a pooler's, which has lost a server that may have committed. 40003 is
-	// statement_completion_unknown.
+	// A FATAL error may be a pooler's, which has lost a server that may have committed.
 	var failed *pgconn.PgError
-	return errors.As(err, &failed) && failed.SeverityUnlocalized == "ERROR" && !strings.HasPrefix(failed.Code, "08") && failed.Code != "40003"
+	return errors.As(err, &failed) && failed.SeverityUnlocalized == "ERROR" && !faultOf(failed.Code).unknownOutcome
 }
 
 // ErrKeyReused is returned for an idempotency key that was used with another request.

@@ -20,13 +20,16 @@ import (
 
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
-// openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name.
-func (d *DB) openPool(name string, conn *pgx.ConnConfig, o Options) (*bun.DB, *connector, error) {
+// openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name. prepare is called for each connection before it
+// is lent, nil for none.
+func (d *DB) openPool(
+	name string, conn *pgx.ConnConfig, prepare func(context.Context, *pgx.Conn) (bool, error), o Options,
+) (*bun.DB, *connector, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
 		return nil, nil, errBadURL // err may contain the password
 	}
-	config.ConnConfig = conn
+	config.ConnConfig, config.PrepareConn = conn, prepare
 	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.MaxConnLifetimeJitter = 10 * time.Minute

@@ -79,7 +79,7 @@ func TestReplica_SharedAddress(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	late := pgtest.NewReplica(t, servers.Primary)
-	pgtest.Exec(t, pgtest.Open(t, late.URL), `SELECT pg_wal_replay_pause()`)
+	pgtest.Exec(t, pgtest.OpenAny(t, late.URL), `SELECT pg_wal_replay_pause()`)
 	gate := pgtest.NewGate(t, servers.Replica.URL)
 	core := follow(t, servers.Primary.URL, gate.URL)
 	owner := uuid.New()

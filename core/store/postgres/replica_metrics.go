@@ -17,9 +17,6 @@ const (
 	fallbackFailed      = "failed"
 )
 
-// recoveryConflict is the SQLSTATE of a statement that a standby cancelled to continue replaying.
-const recoveryConflict = "40001"
-
 type replicaMetrics struct {
 	fallbacks  *prometheus.CounterVec
 	lagSeconds prometheus.Gauge
@@ -66,7 +63,7 @@ func fallbackReason(err error) string {
 		return fallbackBehind
 	case errors.Is(err, errDiverged):
 		return fallbackDiverged
-	case SQLState(err) == recoveryConflict:
+	case SQLState(err) == serializationFailure:
 		return fallbackConflict
 	case errors.Is(err, errNotFollowed), Unavailable(err):
 		return fallbackUnreachable

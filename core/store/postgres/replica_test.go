@@ -87,7 +87,7 @@ func newStage(t *testing.T) stage {
 	t.Helper()
 	servers := pgtest.NewReplicated(t)
 	s := stage{
-		Replicated: servers, standby: pgtest.Open(t, servers.Replica.URL),
+		Replicated: servers, standby: pgtest.OpenAny(t, servers.Replica.URL),
 		a: follow(t, servers.Primary.URL, servers.Replica.URL), b: follow(t, servers.Primary.URL, servers.Replica.URL),
 	}
 	s.known = pgtest.LoadRegistry(t, s.a.Rooms)
@@ -245,7 +245,7 @@ func TestReplica_StandbyOfAnotherPrimary(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	left := pgtest.NewReplica(t, servers.Primary)
-	promoted := pgtest.Open(t, servers.Replica.URL)
+	promoted := pgtest.OpenAny(t, servers.Replica.URL)
 	if !pgtest.LookUp[bool](t, promoted, `SELECT pg_promote()`) {
 		t.Fatal("it was not promoted")
 	}

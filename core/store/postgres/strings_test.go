@@ -113,7 +113,7 @@ func TestStandardStrings_Pinned(t *testing.T) {
 func TestStandardStrings_Required(t *testing.T) {
 	t.Parallel()
 	store := pgtest.Open(t, forgetful(t, backslashed(t)))
-	for name, err := range map[string]error{"start": store.CheckMigrated(t.Context()), "use": store.Ping(t.Context())} {
+	for name, err := range map[string]error{"start": store.CheckMigrated(t.Context()), "use": store.CheckReadWrite(t.Context())} {
 		if !errors.Is(err, postgres.ErrBackslashes) || !strings.Contains(err.Error(), `the server reports "off"`) {
 			t.Errorf("%s: %v", name, err)
 		}

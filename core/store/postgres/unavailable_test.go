@@ -187,7 +187,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	if err := store.Ping(t.Context()); err != nil {
+	if err := store.CheckReadWrite(t.Context()); err != nil {
 		t.Error(err)
 	}
 	for setting, want := range map[string]string{
@@ -198,7 +198,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s = %s, want %s", setting, got, want)
 		}
 	}
-	if err := pgtest.Open(t, pgtest.Closed(t)).Ping(t.Context()); !postgres.Unavailable(err) {
-		t.Errorf("ping a server that is down: %v", err)
+	if err := pgtest.Open(t, pgtest.Closed(t)).CheckReadWrite(t.Context()); !postgres.Unavailable(err) {
+		t.Errorf("ask a server that is down: %v", err)
 	}
 }

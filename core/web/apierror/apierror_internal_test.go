@@ -2,14 +2,18 @@ package apierror
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	stored "intents.internal/core/store/quotes"
 	"intents.internal/pkg/testkit/golden"
@@ -49,4 +53,15 @@ func TestOf(t *testing.T) {
 		shown = append(shown, recorded{wire.Error{Code: f.Code, Message: f.Message, Details: f.Details}, f.Status, f.RetryAfter, f.Page})
 	}
 	golden.JSON(t, "testdata/errors.json", shown)
+}
+
+// Clients are told to try again whatever Postgres reports, unless the statement is wrong.
+func TestOf_EverySQLState(t *testing.T) {
+	t.Parallel()
+	for state, wrong := range pgtest.SQLStates() {
+		public, ok := Of(fmt.Errorf("insert transfer: %w", &pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: state}))
+		if ok == wrong || ok && (public.Status != http.StatusServiceUnavailable || public.RetryAfter == 0) {
+			t.Errorf("%s: %t, %d, try again in %s", state, ok, public.Status, public.RetryAfter)
+		}
+	}
 }
