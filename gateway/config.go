@@ -3,19 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/caarlos0/env/v11"
-
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/upstream"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/wire"
@@ -132,10 +129,10 @@ type Config struct {
 	// TracesHeaders are the headers of each export to the collector, such as credentials: name=value, comma separated and
 	// percent-encoded. Default none.
 	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
-	// TracesSampler selects the traces to record: parentbased_traceidratio (a share of them), parentbased_always_on or
-	// parentbased_always_off. Default parentbased_traceidratio.
+	// TracesSampler selects the traces to record: always_on, always_off or traceidratio (a share of them), or the same with
+	// parentbased_ before it, which keeps the decision of a client that TracesTrustClients trusts. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
-	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
+	// TracesSamplerArg is the share of traces that traceidratio and parentbased_traceidratio record, 0 to 1. Default 0.1.
 	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
 	// TracesTrustClients accepts the sampled flag of a client's traceparent, so that clients may cause any number of traces to be
 	// recorded. Without it the sampler decides, and the trace keeps the client's trace id. Default false.
@@ -153,122 +150,56 @@ type Config struct {
 	DrainTimeout time.Duration `env:"GATEWAY_DRAIN_TIMEOUT" envDefault:"30s"`
 }
 
-// ParseConfig reads the variables over the defaults and reports all values that are unreadable or out of bounds at once.
+// ParseConfig reads all settings over the defaults, and reports all that are unknown, unreadable or out of bounds at once.
 func ParseConfig(environment map[string]string) (Config, error) {
-	config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
-	unread := unreadable(err)
-	for _, f := range config.faults() {
-		if !slices.ContainsFunc(unread, func(u fault) bool { return u.variable == f.variable }) {
-			unread = append(unread, f)
-		}
-	}
-	return config, join(unread)
+	return settings.Read(environment, "GATEWAY_", Config.check)
 }
 
-// fault is what is wrong with one variable.
-type fault struct{ variable, text string }
-
-func join(faults []fault) error {
-	errs := make([]error, len(faults))
-	for i, f := range faults {
-		errs[i] = fmt.Errorf("%s %s", f.variable, f.text)
-	}
-	return errors.Join(errs...)
-}
-
-// unreadable names the variables that could not be parsed. The parser's error names fields.
-func unreadable(err error) []fault {
-	var faults []fault
-	var all env.AggregateError
-	if !errors.As(err, &all) {
-		return nil
-	}
-	for _, err := range all.Errors {
-		var bad env.ParseError
-		if !errors.As(err, &bad) {
-			faults = append(faults, fault{"environment", err.Error()})
-			continue
-		}
-		field, _ := reflect.TypeFor[Config]().FieldByName(bad.Name)
-		faults = append(faults, fault{field.Tag.Get("env"), "cannot be read: " + bad.Err.Error()})
-	}
-	return faults
-}
-
-// Validate reports every fault at once.
-func (c Config) Validate() error { return join(c.faults()) }
-
-func (c Config) faults() []fault {
-	var faults []fault
-	add := func(name, format string, args ...any) {
-		faults = append(faults, fault{name, fmt.Sprintf(format, args...)})
-	}
-	address := func(name, value string) {
-		if _, _, err := net.SplitHostPort(value); err != nil {
-			add(name, "must be host:port, not %q", value)
-		}
-	}
-	duration := func(name string, value, least, most time.Duration) {
-		if value < least || most > 0 && value > most {
-			add(name, "must be %s, not %s", span(least, most), value)
-		}
-	}
-	number := func(name string, value, least int) {
-		if value < least {
-			add(name, "must be at least %d, not %d", least, value)
-		}
-	}
-
-	address("GATEWAY_LISTEN", c.Listen)
-	address("GATEWAY_OPS_LISTEN", c.OpsListen)
+// check adds every fault of the values.
+func (c Config) check(f *settings.Faults) {
+	f.Address("GATEWAY_LISTEN", c.Listen)
+	f.Address("GATEWAY_OPS_LISTEN", c.OpsListen)
 	if _, err := c.cores(); err != nil {
-		add("GATEWAY_CORE_URL", "%v", err)
+		f.Add("GATEWAY_CORE_URL", "%v", err)
 	}
-	if len(c.CoreSecret) < 32 {
-		add("GATEWAY_CORE_SECRET", "must have at least 32 characters")
-	}
+	f.Expect(len(c.CoreSecret) >= 32, "GATEWAY_CORE_SECRET", "must have at least 32 characters")
 	if err := topology.Validate(c.RedisMode, c.RedisURL.Reveal()); err != nil {
-		add("GATEWAY_REDIS_URL", "%v", err)
+		f.Add("GATEWAY_REDIS_URL", "%v", err)
 	}
 
-	duration("GATEWAY_CORE_TIMEOUT", c.CoreTimeout, 100*time.Millisecond, 5*time.Minute)
-	duration("GATEWAY_CORE_SILENCE", c.CoreSilence, time.Second, 0)
-	duration("GATEWAY_CHAINS_REFRESH", c.ChainsRefresh, 100*time.Millisecond, 0)
-	duration("GATEWAY_LIMIT_BUDGET", c.LimitBudget, time.Millisecond, 5*time.Second)
-	duration("GATEWAY_KEY_TTL", c.KeyTTL, time.Second, 0)
-	duration("GATEWAY_UNKNOWN_KEY_TTL", c.UnknownKeyTTL, 100*time.Millisecond, 0)
-	duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.MaxStaleness)
-	duration("GATEWAY_USAGE_INTERVAL", c.UsageInterval, time.Second, time.Minute)
-	duration("GATEWAY_READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond, 0)
-	duration("GATEWAY_WRITE_TIMEOUT", c.WriteTimeout, 100*time.Millisecond, 0)
-	duration("GATEWAY_STREAM_TIMEOUT", c.StreamTimeout, 100*time.Millisecond, 0)
-	duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
-	duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
-	duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
+	f.Duration("GATEWAY_CORE_TIMEOUT", c.CoreTimeout, 100*time.Millisecond, 5*time.Minute)
+	f.Duration("GATEWAY_CORE_SILENCE", c.CoreSilence, time.Second, 0)
+	f.Duration("GATEWAY_CHAINS_REFRESH", c.ChainsRefresh, 100*time.Millisecond, 0)
+	f.Duration("GATEWAY_LIMIT_BUDGET", c.LimitBudget, time.Millisecond, 5*time.Second)
+	f.Duration("GATEWAY_KEY_TTL", c.KeyTTL, time.Second, 0)
+	f.Duration("GATEWAY_UNKNOWN_KEY_TTL", c.UnknownKeyTTL, 100*time.Millisecond, 0)
+	f.Duration("GATEWAY_KEY_LOOKUP_TIMEOUT", c.KeyLookUpTimeout, 10*time.Millisecond, keys.MaxStaleness)
+	f.Duration("GATEWAY_USAGE_INTERVAL", c.UsageInterval, time.Second, time.Minute)
+	f.Duration("GATEWAY_READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond, 0)
+	f.Duration("GATEWAY_WRITE_TIMEOUT", c.WriteTimeout, 100*time.Millisecond, 0)
+	f.Duration("GATEWAY_STREAM_TIMEOUT", c.StreamTimeout, 100*time.Millisecond, 0)
+	f.Duration("GATEWAY_IDLE_TIMEOUT", c.IdleTimeout, time.Second, 0)
+	f.Duration("GATEWAY_DRAIN_DELAY", c.DrainDelay, 0, 0)
+	f.Duration("GATEWAY_DRAIN_TIMEOUT", c.DrainTimeout, time.Second, 0)
 
-	for _, f := range c.tracing().Faults() {
-		add(f.Variable, "%s", f.Text)
+	c.tracing().Check(f)
+
+	f.Number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1, 0)
+	f.Number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1, 0)
+	f.Number("GATEWAY_KEY_CACHE", c.KeyCache, 1, 0)
+	f.Number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1, 0)
+	f.Number("GATEWAY_USAGE_BACKLOG", c.UsageBacklog, wire.MaxUsageRows, 0)
+	f.Number("GATEWAY_STREAM_RATE", c.StreamRate, 0, 0)
+	f.Number("GATEWAY_MAX_CONNS", c.MaxConns, 1, 0)
+	f.Number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0, 0)
+	f.Number("GATEWAY_MAX_POLLS", c.MaxPolls, 1, 0)
+	f.Number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10, 0)
+	f.Number("GATEWAY_MAX_BODY_BYTES", c.MaxBodyBytes, 16<<10, 0)
+
+	if slices.ContainsFunc(c.TrustedProxies, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
+		f.Add("GATEWAY_TRUSTED_PROXIES", "must not have 0.0.0.0/0 or ::/0: every client could say that it has another address. Name the networks "+
+			"of the proxies alone")
 	}
-
-	number("GATEWAY_CORE_MAX_CONNS", c.CoreMaxConns, 1)
-	number("GATEWAY_LIMIT_MEMORY", c.LimitMemory, 1)
-	number("GATEWAY_KEY_CACHE", c.KeyCache, 1)
-	number("GATEWAY_KEY_LOOKUPS", c.KeyLookUps, 1)
-	number("GATEWAY_USAGE_BACKLOG", c.UsageBacklog, wire.MaxUsageRows)
-	number("GATEWAY_STREAM_RATE", c.StreamRate, 0)
-	number("GATEWAY_MAX_CONNS", c.MaxConns, 1)
-	number("GATEWAY_MAX_CONNS_PER_IP", c.MaxConnsPerIP, 0)
-	number("GATEWAY_MAX_POLLS", c.MaxPolls, 1)
-	number("GATEWAY_MAX_HEADER_BYTES", c.MaxHeaderBytes, 1<<10)
-	number("GATEWAY_MAX_BODY_BYTES", c.MaxBodyBytes, 16<<10)
-	return faults
-}
-
-func span(least, most time.Duration) string {
-	if most > 0 {
-		return fmt.Sprintf("%s to %s", least, most)
-	}
-	return fmt.Sprintf("at least %s", least)
 }
 
 // cores returns the base URLs. The error does not repeat the value, which may contain a password.

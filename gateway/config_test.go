@@ -24,8 +24,11 @@ func TestConfig_AllFaults(t *testing.T) {
 		"GATEWAY_USAGE_BACKLOG":      "999",
 		"GATEWAY_MAX_POLLS":          "0",
 		"GATEWAY_TRUSTED_PROXIES":    "10.0.0.0/8,everyone",
+		"GATEWAY_MAX_CONN":           "7",
+		"GATEWAY_SERVICE_HOST":       "10.0.0.1",
 	})
 	want := []string{
+		`there is no setting GATEWAY_MAX_CONN; did you mean GATEWAY_MAX_CONNS?`,
 		`GATEWAY_LIMIT_FALLBACK cannot be read: must be local, open or closed, not "maybe"`,
 		`GATEWAY_READ_TIMEOUT cannot be read: unable to parse duration: time: missing unit in duration "10"`,
 		`GATEWAY_TRUSTED_PROXIES cannot be read: netip.ParsePrefix("everyone"): no '/'`,
@@ -34,12 +37,24 @@ func TestConfig_AllFaults(t *testing.T) {
 		`GATEWAY_CORE_SECRET must have at least 32 characters`,
 		`GATEWAY_REDIS_URL must be a URL such as redis://127.0.0.1:6379/0`,
 		`GATEWAY_KEY_LOOKUP_TIMEOUT must be 10ms to 1s, not 2s`,
-		`GATEWAY_USAGE_INTERVAL must be 1s to 1m0s, not 500ms`,
+		`GATEWAY_USAGE_INTERVAL must be 1s to 1m, not 500ms`,
 		`GATEWAY_USAGE_BACKLOG must be at least 1000, not 999`,
 		`GATEWAY_MAX_POLLS must be at least 1, not 0`,
 	}
 	if diff := cmp.Diff(want, strings.Split(fmt.Sprint(err), "\n")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestConfig_TrustedProxies(t *testing.T) {
+	t.Parallel()
+	for given, trusted := range map[string]bool{
+		"10.0.0.0/8,fd00::/8": true, "0.0.0.0/1": true, "0.0.0.0/0": false, "::/0": false, "10.0.0.0/8,::/0": false, "203.0.113.7/0": false,
+	} {
+		_, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_TRUSTED_PROXIES": given})
+		if (err == nil) != trusted || !trusted && !strings.HasPrefix(err.Error(), "GATEWAY_TRUSTED_PROXIES must not have 0.0.0.0/0 or ::/0") {
+			t.Errorf("%s: %v", given, err)
+		}
 	}
 }
 
@@ -69,14 +84,14 @@ func TestConfig_Tracing(t *testing.T) {
 		"GATEWAY_CORE_SECRET":         strings.Repeat("s", 32),
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:hunter2@collector",
 		"OTEL_EXPORTER_OTLP_HEADERS":  "hunter2",
-		"OTEL_TRACES_SAMPLER":         "always_on",
+		"OTEL_TRACES_SAMPLER":         "sometimes",
 		"OTEL_TRACES_SAMPLER_ARG":     "1.5",
 		"OTEL_RESOURCE_ATTRIBUTES":    "a=b,c",
 	})
 	want := []string{
 		`OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://127.0.0.1:4318; put credentials into OTEL_EXPORTER_OTLP_HEADERS`,
 		`OTEL_EXPORTER_OTLP_HEADERS must be name=value, comma separated and percent-encoded; pair 1 is not`,
-		`OTEL_TRACES_SAMPLER must be parentbased_traceidratio, parentbased_always_on or parentbased_always_off, not "always_on"`,
+		`OTEL_TRACES_SAMPLER must be always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off or parentbased_traceidratio, not "sometimes"`,
 		`OTEL_TRACES_SAMPLER_ARG must be 0 to 1, not 1.5`,
 		`OTEL_RESOURCE_ATTRIBUTES must be name=value, comma separated and percent-encoded; pair 2 is not`,
 	}

@@ -16,7 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/caarlos0/env/v11"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
@@ -54,7 +53,7 @@ func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	if len(args) > 0 && !check {
 		return fmt.Errorf("the only argument is healthcheck, not %q; settings come from the environment", args)
 	}
-	config, err := settings.Read(env.ToMap(os.Environ()), "GATEWAY_ENV_FILE", ParseConfig)
+	config, err := ParseConfig(settings.Environment())
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
@@ -94,11 +93,8 @@ type Gateway struct {
 	metrics  *prometheus.Registry
 }
 
-// New validates the config, builds the parts and listens on both ports. It serves nothing before Run. The caller must call Close.
+// New builds the parts of a config of ParseConfig and listens on both ports. It serves nothing before Run. The caller must call Close.
 func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("check the configuration:\n%w", err)
-	}
 	urls, err := config.cores()
 	if err != nil {
 		return nil, err

@@ -208,7 +208,7 @@ func (b *chainBench) startCore(ctx context.Context) (err error) {
 	b.core, err = embedded.StartProcess(embedded.Command{
 		Name: "core", Path: filepath.Join(b.dir, "bin", "core"), Args: []string{"watch"},
 		Output: func(line string) { fmt.Fprintln(b.log, line) },
-		Env: append(os.Environ(),
+		Env: append(stack.Environ(),
 			"CORE_DATABASE_URL="+b.server.URL, "CORE_OPS_LISTEN="+b.ops, "CORE_RPC_FILE="+b.rpcFile(), "CORE_GATEWAY_SECRET="+strings.Repeat("s", 32)),
 	})
 	if err != nil {

@@ -102,7 +102,7 @@ func resetPassword(ctx context.Context, store *store.Rooms, email string) (done 
 
 // makeResetLink makes a link like those that are mailed.
 func makeResetLink(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
-	config, err := readConfig(func(c Config) error { return validOrigin(c.PublicURL) })
+	config, err := readConfig(Config.checkPublicURL)
 	if err != nil {
 		return "", err
 	}

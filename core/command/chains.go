@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -14,26 +12,19 @@ import (
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
+	"intents.internal/pkg/settings"
 )
-
-func (c Config) validateChains() error {
-	return errors.Join(
-		expect(c.ChainTick >= 100*time.Millisecond && c.ChainTick <= time.Minute, "CORE_CHAIN_TICK must be 100ms to 1m, not %s", c.ChainTick),
-		expect(c.ChainGrace >= time.Minute && c.ChainGrace <= 168*time.Hour, "CORE_CHAIN_GRACE must be 1m to 168h, not %s", c.ChainGrace),
-	)
-}
 
 // readWithProviders reads the settings and the RPC file that they name, and reports the faults of both at once. There are no providers
 // without a file.
-func readWithProviders(validate func(Config) error) (config Config, providers rpc.Providers, err error) {
-	config, err = readConfig(func(c Config) error {
-		var unreadable error
+func readWithProviders(check func(Config, *settings.Faults)) (config Config, providers rpc.Providers, err error) {
+	config, err = readConfig(func(c Config, f *settings.Faults) {
+		check(c, f)
 		if c.RPCFile != "" {
-			if providers, unreadable = rpc.ReadFile(c.RPCFile); unreadable != nil {
-				unreadable = fmt.Errorf("CORE_RPC_FILE: %w", unreadable)
-			}
+			var unreadable error
+			providers, unreadable = rpc.ReadFile(c.RPCFile)
+			f.AddError("CORE_RPC_FILE", unreadable)
 		}
-		return errors.Join(validate(c), unreadable)
 	})
 	return config, providers, err
 }

@@ -27,7 +27,7 @@ const checksAtOnce = 16
 // checkChains runs `core chains check`: a line on standard error as each provider has answered, then the table on standard output. With a
 // file it checks the chains of that list as they would be after its import, and stores nothing.
 func checkChains(ctx context.Context, file ...string) (err error) {
-	config, providers, err := readWithProviders(Config.ValidateDatabase)
+	config, providers, err := readWithProviders(Config.checkDatabase)
 	if err != nil {
 		return err
 	}

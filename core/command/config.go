@@ -1,16 +1,10 @@
 package command
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"time"
 	"unicode/utf8"
-
-	"github.com/caarlos0/env/v11"
 
 	"intents.internal/core/identity"
 	"intents.internal/core/store/retention"
@@ -138,10 +132,10 @@ type Config struct {
 	// TracesHeaders are the headers of each export to the collector, such as credentials: name=value, comma separated and
 	// percent-encoded. Default none.
 	TracesHeaders telemetry.Secret `env:"OTEL_EXPORTER_OTLP_HEADERS"`
-	// TracesSampler selects the traces to record among requests without a sampling decision of a gateway: parentbased_traceidratio
-	// (a share of them), parentbased_always_on or parentbased_always_off. Default parentbased_traceidratio.
+	// TracesSampler selects the traces to record: always_on, always_off or traceidratio (a share of them), or the same with
+	// parentbased_ before it, which keeps the sampling decision of a gateway. Default parentbased_traceidratio.
 	TracesSampler string `env:"OTEL_TRACES_SAMPLER" envDefault:"parentbased_traceidratio"`
-	// TracesSamplerArg is the share of traces that parentbased_traceidratio records, 0 to 1. Default 0.1.
+	// TracesSamplerArg is the share of traces that traceidratio and parentbased_traceidratio record, 0 to 1. Default 0.1.
 	TracesSamplerArg float64 `env:"OTEL_TRACES_SAMPLER_ARG" envDefault:"0.1"`
 	// TracesServiceName is the service name in traces. Without it the name is service.name of TracesResource, else intents-core.
 	// Default none.
@@ -157,71 +151,55 @@ type Config struct {
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 
-// readConfig reads all settings; validate checks those that are needed.
-func readConfig(validate func(Config) error) (Config, error) {
-	return settings.Read(env.ToMap(os.Environ()), "CORE_ENV_FILE", func(environment map[string]string) (Config, error) {
-		config, err := env.ParseAsWithOptions[Config](env.Options{Environment: environment})
-		if err != nil {
-			return Config{}, fmt.Errorf("read the settings: %w", err)
-		}
-		return config, validate(config)
-	})
+// readConfig reads all settings; check adds the faults of those that are needed.
+func readConfig(check func(Config, *settings.Faults)) (Config, error) {
+	return settings.Read(settings.Environment(), "CORE_", check)
 }
 
-// Validate reports every fault at once.
-func (c Config) Validate() error {
-	return errors.Join(
-		c.ValidateDatabase(),
-		validAddress("CORE_LISTEN", c.Listen),
-		validAddress("CORE_OPS_LISTEN", c.OpsListen),
-		expect(len(c.GatewaySecret.Reveal()) >= 32, "CORE_GATEWAY_SECRET must have 32 characters or more; make one with: openssl rand -hex 32"),
-		expect(c.GatewaySecretPrevious == "" || len(c.GatewaySecretPrevious.Reveal()) >= 32,
-			"CORE_GATEWAY_SECRET_PREVIOUS must have 32 characters or more, or none"),
-		validRedis(c.RedisMode, c.RedisURL),
-		validOrigin(c.PublicURL),
-		expect(c.SignUp == "open" || c.SignUp == "closed", `CORE_SIGN_UP must be "open" or "closed", not %q`, c.SignUp),
-		c.validateLimits(),
-		validRetention("CORE_EVENTS_RETENTION", c.EventsRetention, retention.MinEventsRetention),
-		validRetention("CORE_AUDIT_RETENTION", c.AuditRetention, retention.MinAuditRetention),
-		validRetention("CORE_TRANSFERS_RETENTION", c.TransfersRetention, retention.MinTransfersRetention),
-		c.validateChains(),
-		c.validateQuotes(),
-		c.validateWebhooks(),
-		c.validateMail(),
-		c.validateOIDC(),
-		c.tracing().Validate(),
-		expect(c.DrainDelay >= 0 && c.DrainDelay <= time.Minute, "CORE_DRAIN_DELAY must be 0s to 1m, not %s", c.DrainDelay),
-		expect(c.ShutdownGrace >= time.Second && c.ShutdownGrace <= 5*time.Minute, "CORE_SHUTDOWN_GRACE must be 1s to 5m, not %s", c.ShutdownGrace),
-	)
-}
-
-// ValidateDatabase reports the faults of the settings that every subcommand needs.
-func (c Config) ValidateDatabase() error {
-	return errors.Join(
-		expect(c.DatabaseURL != "", "CORE_DATABASE_URL is required, such as postgres://user:password@host:5432/name"),
-		expect(c.DatabaseConnections >= 1 && c.DatabaseConnections <= 1000, "CORE_DATABASE_CONNECTIONS must be 1 to 1000, not %d", c.DatabaseConnections),
-		expect(c.StatementTimeout >= 100*time.Millisecond && c.StatementTimeout <= time.Minute, "CORE_STATEMENT_TIMEOUT must be 100ms to 1m, not %s", c.StatementTimeout),
-	)
-}
-
-func (c Config) validateLimits() error {
-	var errs []error
-	for _, limit := range []struct {
-		name string
-		n    int
-	}{
-		{"CORE_SIGN_IN_PER_IP", c.SignInPerIP},
-		{"CORE_SIGN_IN_PER_ACCOUNT", c.SignInPerAccount},
-		{"CORE_SIGN_IN_PER_ACCOUNT_AND_IP", c.SignInPerAccountAndIP},
-		{"CORE_SIGN_UP_PER_IP", c.SignUpPerIP},
-		{"CORE_KEYS_PER_ACCOUNT", c.KeysPerAccount},
-		{"CORE_KEYS_PER_IP", c.KeysPerIP},
-		{"CORE_MAILS_PER_ADDRESS", c.MailsPerAddress},
-		{"CORE_MAILS_PER_IP", c.MailsPerIP},
-	} {
-		errs = append(errs, expect(limit.n >= 1 && limit.n <= identity.MaxLimit, "%s must be 1 to %d, not %d", limit.name, identity.MaxLimit, limit.n))
+// check adds every fault of the values, also of what depends on the files that they name.
+func (c Config) check(f *settings.Faults) {
+	c.checkDatabase(f)
+	f.Address("CORE_LISTEN", c.Listen)
+	f.Address("CORE_OPS_LISTEN", c.OpsListen)
+	f.Expect(len(c.GatewaySecret) >= 32, "CORE_GATEWAY_SECRET", "must have 32 characters or more; make one with: openssl rand -hex 32")
+	f.Expect(c.GatewaySecretPrevious == "" || len(c.GatewaySecretPrevious) >= 32,
+		"CORE_GATEWAY_SECRET_PREVIOUS", "must have 32 characters or more, or none")
+	if err := topology.Validate(c.RedisMode, c.RedisURL.Reveal()); err != nil {
+		f.Add("CORE_REDIS_URL", "%v", err)
 	}
-	return errors.Join(errs...)
+	c.checkPublicURL(f)
+	f.Expect(c.SignUp == "open" || c.SignUp == "closed", "CORE_SIGN_UP", `must be "open" or "closed", not %q`, c.SignUp)
+	c.checkLimits(f)
+	checkRetention(f, "CORE_EVENTS_RETENTION", c.EventsRetention, retention.MinEventsRetention)
+	checkRetention(f, "CORE_AUDIT_RETENTION", c.AuditRetention, retention.MinAuditRetention)
+	checkRetention(f, "CORE_TRANSFERS_RETENTION", c.TransfersRetention, retention.MinTransfersRetention)
+	f.Duration("CORE_CHAIN_TICK", c.ChainTick, 100*time.Millisecond, time.Minute)
+	f.Duration("CORE_CHAIN_GRACE", c.ChainGrace, time.Minute, 168*time.Hour)
+	c.checkQuotes(f)
+	c.checkWebhooks(f)
+	c.checkMail(f)
+	c.checkOIDC(f)
+	c.tracing().Check(f)
+	f.Duration("CORE_DRAIN_DELAY", c.DrainDelay, 0, time.Minute)
+	f.Duration("CORE_SHUTDOWN_GRACE", c.ShutdownGrace, time.Second, 5*time.Minute)
+}
+
+// checkDatabase adds the faults of the settings that every subcommand needs.
+func (c Config) checkDatabase(f *settings.Faults) {
+	f.Expect(c.DatabaseURL != "", "CORE_DATABASE_URL", "is required, such as postgres://user:password@host:5432/name")
+	f.Number("CORE_DATABASE_CONNECTIONS", c.DatabaseConnections, 1, 1000)
+	f.Duration("CORE_STATEMENT_TIMEOUT", c.StatementTimeout, 100*time.Millisecond, time.Minute)
+}
+
+func (c Config) checkLimits(f *settings.Faults) {
+	f.Number("CORE_SIGN_IN_PER_IP", c.SignInPerIP, 1, identity.MaxLimit)
+	f.Number("CORE_SIGN_IN_PER_ACCOUNT", c.SignInPerAccount, 1, identity.MaxLimit)
+	f.Number("CORE_SIGN_IN_PER_ACCOUNT_AND_IP", c.SignInPerAccountAndIP, 1, identity.MaxLimit)
+	f.Number("CORE_SIGN_UP_PER_IP", c.SignUpPerIP, 1, identity.MaxLimit)
+	f.Number("CORE_KEYS_PER_ACCOUNT", c.KeysPerAccount, 1, identity.MaxLimit)
+	f.Number("CORE_KEYS_PER_IP", c.KeysPerIP, 1, identity.MaxLimit)
+	f.Number("CORE_MAILS_PER_ADDRESS", c.MailsPerAddress, 1, identity.MaxLimit)
+	f.Number("CORE_MAILS_PER_IP", c.MailsPerIP, 1, identity.MaxLimit)
 }
 
 // limits are the settings as identity.Limits.
@@ -233,17 +211,16 @@ func (c Config) limits() identity.Limits {
 	}
 }
 
-func (c Config) validateOIDC() error {
+func (c Config) checkOIDC(f *settings.Faults) {
 	if c.OIDCIssuer == "" {
-		return expect(c.OIDCClientID == "" && c.OIDCClientSecret == "", "CORE_OIDC_ISSUER is required with a client id or secret")
+		f.Expect(c.OIDCClientID == "" && c.OIDCClientSecret == "", "CORE_OIDC_ISSUER", "is required with a client id or secret")
+		return
 	}
 	name := utf8.RuneCountInString(c.OIDCName)
-	return errors.Join(
-		expect(validIssuer(c.OIDCIssuer), "CORE_OIDC_ISSUER must be an https:// URL, or http:// on a loopback address, not %q", c.OIDCIssuer),
-		expect(c.OIDCClientID != "", "CORE_OIDC_CLIENT_ID is required with CORE_OIDC_ISSUER"),
-		expect(c.OIDCClientSecret != "", "CORE_OIDC_CLIENT_SECRET is required with CORE_OIDC_ISSUER"),
-		expect(name >= 1 && name <= 64, "CORE_OIDC_NAME must have 1 to 64 characters, not %d", name),
-	)
+	f.Expect(validIssuer(c.OIDCIssuer), "CORE_OIDC_ISSUER", "must be an https:// URL, or http:// on a loopback address, not %q", c.OIDCIssuer)
+	f.Expect(c.OIDCClientID != "", "CORE_OIDC_CLIENT_ID", "is required with CORE_OIDC_ISSUER")
+	f.Expect(c.OIDCClientSecret != "", "CORE_OIDC_CLIENT_SECRET", "is required with CORE_OIDC_ISSUER")
+	f.Expect(name >= 1 && name <= 64, "CORE_OIDC_NAME", "must have 1 to 64 characters, not %d", name)
 }
 
 // oidc is the provider, nil for none.
@@ -267,8 +244,8 @@ func validIssuer(issuer string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && loopback
 }
 
-func validRetention(name string, d, shortest time.Duration) error {
-	return expect(d == 0 || d >= shortest, "%s must be %.0fh or longer, or 0s for ever, not %s", name, shortest.Hours(), d)
+func checkRetention(f *settings.Faults, name string, d, shortest time.Duration) {
+	f.Expect(d == 0 || d >= shortest, name, "must be %.0fh or longer, or 0s for ever, not %s", shortest.Hours(), d)
 }
 
 // retention returns the retention settings of the store.
@@ -276,25 +253,8 @@ func (c Config) retention() retention.Retention {
 	return retention.Retention{Events: c.EventsRetention, Audit: c.AuditRetention, Transfers: c.TransfersRetention}
 }
 
-func validRedis(mode topology.Mode, rawURL telemetry.Secret) error {
-	err := topology.Validate(mode, rawURL.Reveal())
-	return expect(err == nil, "CORE_REDIS_URL %v", err)
-}
-
-func validAddress(name, address string) error {
-	_, _, err := net.SplitHostPort(address)
-	return expect(err == nil, "%s must be host:port, not %q", name, address)
-}
-
-func validOrigin(origin string) error {
-	u, err := url.Parse(origin)
+func (c Config) checkPublicURL(f *settings.Faults) {
+	u, err := url.Parse(c.PublicURL)
 	plain := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Path == "" && u.RawQuery == ""
-	return expect(plain, "CORE_PUBLIC_URL must be http:// or https:// and a host, without a path, not %q", origin)
-}
-
-func expect(ok bool, form string, args ...any) error {
-	if ok {
-		return nil
-	}
-	return fmt.Errorf(form, args...)
+	f.Expect(plain, "CORE_PUBLIC_URL", "must be http:// or https:// and a host, without a path, not %q", c.PublicURL)
 }

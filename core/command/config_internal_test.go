@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 )
@@ -111,14 +112,16 @@ func TestConfig_Validate(t *testing.T) {
 		"an address alone":        {func(c *Config) { c.WebhookAllow = "10.1.0.1" }, "CORE_WEBHOOK_ALLOW"},
 		"a collector":             {func(c *Config) { c.TracesEndpoint, c.TracesHeaders = "https://collector.example", "a=hunter2" }, ""},
 		"a collector of no kind":  {func(c *Config) { c.TracesEndpoint = "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
-		"another sampler":         {func(c *Config) { c.TracesSampler = "always_on" }, "OTEL_TRACES_SAMPLER"},
+		"another sampler":         {func(c *Config) { c.TracesSampler = "sometimes" }, "OTEL_TRACES_SAMPLER"},
 		"more than all traces":    {func(c *Config) { c.TracesSamplerArg = 2 }, "OTEL_TRACES_SAMPLER_ARG"},
 		"no time to finish":       {func(c *Config) { c.ShutdownGrace = 0 }, "CORE_SHUTDOWN_GRACE"},
 		"too much time to finish": {func(c *Config) { c.ShutdownGrace = 6 * time.Minute }, "CORE_SHUTDOWN_GRACE"},
 	} {
 		config := valid()
 		c.change(&config)
-		err := config.Validate()
+		var faults settings.Faults
+		config.check(&faults)
+		err := faults.Err()
 		switch {
 		case c.fault == "" && err != nil:
 			t.Errorf("%s: %v", name, err)

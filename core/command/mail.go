@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/url"
 
@@ -12,27 +11,30 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/store"
+	"intents.internal/pkg/settings"
 )
 
-func (c Config) validateMail() error {
-	_, err := c.smtp()
-	return err
+func (c Config) checkMail(f *settings.Faults) {
+	if c.SMTPURL == "" {
+		f.Expect(c.SMTPFrom == "", "CORE_SMTP_URL", "is required with CORE_SMTP_FROM")
+		return
+	}
+	if err := mail.ValidateURL(c.SMTPURL.Reveal()); err != nil {
+		f.Add("CORE_SMTP_URL", "%v", err)
+	}
+	if err := mail.ValidateFrom(c.SMTPFrom); err != nil {
+		f.Add("CORE_SMTP_FROM", "%v", err)
+	}
 }
 
 // smtp is the server that takes mail, nil for none.
 func (c Config) smtp() (*mail.SMTP, error) {
 	if c.SMTPURL == "" {
-		return nil, expect(c.SMTPFrom == "", "CORE_SMTP_URL is required with CORE_SMTP_FROM")
+		return nil, nil //nolint:nilnil // no server is configured
 	}
 	domain := "localhost"
 	if public, err := url.Parse(c.PublicURL); err == nil && public.Hostname() != "" {
 		domain = public.Hostname()
-	}
-	if err := mail.ValidateURL(c.SMTPURL.Reveal()); err != nil {
-		return nil, fmt.Errorf("CORE_SMTP_URL %w", err)
-	}
-	if err := mail.ValidateFrom(c.SMTPFrom); err != nil {
-		return nil, fmt.Errorf("CORE_SMTP_FROM %w", err)
 	}
 	return mail.NewSMTP(mail.SMTPConfig{URL: c.SMTPURL.Reveal(), From: c.SMTPFrom, Domain: domain})
 }

@@ -98,7 +98,7 @@ func checkHealth(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("healthcheck takes no further words; settings come from the environment")
 	}
-	config, err := readConfig(Config.Validate)
+	config, err := readConfig(Config.check)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func checkHealth(ctx context.Context, args []string) error {
 
 // withStore runs a one-off command on the database.
 func withStore(work func(*store.Rooms) error) (err error) {
-	config, err := readConfig(Config.ValidateDatabase)
+	config, err := readConfig(Config.checkDatabase)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,32 +11,35 @@ import (
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
+	"intents.internal/pkg/settings"
 )
 
-// validateQuotes reports the faults of CORE_QUOTES_ALLOW; those of the file are readQuoteProviders'.
-func (c Config) validateQuotes() error {
-	_, err := outbound.ParsePrefixes(c.QuotesAllow)
-	return expect(err == nil, "CORE_QUOTES_ALLOW %v", err)
+// checkQuotes adds the faults of CORE_QUOTES_ALLOW; those of the file are readQuoteProviders'.
+func (c Config) checkQuotes(f *settings.Faults) {
+	if _, err := outbound.ParsePrefixes(c.QuotesAllow); err != nil {
+		f.Add("CORE_QUOTES_ALLOW", "%v", err)
+	}
 }
 
-// readQuoteProviders reads the file that CORE_QUOTES_FILE names; none without a file. The error has a line for each provider that is wrong, or
-// at an address that CORE_QUOTES_ALLOW does not allow. It contains nothing secret.
-func (c Config) readQuoteProviders() ([]provider.Endpoint, error) {
+// readQuoteProviders reads the file that CORE_QUOTES_FILE names; none without a file. It adds a fault with a line for each provider that is
+// wrong, or at an address that CORE_QUOTES_ALLOW does not allow. It contains nothing secret.
+func (c Config) readQuoteProviders(f *settings.Faults) []provider.Endpoint {
 	if c.QuotesFile == "" {
-		return nil, nil
+		return nil
 	}
 	endpoints, err := provider.ReadFile(c.QuotesFile)
 	if err != nil {
-		return nil, fmt.Errorf("CORE_QUOTES_FILE: %w", err)
+		f.AddError("CORE_QUOTES_FILE", err)
+		return nil
 	}
 	networks, err := c.quoteNetworks()
 	if err != nil {
-		return nil, nil //nolint:nilerr // validateQuotes reports it
+		return nil // checkQuotes reports it
 	}
 	if err := provider.CheckAddresses(endpoints, networks); err != nil {
-		return nil, fmt.Errorf("CORE_QUOTES_FILE names addresses that must not be called, and CORE_QUOTES_ALLOW does not allow them: %w", err)
+		f.Add("CORE_QUOTES_FILE", "names addresses that must not be called, and CORE_QUOTES_ALLOW does not allow them: %v", err)
 	}
-	return endpoints, nil
+	return endpoints
 }
 
 func (c Config) quoteNetworks() (*outbound.Networks, error) {

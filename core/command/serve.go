@@ -27,6 +27,7 @@ import (
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/listen"
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
 	"intents.internal/pkg/tracing"
@@ -129,10 +130,9 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 
 // readToServe reads the settings and both files of providers, and reports the faults of all at once.
 func readToServe() (config Config, nodes rpc.Providers, quotes []provider.Endpoint, err error) {
-	config, nodes, err = readWithProviders(func(c Config) error {
-		var unreadable error
-		quotes, unreadable = c.readQuoteProviders()
-		return errors.Join(c.Validate(), unreadable)
+	config, nodes, err = readWithProviders(func(c Config, f *settings.Faults) {
+		c.check(f)
+		quotes = c.readQuoteProviders(f)
 	})
 	return config, nodes, quotes, err
 }
@@ -198,14 +198,14 @@ func newIdentity(
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := identity.Config{
+	options := identity.Config{
 		Store: store.Identities, Events: store.Events, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
 	}
 	if outbox != nil {
-		settings.MailQueued = outbox.Wake
+		options.MailQueued = outbox.Wake
 	}
-	return identity.New(settings), outbox, nil
+	return identity.New(options), outbox, nil
 }
 
 // openDatabase opens the store of a database of this version, and reads the registry.

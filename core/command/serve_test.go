@@ -110,7 +110,8 @@ func TestServe_AllFaults(t *testing.T) {
 		"CORE_PUBLIC_URL=intents.example/path", "CORE_SIGN_UP=maybe", "CORE_DRAIN_DELAY=2m", "CORE_SHUTDOWN_GRACE=1h",
 		"CORE_REDIS_URL=http://:hunter2@127.0.0.1", "CORE_SIGN_IN_PER_IP=0", "CORE_KEYS_PER_IP=1000001", "CORE_OIDC_ISSUER=http://id.example",
 		"CORE_RPC_FILE=" + file, "CORE_CHAIN_TICK=1ms", "CORE_CHAIN_GRACE=1s",
-		"CORE_QUOTES_FILE=" + quotes, "CORE_QUOTES_ALLOW=10.0.0.1",
+		"CORE_QUOTES_FILE=" + quotes, "CORE_QUOTES_ALLOW=10.0.0.1", "CORE_EVENTS_RETENTION=5x", "CORE_WATCH=perhaps", "CORE_TYPO=hunter2",
+		"CORE_SERVICE_HOST=10.0.0.1", "CORE_PORT=tcp://10.0.0.1:8081", "CORE_PORT_8081_TCP_ADDR=10.0.0.1",
 	}, "serve")
 	if got.Code != 1 || got.Out != "" {
 		t.Errorf("got %+v", got)
@@ -121,10 +122,14 @@ func TestServe_AllFaults(t *testing.T) {
 		"CORE_OIDC_ISSUER", "CORE_OIDC_CLIENT_ID", "CORE_OIDC_CLIENT_SECRET", "CORE_CHAIN_TICK", "CORE_CHAIN_GRACE",
 		"CORE_QUOTES_ALLOW", "CORE_QUOTES_FILE: read the quotes file: lifi: the header Host is set by the client of HTTP\nlifi: url has a user or password;",
 		"CORE_RPC_FILE: read the RPC file: eip155:1[0]: the URL must begin with https:// or http://\neip155:x: must be a chain id",
+		"CORE_EVENTS_RETENTION cannot be read: unable to parse duration:", "CORE_WATCH cannot be read:",
 	} {
 		if !strings.Contains(got.ErrOut, name+" ") {
 			t.Errorf("nothing is said of %s:\n%s", name, got.ErrOut)
 		}
+	}
+	if !strings.Contains(got.ErrOut, "there is no setting CORE_TYPO\n") || strings.Contains(got.ErrOut, "SERVICE_HOST") || strings.Contains(got.ErrOut, "CORE_PORT") {
+		t.Errorf("of unknown variables, CORE_TYPO alone is wrong:\n%s", got.ErrOut)
 	}
 	if strings.Contains(got.ErrOut, "hunter2") {
 		t.Errorf("the secret is told:\n%s", got.ErrOut)

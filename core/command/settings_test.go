@@ -183,7 +183,7 @@ func TestCommands_SettingsFile(t *testing.T) {
 		says string
 	}{
 		"CORE_DATABASE_URL=" + pgtest.Unmigrated(t): {0, "applied "},
-		"CORE_DATABSE_URL=postgres://hunter2@a/b":   {1, "CORE_ENV_FILE line 1: there is no setting CORE_DATABSE_URL\nCORE_DATABASE_URL is required"},
+		"CORE_DATABSE_URL=postgres://hunter2@a/b":   {1, "CORE_ENV_FILE line 1: there is no setting CORE_DATABSE_URL; did you mean CORE_DATABASE_URL?\nCORE_DATABASE_URL is required"},
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -22,13 +23,14 @@ func watchChains(ctx context.Context, args []string) error {
 	return errors.Join(watchUntil(ctx, log, metrics), closeLog())
 }
 
-// validateWatch reports the faults of the settings of `core watch`.
-func (c Config) validateWatch() error {
-	return errors.Join(c.Validate(), expect(c.RPCFile != "", "CORE_RPC_FILE is required: it names the providers of the chains to watch"))
+// checkWatch adds the faults of the settings of `core watch`.
+func (c Config) checkWatch(f *settings.Faults) {
+	c.check(f)
+	f.Expect(c.RPCFile != "", "CORE_RPC_FILE", "is required: it names the providers of the chains to watch")
 }
 
 func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Registry) (err error) {
-	config, providers, err := readWithProviders(Config.validateWatch)
+	config, providers, err := readWithProviders(Config.checkWatch)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,19 +13,21 @@ import (
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/outbound"
 	"intents.internal/core/store"
+	"intents.internal/pkg/settings"
 )
 
-// validateWebhooks reports the faults of the settings of webhooks. It repeats no key.
-func (c Config) validateWebhooks() error {
-	_, keyErr := parseKey(c.WebhookSecretKey.Reveal())
-	_, previousErr := parseKey(c.WebhookSecretKeyPrevious.Reveal())
-	_, allowErr := outbound.ParsePrefixes(c.WebhookAllow)
-	return errors.Join(
-		expect(keyErr == nil, "CORE_WEBHOOK_SECRET_KEY %v", keyErr),
-		expect(previousErr == nil, "CORE_WEBHOOK_SECRET_KEY_PREVIOUS %v", previousErr),
-		expect(c.WebhookSecretKeyPrevious == "" || c.WebhookSecretKey != "", "CORE_WEBHOOK_SECRET_KEY is required with a previous key"),
-		expect(allowErr == nil, "CORE_WEBHOOK_ALLOW %v", allowErr),
-	)
+// checkWebhooks adds the faults of the settings of webhooks. It repeats no key.
+func (c Config) checkWebhooks(f *settings.Faults) {
+	if _, err := parseKey(c.WebhookSecretKey.Reveal()); err != nil {
+		f.Add("CORE_WEBHOOK_SECRET_KEY", "%v", err)
+	}
+	if _, err := parseKey(c.WebhookSecretKeyPrevious.Reveal()); err != nil {
+		f.Add("CORE_WEBHOOK_SECRET_KEY_PREVIOUS", "%v", err)
+	}
+	f.Expect(c.WebhookSecretKeyPrevious == "" || c.WebhookSecretKey != "", "CORE_WEBHOOK_SECRET_KEY", "is required with a previous key")
+	if _, err := outbound.ParsePrefixes(c.WebhookAllow); err != nil {
+		f.Add("CORE_WEBHOOK_ALLOW", "%v", err)
+	}
 }
 
 // parseKey returns nil for no key.
@@ -63,13 +64,13 @@ func startWebhooks(
 	if rules == nil {
 		return
 	}
-	settings := delivery.Config{
+	options := delivery.Config{
 		Store: store.Events, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
 		Client: delivery.NewClient(rules.Networks, store.Now),
 	}
 	if outbox != nil {
-		settings.MailQueued = outbox.Wake
+		options.MailQueued = outbox.Wake
 	}
-	dispatcher := delivery.New(settings)
+	dispatcher := delivery.New(options)
 	group.Go(func() error { dispatcher.Run(ctx); return nil })
 }

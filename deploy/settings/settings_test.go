@@ -34,19 +34,10 @@ func TestDocument_Current(t *testing.T) {
 
 var variable = regexp.MustCompile(`\b(CORE|GATEWAY)_[A-Z0-9_]+\b`)
 
-// Services ignore variables they do not know, so a name that is wrong in a deployment would be a setting at its default.
+// Services refuse variables they do not know.
 func TestDeployments_SettingNames(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{}
-	for _, service := range settings.Services {
-		all, err := settings.Read(root, service)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range all {
-			known[s.Variable] = true
-		}
-	}
+	known := settingNames(t)
 	local := map[string]bool{} // README.md's walk reads the environment file of a local stack
 	for line := range strings.Lines(stack.Env{}.String()) {
 		name, _, _ := strings.Cut(line, "=")
@@ -65,6 +56,47 @@ func TestDeployments_SettingNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+var entry = regexp.MustCompile(`"((?:CORE|GATEWAY)_[A-Z0-9_]+)=`)
+
+// The programs that start services pass them settings alone.
+func TestPrograms_SettingNames(t *testing.T) {
+	t.Parallel()
+	known := settingNames(t)
+	for _, folder := range []string{"deploy", "loadtest"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, file fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range entry.FindAllStringSubmatch(string(text), -1) {
+				if name := found[1]; !known[name] && name != "GATEWAY_URL" { // what files of a stack begin with
+					t.Errorf("%s: neither service has a setting %s", strings.TrimPrefix(path, root+"/"), name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// settingNames are the variables of both services.
+func settingNames(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{}
+	for _, service := range settings.Services {
+		all, err := settings.Read(root, service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range all {
+			known[s.Variable] = true
+		}
+	}
+	return known
 }
 
 // deployments are the files that set, or speak of, settings.

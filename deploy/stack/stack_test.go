@@ -134,3 +134,25 @@ func TestStart_Errors(t *testing.T) {
 	many.Gateways, many.Cores = 1, 17
 	expectError(t, many, "must be 1 to 16, not 17")
 }
+
+// Services refuse unknown variables, and the shell of a user has those of the stack that runs.
+//
+//nolint:paralleltest // it sets the environment
+func TestEnviron_NoVariablesOfStack(t *testing.T) {
+	running := stack.Env{Processes: []stack.Process{{Name: stack.Core}, {Name: stack.CoreName(2)}, {Name: stack.GatewayName(1)}}}
+	for line := range strings.Lines(running.String()) {
+		name, _, _ := strings.Cut(line, "=")
+		t.Setenv(name, "of another stack")
+	}
+	t.Setenv("CORE_ENV_FILE", "of another core")
+	t.Setenv("CORE_WATCH", "false")
+	var inherited []string
+	for _, entry := range stack.Environ() {
+		if strings.HasPrefix(entry, "CORE_") || strings.HasPrefix(entry, "GATEWAY_") {
+			inherited = append(inherited, entry)
+		}
+	}
+	if diff := cmp.Diff([]string{"CORE_WATCH=false"}, inherited); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -110,7 +109,7 @@ func (d *database) fill(ctx context.Context, binaries string) error {
 // command is one of core's on this database.
 func (d *database) command(binaries string, args ...string) embedded.Command {
 	return embedded.Command{
-		Name: "core " + args[0], Path: filepath.Join(binaries, "core"), Args: args, Env: append(os.Environ(), "CORE_DATABASE_URL="+d.url),
+		Name: "core " + args[0], Path: filepath.Join(binaries, "core"), Args: args, Env: append(stack.Environ(), "CORE_DATABASE_URL="+d.url),
 	}
 }
 

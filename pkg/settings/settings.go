@@ -1,90 +1,75 @@
 // Package settings reads a service's settings from its environment and from a file whose entries override the environment.
 //
-// It owns the file format. Its errors list all faults at once and contain no values.
+// It owns the file format, which names are settings, and what a secret may consist of. Its errors list all faults at once, each with
+// its variable, and contain no values of secrets.
 package settings
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"reflect"
-	"regexp"
-	"slices"
-	"strings"
+
+	"github.com/caarlos0/env/v11"
 )
 
-// Read parses the environment, overridden by the entries of the file that the variable names. If the variable is unset, there is
-// no file. C is a struct whose fields name their variables by env tags. parse reads and checks all of them, and its error has one
-// line per fault.
-func Read[C any](environment map[string]string, variable string, parse func(map[string]string) (C, error)) (C, error) {
-	path := environment[variable]
-	if path == "" {
-		return parse(environment)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		var none C
-		return none, fmt.Errorf("%s cannot be read: %w", variable, err)
-	}
-	entries, faults := entriesOf(string(text), variable, variables[C]())
+// Environment returns the environment of this process.
+func Environment() map[string]string { return env.ToMap(os.Environ()) }
+
+// Read reads a C, a struct whose fields name their variables by env tags and their defaults by envDefault tags. An empty variable is
+// an unset one.
+//
+// Variables with the prefix, such as CORE_, belong to the service: Read refuses those that no field names, unless Kubernetes or Docker
+// set them. The variable PREFIXENV_FILE names a file whose entries override the environment; if it is unset, there is no file. Fields of
+// the type telemetry.Secret are trimmed, as trimSecrets says. check adds the faults of the values. The error has one line per fault, and
+// none of check on a variable that could not be read.
+func Read[C any](environment map[string]string, prefix string, check func(C, *Faults)) (C, error) {
+	var config C
+	var faults, invalid Faults
+	fields := fieldsOf[C]()
 	all := maps.Clone(environment)
-	maps.Copy(all, entries)
-	config, err := parse(all)
-	return config, errors.Join(append(faults, err)...)
-}
-
-// entriesOf parses the file that the variable names. An entry for an unknown variable is a fault.
-func entriesOf(text, variable string, known []string) (entries map[string]string, faults []error) {
-	entries, seen := map[string]string{}, map[string]int{}
-	for i, line := range strings.Split(text, "\n") {
-		name, value, fault := entry(line)
-		switch {
-		case fault != "":
-		case name == "":
-			continue
-		case name == variable:
-			fault = name + " is read from the environment alone"
-		case !slices.Contains(known, name):
-			fault = "there is no setting " + name
-		case seen[name] > 0:
-			fault = fmt.Sprintf("%s is set in line %d already", name, seen[name])
+	variable := prefix + "ENV_FILE"
+	if path := environment[variable]; path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			faults.Add(variable, "cannot be read: %v", err)
+			return config, faults.Err()
 		}
-		if fault != "" {
-			faults = append(faults, fmt.Errorf("%s line %d: %s", variable, i+1, fault))
-			continue
-		}
-		seen[name], entries[name] = i+1, value
+		maps.Copy(all, readFile(string(text), variable, fields, &faults))
 	}
-	return entries, faults
+	checkNames(environment, prefix, fields, &faults)
+	trimSecrets(all, fields, &faults)
+	config, err := env.ParseAsWithOptions[C](env.Options{Environment: all})
+	addUnreadable[C](err, &faults)
+	check(config, &invalid)
+	faults.addOthers(invalid)
+	return config, faults.Err()
 }
 
-var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]*$`)
-
-// entry parses one line. It rejects quotes, because many formats remove them and this one does not.
-func entry(line string) (name, value, fault string) {
-	line = strings.TrimSpace(line)
-	if line == "" || line[0] == '#' {
-		return "", "", ""
-	}
-	name, value, found := strings.Cut(line, "=")
-	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	switch {
-	case !found || !variableName.MatchString(name):
-		return "", "", "must be NAME=value, empty, or begin with #"
-	case strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'"):
-		return "", "", name + " is quoted: values are taken as they are, leave the quotes out"
-	}
-	return name, value, ""
-}
-
-// variables returns the variables of C's fields.
-func variables[C any]() []string {
-	var all []string
+// fieldsOf returns the fields of C by their variables.
+func fieldsOf[C any]() map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[C]()) {
 		if name := field.Tag.Get("env"); name != "" {
-			all = append(all, name)
+			fields[name] = field
 		}
 	}
-	return all
+	return fields
+}
+
+// addUnreadable adds the values that could not be parsed. The parser's error names fields.
+func addUnreadable[C any](err error, faults *Faults) {
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return
+	}
+	for _, err := range all.Errors {
+		var bad env.ParseError
+		if !errors.As(err, &bad) {
+			faults.Add("environment", "%v", err)
+			continue
+		}
+		field, _ := reflect.TypeFor[C]().FieldByName(bad.Name)
+		faults.Add(field.Tag.Get("env"), "cannot be read: %v", bad.Err)
+	}
 }

@@ -1,11 +1,14 @@
 package tracing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -17,9 +20,9 @@ type Config struct {
 	Endpoint string
 	// Headers are sent with every export: name=value, comma separated and percent-encoded.
 	Headers telemetry.Secret
-	// Sampler is parentbased_traceidratio, parentbased_always_on or parentbased_always_off; empty: the first.
+	// Sampler is one of the six of the OpenTelemetry specification; empty: parentbased_traceidratio.
 	Sampler string
-	// Ratio is the share of traces that parentbased_traceidratio samples, 0 to 1.
+	// Ratio is the share of traces that traceidratio and parentbased_traceidratio sample, 0 to 1.
 	Ratio float64
 	// TrustClients accepts the sampled flag that a client sends. With it a client can have every request sampled.
 	TrustClients bool
@@ -32,52 +35,46 @@ type Config struct {
 // On reports whether tracing is on.
 func (c Config) On() bool { return c.Endpoint != "" }
 
-// Fault is an error in one variable.
-type Fault struct{ Variable, Text string }
-
-// Faults returns all faults. They do not contain values that may be secret.
-func (c Config) Faults() []Fault {
-	var faults []Fault
+// Check adds all faults. They do not contain values that may be secret.
+func (c Config) Check(faults *settings.Faults) {
 	check := func(variable string, err error) {
 		if err != nil {
-			faults = append(faults, Fault{variable, err.Error()})
+			faults.Add(variable, "%v", err)
 		}
 	}
 	_, err := c.target()
 	check("OTEL_EXPORTER_OTLP_ENDPOINT", err)
 	_, err = pairs(c.Headers.Reveal())
 	check("OTEL_EXPORTER_OTLP_HEADERS", err)
-	_, err = c.ratio()
+	_, err = c.sampling()
 	check("OTEL_TRACES_SAMPLER", err)
 	if !(c.Ratio >= 0 && c.Ratio <= 1) { // NaN is neither
 		check("OTEL_TRACES_SAMPLER_ARG", fmt.Errorf("must be 0 to 1, not %v", c.Ratio))
 	}
 	_, err = pairs(c.ResourceAttributes)
 	check("OTEL_RESOURCE_ATTRIBUTES", err)
-	return faults
 }
 
-// Validate returns all faults as one error.
-func (c Config) Validate() error {
-	var errs []error
-	for _, f := range c.Faults() {
-		errs = append(errs, fmt.Errorf("%s %s", f.Variable, f.Text))
-	}
-	return errors.Join(errs...)
+// sampling is what a sampler of the OpenTelemetry specification does.
+type sampling struct {
+	// ratio is the share of traces that are sampled where nobody has decided.
+	ratio float64
+	// parentBased keeps the decision of a gateway, and of a client that is trusted. Otherwise this service decides alone.
+	parentBased bool
 }
 
-// ratio returns the share of traces that the sampler takes if the parent has not decided.
-func (c Config) ratio() (float64, error) {
-	switch c.Sampler {
-	case "parentbased_always_on":
-		return 1, nil
-	case "parentbased_always_off":
-		return 0, nil
-	case "parentbased_traceidratio", "":
-		return c.Ratio, nil
-	default:
-		return 0, fmt.Errorf("must be parentbased_traceidratio, parentbased_always_on or parentbased_always_off, not %q", c.Sampler)
+// samplers are the values of OTEL_TRACES_SAMPLER that every OpenTelemetry SDK has.
+var samplers = []string{
+	"always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+}
+
+func (c Config) sampling() (sampling, error) {
+	name := cmp.Or(c.Sampler, "parentbased_traceidratio")
+	if !slices.Contains(samplers, name) {
+		return sampling{}, fmt.Errorf("must be %s or %s, not %q", strings.Join(samplers[:5], ", "), samplers[5], name)
 	}
+	name, parentBased := strings.CutPrefix(name, "parentbased_")
+	return sampling{ratio: map[string]float64{"always_on": 1, "always_off": 0, "traceidratio": c.Ratio}[name], parentBased: parentBased}, nil
 }
 
 // target returns the URL of exports, empty for off. The error does not contain the endpoint, which may hold a password.

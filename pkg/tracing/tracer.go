@@ -22,6 +22,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -36,7 +37,8 @@ const (
 type Tracer struct {
 	provider     *sdk.TracerProvider
 	tracer       trace.Tracer
-	ratio        float64
+	sampling     sampling
+	byID         sdk.Sampler
 	trustClients bool
 }
 
@@ -46,21 +48,23 @@ func New(c Config, log *slog.Logger, metrics prometheus.Registerer) (*Tracer, er
 	if !c.On() {
 		return nil, nil //nolint:nilnil // a nil Tracer is what is there while tracing is off
 	}
-	if err := c.Validate(); err != nil {
-		return nil, err
+	var faults settings.Faults
+	if c.Check(&faults); faults.Err() != nil {
+		return nil, faults.Err()
 	}
 	processor, err := newProcessor(c, spans, log)
 	if err != nil {
 		return nil, err
 	}
-	ratio, _ := c.ratio()
+	sampling, _ := c.sampling()
+	byID := sdk.TraceIDRatioBased(sampling.ratio)
 	provider := sdk.NewTracerProvider(
 		sdk.WithResource(c.resource()),
-		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(ratio))),
+		sdk.WithSampler(sdk.ParentBased(byID)),
 		sdk.WithRawSpanLimits(limits),
 		sdk.WithSpanProcessor(processor),
 	)
-	return &Tracer{provider: provider, tracer: provider.Tracer(scope), ratio: ratio, trustClients: c.TrustClients}, nil
+	return &Tracer{provider: provider, tracer: provider.Tracer(scope), sampling: sampling, byID: byID, trustClients: c.TrustClients}, nil
 }
 
 // limits bound a span.
@@ -81,7 +85,7 @@ func (c Config) resource() *resource.Resource {
 }
 
 // Start starts the span of a request that this service received at this time, as a child of the remote span in ctx. If decided is
-// set, a service of this system has decided whether the trace is sampled; otherwise Start decides.
+// set, a service of this system has decided whether the trace is sampled, which a parent-based sampler keeps; otherwise Start decides.
 //
 // Start samples client traces at random and not by their trace id, as SDKs do: clients choose their ids and could choose ones
 // that are always sampled.
@@ -89,11 +93,20 @@ func (t *Tracer) Start(ctx context.Context, name string, decided bool, at time.T
 	if t == nil {
 		return ctx, trace.SpanFromContext(ctx)
 	}
-	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() && !decided && !t.trustClients {
-		sampled := rand.Float64() < t.ratio //nolint:gosec // no secret
+	trusted := decided || t.trustClients
+	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() && !(trusted && t.sampling.parentBased) {
+		sampled := t.samples(parent.TraceID(), trusted)
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceFlags(parent.TraceFlags().WithSampled(sampled)))
 	}
 	return t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(at))
+}
+
+// samples decides on a trace: by its id if that was not chosen by a client, so that all services decide alike.
+func (t *Tracer) samples(id trace.TraceID, trusted bool) bool {
+	if trusted {
+		return t.byID.ShouldSample(sdk.SamplingParameters{TraceID: id}).Decision == sdk.RecordAndSample
+	}
+	return rand.Float64() < t.sampling.ratio //nolint:gosec // no secret
 }
 
 // Shutdown exports the remaining spans, until ctx ends or for FlushTimeout. No span may end after it.

@@ -187,8 +187,8 @@ func TestTracer_Export(t *testing.T) {
 	}
 }
 
-// A client can ask for nothing: neither by the flag, nor by an id that the usual sampler always takes.
-func TestTracer_UntrustedClients(t *testing.T) {
+// Each sampler takes what its name says, and a client can ask for nothing: neither by the flag, nor by an id that the usual sampler always takes.
+func TestTracer_Samplers(t *testing.T) {
 	t.Parallel()
 	const requests = 1000
 	cheap := "00-0af7651916cd43dd0000000000000001-" + spanID
@@ -207,6 +207,11 @@ func TestTracer_UntrustedClients(t *testing.T) {
 		"the flag of a gateway":         {tracing.Config{Sampler: "parentbased_always_off"}, cheap + "-01", true, requests, requests},
 		"a gateway's other flag":        {tracing.Config{Sampler: "parentbased_always_on"}, cheap + "-00", true, 0, 0},
 		"nothing":                       {tracing.Config{Sampler: "parentbased_traceidratio", Ratio: 0.1}, "", false, 30, 250},
+		"alone, always":                 {tracing.Config{Sampler: "always_on"}, cheap + "-00", true, requests, requests},
+		"alone, never":                  {tracing.Config{Sampler: "always_off", TrustClients: true}, cheap + "-01", true, 0, 0},
+		"alone, a share by the id":      {tracing.Config{Sampler: "traceidratio", Ratio: 0.1}, cheap + "-00", true, requests, requests},
+		"alone, a share of clients":     {tracing.Config{Sampler: "traceidratio", Ratio: 0.1}, cheap + "-01", false, 30, 250},
+		"alone, a share of nothing":     {tracing.Config{Sampler: "traceidratio", Ratio: 0.1}, "", false, 30, 250},
 	} {
 		c.config.Endpoint = "http://127.0.0.1:1"
 		tracer := newTracer(t, c.config, nil)
