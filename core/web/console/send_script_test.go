@@ -2,9 +2,11 @@ package console_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,12 +34,7 @@ console.log(JSON.stringify(results));
 // A token such as USDT on Ethereum refuses to change an allowance that is not 0, so that a smaller one than is needed is reset before.
 func TestSendScript_Preparations(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("node is not installed (Debian: apt-get install nodejs)")
-	}
+	requireNode(t)
 	const word = "0x00000000000000000000000000000000000000000000000000000000000000"
 	type call struct {
 		Data string `json:"data"`
@@ -103,6 +100,69 @@ func TestSendScript_Preparations(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
+}
+
+// batching has wallets answer as the table of pkg/client says and prints what becomes of each: "in turn" or the error's code where the batch is
+// refused; the hash of the last receipt, "reverted" or "unknown" where it is taken.
+const batching = `
+import { Failure, batchHash, codeOf, sendBatch } from "./transaction.mjs";
+const { refused, cases } = JSON.parse(process.argv[2]);
+const fail = (code) => { throw Object.assign(new Error("no"), { code }); };
+const outcomes = {};
+for (const code of [...refused.inTurn, ...refused.fails]) {
+  const provider = { request: async ({ method }) => method === "wallet_sendCalls" ? fail(code) : {} };
+  outcomes[code] = await sendBatch(provider, {}).then((id) => id === null ? "in turn" : id, (error) => "fails " + codeOf(error));
+}
+for (const { name, code, status, receipts } of cases) {
+  const answer = { status, ...(receipts !== undefined && { receipts: Array.from({ length: receipts }, (_, n) => ({ transactionHash: n + 1 === receipts ? "sent" : "earlier" })) }) };
+  const provider = { request: async () => code ? fail(code) : answer };
+  outcomes[name] = await batchHash(provider, "0x01", 0).catch((error) => error instanceof Failure ? "reverted" : "unknown");
+}
+console.log(JSON.stringify(outcomes));
+`
+
+// The console and the TypeScript client read a wallet's answers alike.
+func TestSendScript_Batches(t *testing.T) {
+	t.Parallel()
+	requireNode(t)
+	text, err := os.ReadFile("../../../pkg/client/testdata/batches.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table struct {
+		Refused struct{ InTurn, Fails []int }
+		Cases   []struct{ Name, Outcome string }
+	}
+	if err := json.Unmarshal(text, &table); err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for _, code := range table.Refused.InTurn {
+		want[strconv.Itoa(code)] = "in turn"
+	}
+	for _, code := range table.Refused.Fails {
+		want[strconv.Itoa(code)] = fmt.Sprint("fails ", code)
+	}
+	for _, c := range table.Cases {
+		want[c.Name] = c.Outcome
+	}
+	if err := json.Unmarshal(node(t, batching, string(text)), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(table.Cases) < 10 {
+		t.Errorf("%d cases (-want +got):\n%s", len(table.Cases), diff)
+	}
+}
+
+// requireNode skips the test where Node.js is not installed.
+func requireNode(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err == nil {
+		return
+	} else if os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	t.Skip("node is not installed (Debian: apt-get install nodejs)")
 }
 
 // node runs a script beside the console's transaction.js and returns what it prints.

@@ -86,7 +86,10 @@ async function waitForBatch(provider, batch) {
   try {
     return await batchHash(provider, batch);
   } catch (error) {
-    if (!(error instanceof Failure)) throw new Failure(`The wallet does not tell what became of the calls: ${error?.message}. Choose it again to ask once more.`);
+    if (!(error instanceof Failure)) {
+      throw new Failure(`The calls are sent, and the wallet does not tell what became of them: ${error?.message}. Choose it again to ask once more, ` +
+        "or look in the wallet and report the hash of their last transaction below.");
+    }
     memory.write(intent, null);
     throw error;
   }

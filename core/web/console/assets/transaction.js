@@ -95,21 +95,27 @@ export async function sendBatch(provider, calls) {
     return null; // a wallet without EIP-5792
   }
   try {
-    const { id } = await provider.request({ method: "wallet_sendCalls", params: [calls] });
-    return id;
+    const answer = await provider.request({ method: "wallet_sendCalls", params: [calls] });
+    return answer.id ?? answer; // a text in the first versions of EIP-5792
   } catch (error) {
     if (unsupported.has(codeOf(error))) return null;
     throw error;
   }
 }
 
-// batchHash waits until a batch is in a block and returns the hash of its last transaction.
-export async function batchHash(provider, id) {
-  for (;;) {
+// batchHash waits for up to timeout milliseconds until a batch is in a block, and returns the hash of its last transaction. A Failure, of a status
+// of 400 to 699 (EIP-5792), says that nothing was paid; after any other error that is not known.
+export async function batchHash(provider, id, timeout = 300_000) {
+  for (const end = Date.now() + timeout; ;) {
     const { status, receipts } = await provider.request({ method: "wallet_getCallsStatus", params: [id] });
-    if (status === 200) return receipts.at(-1).transactionHash;
     if (status >= 400 && status < 500) throw new Failure("The wallet did not send the calls. Nothing was paid.");
-    if (status >= 500) throw new Failure("The calls reverted on chain, the last one at least. Nothing was paid but gas.");
+    if (status >= 500 && status < 700) throw new Failure("The calls reverted on chain, the last one at least. Nothing was paid but gas.");
+    if (!(status >= 100 && status < 200)) {
+      const hash = status >= 200 && status < 300 ? receipts?.at(-1)?.transactionHash : undefined;
+      if (hash) return hash;
+      throw new Error(`it names no transaction, status ${status}`);
+    }
+    if (Date.now() >= end) throw new Error("they are in no block yet");
     await pause(1000);
   }
 }

@@ -10,11 +10,23 @@ import type { Transaction, Transfer } from './records.js'
 /** Why a transaction was not carried out. */
 export type SendErrorReason = 'NO_TX' | 'EXPIRED' | 'OTHER_CHAIN' | 'OTHER_ACCOUNT' | 'REVERTED'
 
-/** A transaction that was refused before the wallet was asked, or one of whose calls the chain has reverted. */
+/** A transaction that was refused before the wallet was asked, or one of whose calls the wallet or the chain has refused: nothing was paid. */
 export class SendError extends Error {
   override readonly name = 'SendError'
   constructor(readonly reason: SendErrorReason, message: string) {
     super(message)
+  }
+}
+
+/**
+ * Calls that the wallet has taken as one, and of which it does not say what became: it names no transaction, or did not answer in time. They may
+ * be carried out, so send them again only once you know. `batch` is their id: `waitForCallsStatus(wallet, { id: batch })` of viem asks once more,
+ * and the last receipt's hash is the one to report.
+ */
+export class OutcomeUnknownError extends Error {
+  override readonly name = 'OutcomeUnknownError'
+  constructor(readonly batch: string, cause?: unknown) {
+    super(`the wallet has taken the calls as ${batch} and does not say what became of them; look there before you send them again`, { cause })
   }
 }
 
@@ -52,8 +64,9 @@ export interface Call {
 
 /**
  * Sends the transaction of an intent with a viem wallet, reports its hash and returns the record. A wallet that executes calls as one is given
- * all in one request (EIP-5792); otherwise they are sent in turn. Refuses with a SendError a `tx` that is null, expired, or of another chain or
- * account than the wallet's. Fails with a ReportError, which has the hash, where it was sent and not reported.
+ * all in one request (EIP-5792); otherwise, and where its owner declines the upgrade that needs, they are sent in turn. Refuses with a SendError a
+ * `tx` that is null, expired, or of another chain or account than the wallet's. Fails with an OutcomeUnknownError, which has the id of the calls,
+ * where they may be carried out, and with a ReportError, which has the hash, where it was sent and not reported.
  */
 export async function send(wallet: ViemClient, transfer: Transfer, { client, ...options }: SendOptions): Promise<Transfer> {
   const { id, status, tx, deadline, quote } = transfer
@@ -84,7 +97,8 @@ export async function sendTx(wallet: ViemClient, tx: Transaction, { publicClient
   const account = await accountOf(wallet, tx)
   const node = publicClient ?? wallet
   const calls = await callsOf(node, tx)
-  if (await atomic(wallet, tx)) return sendBatch(wallet, tx, calls, timeout)
+  const batch = calls.length > 1 && await atomic(wallet, tx) ? await sendBatch(wallet, tx, calls) : undefined
+  if (batch !== undefined) return hashOfBatch(wallet, batch, timeout)
   let hash: Hash | undefined
   for (const call of calls) {
     if (hash) await mined(node, hash, timeout)
@@ -131,14 +145,40 @@ async function atomic(wallet: ViemClient, { from, chainId }: Transaction): Promi
   }
 }
 
-async function sendBatch(wallet: ViemClient, tx: Transaction, calls: Call[], timeout: number): Promise<Hash> {
+// unsupported are the codes by which a wallet says that it sends no such calls and has sent nothing (JSON-RPC, EIP-1193, EIP-5792). 5750 is the
+// owner's refusal to upgrade the account for it.
+const unsupported = new Set([-32601, -32004, 4200, 5700, 5710, 5740, 5750, 5760])
+
+// sendBatch gives the wallet all calls in one request and returns their id, or undefined where it sends no such calls.
+async function sendBatch(wallet: ViemClient, tx: Transaction, calls: Call[]): Promise<string | undefined> {
   const batch = calls.map(({ to, value, data }) => ({ to, value: `0x${value.toString(16)}` as Hex, data }))
   const { version, chainId, from, atomicRequired } = tx.calls
   const params = { version, chainId: chainId as Hex, from: from as Address, atomicRequired, calls: batch }
-  const { id } = await wallet.request({ method: 'wallet_sendCalls', params: [params] })
-  const { status, receipts } = await waitForCallsStatus(wallet, { id, timeout })
+  try {
+    const answer: { id: string } | string = await wallet.request({ method: 'wallet_sendCalls', params: [params] })
+    return typeof answer === 'string' ? answer : answer.id // a text in the first versions of EIP-5792
+  } catch (error) {
+    if (unsupported.has(codeOf(error))) return undefined
+    throw error
+  }
+}
+
+// codeOf is the code of a wallet's error; some wallets, and viem where it does not know the code, wrap the one that counts.
+function codeOf(error: unknown): number {
+  const { code, data, cause } = (error ?? {}) as { code?: number; data?: { originalError?: { code?: number } }; cause?: { code?: number } }
+  return data?.originalError?.code ?? (code !== undefined && code !== -1 ? code : cause?.code ?? NaN)
+}
+
+// hashOfBatch waits until calls that the wallet has taken are in a block, and returns the hash of their last transaction. Only a status of 400
+// to 699 (EIP-5792) says that they were not carried out.
+async function hashOfBatch(wallet: ViemClient, id: string, timeout: number): Promise<Hash> {
+  const { status, statusCode, receipts } = await waitForCallsStatus(wallet, {
+    id, timeout, status: ({ status, statusCode }) => status === 'success' || statusCode >= 300,
+  }).catch((cause: unknown) => { throw new OutcomeUnknownError(id, cause) })
+  if (statusCode >= 400 && statusCode < 500) throw new SendError('REVERTED', `the wallet did not send the calls ${id}, status ${statusCode}`)
+  if (statusCode >= 500 && statusCode < 700) throw new SendError('REVERTED', `the chain reverted the calls ${id}, status ${statusCode}; transfers.preflight says what is missing`)
   const hash = receipts?.at(-1)?.transactionHash
-  if (status !== 'success' || !hash) throw new SendError('REVERTED', `the wallet did not carry out the calls ${id}`)
+  if (status !== 'success' || !hash) throw new OutcomeUnknownError(id)
   return hash
 }
 

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { createWalletClient, custom, encodeFunctionData, erc20Abi, pad, toHex } from 'viem'
 import { ApiError } from '../dist/index.js'
-import { callsOf, ReportError, send, SendError, sendTx } from '../dist/viem.js'
+import { callsOf, OutcomeUnknownError, ReportError, send, SendError, sendTx } from '../dist/viem.js'
+import { fixtures } from './server.mjs'
 
 const [from, token, settler] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(40)}`)
 const approval = (amount) => ({ to: token, value: '0', data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [settler, amount] }) })
@@ -18,7 +20,7 @@ const tx = {
 const transfer = { id: 'one', status: 'created', tx, deadline: new Date(Date.now() + 3600_000).toISOString(), quote: null }
 
 // walletOf is a wallet over an EIP-1193 provider that notes what it is asked to send. It mines at once.
-function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = 200 } = {}) {
+function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = { status: 200, receipts: 1 }, refused } = {}) {
   const sent = []
   const receipt = (hash) => ({ transactionHash: hash, blockNumber: '0x1', blockHash: hashOf(99), status, logs: [], gasUsed: '0x1', type: '0x2', from, to: token, transactionIndex: '0x0', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logsBloom: '0x', contractAddress: null })
   const methods = {
@@ -33,8 +35,15 @@ function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomi
       if (!atomic) throw Object.assign(new Error('no such method'), { code: -32601 })
       return { '0x7a69': { atomic: { status: atomic } } }
     },
-    wallet_sendCalls: ([request]) => ({ id: `0x0${sent.push(request)}` }),
-    wallet_getCallsStatus: () => ({ version: '2.0.0', id: '0x01', chainId, status: batch, atomic: true, receipts: [{ ...receipt(hashOf(42)), gasUsed: '0x1' }] }),
+    wallet_sendCalls: ([request]) => {
+      if (refused) throw Object.assign(new Error('refused'), { code: refused })
+      return { id: `0x0${sent.push(request)}` }
+    },
+    wallet_getCallsStatus: () => {
+      if (batch.code) throw Object.assign(new Error('no status'), { code: batch.code })
+      const receipts = batch.receipts === undefined ? undefined : Array.from({ length: batch.receipts }, (_, n) => receipt(hashOf(43 + n - batch.receipts)))
+      return { version: '2.0.0', id: '0x01', chainId, status: batch.status, atomic: true, receipts }
+    },
   }
   const request = async ({ method, params }) => (methods[method] ?? assert.fail(`asked for ${method}`))(params)
   return { wallet: createWalletClient({ transport: custom({ request }, { retryCount: 0 }), pollingInterval: 10 }), sent }
@@ -56,9 +65,40 @@ for (const [allowance, expected] of [[0n, [approve, open]], [1n, [reset, approve
     for (const atomic of ['supported', 'ready']) {
       const { wallet, sent } = walletOf({ allowance, atomic })
       const { hash } = await send(wallet, transfer, { client })
-      assert.deepEqual(sent, [{ ...tx.calls, calls: wire(expected) }])
-      assert.equal(hash, hashOf(42))
+      const alone = expected.length === 1 // a batch of one would only ask for an upgrade of the account
+      assert.deepEqual(sent, alone ? wire(expected) : [{ ...tx.calls, calls: wire(expected) }])
+      assert.equal(hash, hashOf(alone ? 1 : 42))
     }
+  })
+}
+
+const { refused, cases } = JSON.parse(readFileSync(new URL('batches.json', fixtures)))
+
+for (const code of refused.inTurn) {
+  test(`in turn, where the wallet refuses the batch with ${code}`, async () => {
+    const { wallet, sent } = walletOf({ atomic: 'ready', refused: code })
+    const { hash } = await send(wallet, transfer, { client })
+    assert.deepEqual(sent, wire([approve, open]))
+    assert.equal(hash, hashOf(2))
+  })
+}
+
+for (const code of refused.fails) {
+  test(`nothing is sent, where the wallet refuses the batch with ${code}`, async () => {
+    const { wallet, sent } = walletOf({ atomic: 'ready', refused: code })
+    await assert.rejects(send(wallet, transfer, { client }), (error) => !(error instanceof SendError || error instanceof OutcomeUnknownError))
+    assert.deepEqual(sent, [])
+  })
+}
+
+for (const { name, outcome, ...batch } of cases) {
+  test(`a batch: ${name}`, async () => {
+    const { wallet, sent } = walletOf({ atomic: 'supported', batch })
+    const sending = send(wallet, transfer, { client, timeout: 100 })
+    if (outcome === 'sent') assert.equal((await sending).hash, hashOf(42))
+    else if (outcome === 'reverted') await assert.rejects(sending, (error) => error instanceof SendError && error.reason === 'REVERTED')
+    else await assert.rejects(sending, (error) => error instanceof OutcomeUnknownError && error.batch === '0x01')
+    assert.equal(sent.length, 1)
   })
 }
 
@@ -83,7 +123,6 @@ test('nothing follows a call that is reverted', async () => {
   const { wallet, sent } = walletOf({ status: '0x0' })
   await assert.rejects(send(wallet, transfer, { client }), { name: 'SendError', reason: 'REVERTED' })
   assert.deepEqual(sent, wire([approve]))
-  await assert.rejects(sendTx(walletOf({ atomic: 'supported', batch: 500 }).wallet, tx), { name: 'SendError', reason: 'REVERTED' })
 })
 
 test('a hash that cannot be reported is not lost', async () => {
