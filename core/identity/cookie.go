@@ -27,8 +27,8 @@ func NewCookie(publicURL string) Cookie {
 	return Cookie{prefix: "intents.", name: "session"}
 }
 
-// SignIn sets the session cookie, and the device cookie if a password was checked. It forbids caches to store the response. Of a
-// session that ends with the browser nothing stays: its cookie has no lifetime, and the device is not known afterwards.
+// SignIn sets the session cookie, and the device cookie if a password was checked. Of a session that ends with the browser
+// nothing stays: its cookie has no lifetime, and the device is not known afterwards.
 func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
 	if in.Session.EndsWithBrowser() {
 		c.set(w, in.Token, 0)
@@ -38,7 +38,6 @@ func (c Cookie) SignIn(w http.ResponseWriter, in *SignedIn) {
 			c.KnowDevice(w, in.Device)
 		}
 	}
-	w.Header().Set("Cache-Control", "no-store")
 }
 
 // KnowDevice sets the device cookie.
@@ -97,7 +96,6 @@ func NewFlowCookie(publicURL string) FlowCookie {
 // Set sets the cookie for the flow's lifetime.
 func (c FlowCookie) Set(w http.ResponseWriter, flow, callback string) {
 	c.cookie.set(w, flow+"~"+base64.RawURLEncoding.EncodeToString([]byte(callback)), flowLifetime)
-	w.Header().Set("Cache-Control", "no-store")
 }
 
 // Clear deletes the cookie.

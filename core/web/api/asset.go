@@ -16,7 +16,7 @@ type asset func() (page, error)
 func newAsset(mediaType string, write func() ([]byte, error)) asset {
 	return sync.OnceValues(func() (page, error) {
 		body, err := write()
-		return page{mediaType: mediaType, cacheControl: "public, max-age=300", body: body, etag: etagOf(body)}.pack(), err
+		return page{mediaType: mediaType, cache: cachedByAll, body: body, etag: etagOf(body)}.pack(), err
 	})
 }
 

@@ -27,7 +27,6 @@ func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, map[string]string{"nonce": nonce})
 }
 

@@ -99,7 +99,6 @@ func oidcCode(err error) string {
 }
 
 func seeOther(w http.ResponseWriter, path string) error {
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", path)
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

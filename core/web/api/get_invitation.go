@@ -20,7 +20,6 @@ func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err := invitation.For(identity.PrincipalOf(r).Person); err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, struct {
 		invitationJSON
 		OrganizationName string `json:"organizationName"`

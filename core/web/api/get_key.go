@@ -16,6 +16,5 @@ func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, newKeyJSON(key))
 }

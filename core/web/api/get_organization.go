@@ -29,7 +29,6 @@ func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, struct {
 		organizationJSON
 		Members     []memberJSON     `json:"members"`

@@ -22,6 +22,7 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 		writeError(w, errNotReady)
 		return
 	}
+	forbidCaching(w.Header())
 	w.Header().Set(wire.HeaderBatch, wire.BatchVersion)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -154,7 +154,7 @@ func TestGetRefund_ChainWithoutProviders(t *testing.T) {
 			t.Parallel()
 			owner := uuid.New()
 			s := start(t, func(c *settings) { c.intents.Chains = client })
-			same(t, name, refused(t, 503, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there."),
+			same(t, name, refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched."),
 				s.call(t, "GET", s.createOpen(t, owner)+"/refund", "", keyed(owner, "test")...))
 		})
 	}

@@ -39,6 +39,5 @@ func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	if invited.Link != "" {
 		answer.Link = &invited.Link
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, answer)
 }

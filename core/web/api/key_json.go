@@ -63,7 +63,6 @@ func permissions(scopes apikey.Scopes) map[string][]string {
 
 // writeShownKey writes a new key with its complete text.
 func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error {
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, struct {
 		keyJSON
 		Key string `json:"key"`

@@ -37,7 +37,6 @@ func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
 		provider, accountID := s.providerOf(i.Identity)
 		ways = append(ways, newAccountJSON(owner.ID, provider, accountID, representation.NewTimestamp(i.LinkedAt)))
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, ways)
 }
 

@@ -20,6 +20,5 @@ func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, each(invitations, newPendingJSON))
 }

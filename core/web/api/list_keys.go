@@ -32,7 +32,6 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, keyListJSON{
 		APIKeys: each(wanted.of(keys), newKeyJSON), Total: len(keys), Limit: wanted.limit, Offset: wanted.offset,
 	})

@@ -30,7 +30,6 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 	}
 	roster = roster[min(offset, total):]
 	roster = roster[:min(limit, len(roster))]
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, struct {
 		Members []memberJSON `json:"members"`
 		Total   int          `json:"total"`

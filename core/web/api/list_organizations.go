@@ -13,6 +13,5 @@ func (s *Server) listOrganizations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, each(memberships, func(m account.Membership) organizationJSON { return newOrganizationJSON(m.Account) }))
 }

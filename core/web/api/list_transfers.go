@@ -113,13 +113,12 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	if err != nil {
 		return intents.ChangeCheck{}, err
 	}
-	w.Header().Set("Cache-Control", "private, no-cache")
 	if !check.Changed {
-		w.Header().Set("ETag", tag)
+		cachedByCaller.allow(w.Header(), tag)
 		w.WriteHeader(http.StatusNotModified)
 		return check, nil
 	}
-	w.Header().Set("ETag", wholeListTag+check.Cursor+`"`)
+	cachedByCaller.allow(w.Header(), wholeListTag+check.Cursor+`"`)
 	return check, nil
 }
 

@@ -221,10 +221,10 @@ func normal(name string, value any) any {
 	return value
 }
 
-// want is an answer of this status and JSON text, with headers besides the Content-Type as name and value in turn.
+// want is an answer of this status and JSON text that nobody may keep, with headers besides the Content-Type as name and value in turn.
 func want(t *testing.T, status int, body string, header ...string) answer {
 	t.Helper()
-	a := answer{Status: status, Header: map[string]string{}}
+	a := answer{Status: status, Header: map[string]string{"Cache-Control": "no-store"}}
 	if body != "" {
 		a.Header["Content-Type"] = "application/json"
 		if err := json.Unmarshal([]byte(body), &a.Body); err != nil {

@@ -247,7 +247,7 @@ func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 		s := start(t, func(c *settings) { c.intents.Chains = client })
 		account := keyed(uuid.New(), "test")
 		_, location, _ := s.create(t, swapBody, account...)
-		want := refused(t, 503, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there.")
+		want := refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched.")
 		if diff := cmp.Diff(want, s.preflight(t, location, account...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -30,7 +30,7 @@ func TestRecordUsage(t *testing.T) {
 	minute := time.Now().UTC().Truncate(time.Minute)
 	report := func(report string) {
 		t.Helper()
-		same(t, report, answer{Status: 204, Header: map[string]string{}}, s.call(t, "POST", "/internal/usage", report))
+		same(t, report, want(t, 204, ""), s.call(t, "POST", "/internal/usage", report))
 	}
 	at := func(d time.Duration) string { return minute.Add(d).Format(time.RFC3339Nano) }
 
@@ -106,5 +106,5 @@ func TestRecordUsage_Invalid(t *testing.T) {
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM usage_reports`); n != 0 {
 		t.Errorf("%d refused reports are stored", n)
 	}
-	same(t, "1000 rows", answer{Status: 204, Header: map[string]string{}}, s.call(t, "POST", "/internal/usage", many(1000)))
+	same(t, "1000 rows", want(t, 204, ""), s.call(t, "POST", "/internal/usage", many(1000)))
 }

@@ -24,6 +24,5 @@ func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.cookie.KnowDevice(w, reset.Device)
-	w.Header().Set("Cache-Control", "no-store")
 	return writeJSON(w, http.StatusOK, statusJSON)
 }

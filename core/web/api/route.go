@@ -54,8 +54,9 @@ type exchange struct {
 	span     trace.Span
 }
 
-// begin begins a request, which gets the context.
+// begin begins a request, which gets the context. Nothing may keep the response, unless the endpoint says otherwise.
 func (s *Server) begin(ctx context.Context, w http.ResponseWriter, r *http.Request) *exchange {
+	forbidCaching(w.Header())
 	x := &exchange{server: s, response: &statusRecorder{ResponseWriter: w}, started: time.Now()}
 	x.response.exchange = x
 	x.request, x.span = s.startTrace(ctx, r, x.started)
@@ -171,9 +172,7 @@ func (s *Server) logRequest(r *http.Request, status int, started time.Time, caus
 }
 
 func writeError(w http.ResponseWriter, e *apiError) {
-	// These headers belong to the failed response.
-	w.Header().Del("ETag")
-	w.Header().Del("Cache-Control")
+	forbidCaching(w.Header()) // what the endpoint said was of the failed response
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
 	}

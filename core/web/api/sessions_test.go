@@ -83,7 +83,7 @@ func TestRevokeSessions(t *testing.T) {
 	live("after the others", true, false, false)
 
 	all := done
-	all.Header = map[string]string{"Content-Type": "application/json", "Set-Cookie": cookieCleared}
+	all.Header = map[string]string{"Content-Type": "application/json", "Set-Cookie": cookieCleared, "Cache-Control": "no-store"}
 	same(t, "all", all, s.call(t, "POST", "/auth/revoke-sessions", `{}`, here...))
 	live("after all", false, false, false)
 

@@ -23,7 +23,6 @@ func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if in.Session == nil {
-		w.Header().Set("Cache-Control", "no-store")
 		return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 	}
 	return s.writeSignedIn(w, in)

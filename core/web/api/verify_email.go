@@ -28,7 +28,6 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
 	response := struct {
 		Status bool      `json:"status"`
 		User   *userJSON `json:"user"`

@@ -131,7 +131,6 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)
 			return entry.ByKey(by.KeyID), err
 		}
-		w.Header().Set("Cache-Control", "no-store")
 		return answer(w, r, request)
 	}
 }

@@ -90,7 +90,6 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 			body = fmt.Sprintf(`{"after":%q}`, cursor)
 		}
 		got := s.call(t, "POST", path+action, body, key...)
-		delete(got.Header, "Cache-Control")
 		same(t, action+" while disabled", disabled, got)
 	}
 	same(t, "back again", want(t, 200, hookJSON, noStore...), s.call(t, "PATCH", path, `{"enabled":true,"types":null,"description":null}`, key...))
@@ -208,7 +207,6 @@ func TestWebhooks_Refusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := s.call(t, c.method, c.path, c.body, c.key...)
-			delete(got.Header, "Cache-Control")
 			same(t, name, c.want, got)
 		})
 	}
@@ -254,7 +252,6 @@ func TestReplayWebhook_Quota(t *testing.T) {
 	refusal := refused(t, 429, "TOO_MANY_REPLAYS", "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.")
 	refusal.Header["Retry-After"] = "1800"
 	got := replay(first, key)
-	delete(got.Header, "Cache-Control")
 	same(t, "one more", refusal, got)
 	if got := replay(others, other); got.Status != http.StatusAccepted {
 		t.Errorf("another account: %+v", got)

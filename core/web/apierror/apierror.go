@@ -135,8 +135,8 @@ var errorMap = []struct {
 		Page:    Page{Title: "Nothing to refund", Text: "There is no order to refund: it must be open, expired and neither filled nor refunded."},
 	}},
 	{rpc.ErrNoProvider, Error{
-		Status: http.StatusServiceUnavailable, Code: "CHAIN_NOT_WATCHED",
-		Message: "The operator has configured no node for this chain, so nothing can be asked there.",
+		Status: http.StatusUnprocessableEntity, Code: "CHAIN_NOT_WATCHED",
+		Message: "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched.",
 		Page:    Page{Title: "Not followed", Text: "This service has no node of this chain to ask, so nothing can be checked there."},
 	}},
 	{intents.ErrTransferNotFound, Error{

@@ -156,7 +156,7 @@ func TestPreflight_ChainNotWatched(t *testing.T) {
 		t.Error("the page asks for checks that cannot be made")
 	}
 	page.sending()
-	ann.get(path+"/preflight").is(http.StatusServiceUnavailable, "no node of this chain to ask")
+	ann.get(path+"/preflight").is(http.StatusUnprocessableEntity, "no node of this chain to ask")
 }
 
 func TestReportTransaction(t *testing.T) {

@@ -114,6 +114,9 @@ func (c *Contract) refusalFaults(response *http.Response, body []byte) []string 
 	if response.Header.Get("X-Request-Id") == "" {
 		return []string{"there is no X-Request-Id"}
 	}
+	if control := response.Header.Get("Cache-Control"); control != "no-store" {
+		return []string{fmt.Sprintf("Cache-Control is %q", control)}
+	}
 	return c.SchemaFaults("Error", body)
 }
 
@@ -127,6 +130,9 @@ func (c *Contract) headerFaults(described string, sent http.Header) (faults []st
 		known = append(known, http.CanonicalHeaderKey(name))
 		at := c.resolve(described+"/headers", name)
 		values := sent.Values(name)
+		if name == "Vary" && len(values) > 1 {
+			values = []string{strings.Join(values, ", ")} // a list may be sent in several lines (RFC 9110 section 5.3)
+		}
 		switch required, _ := c.value(at, "required").(bool); {
 		case len(values) == 0 && required && !slices.Contains(c.added, name):
 			faults = append(faults, "there is no "+name)

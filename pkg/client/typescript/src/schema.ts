@@ -1881,7 +1881,7 @@ export interface components {
         OtherRefusal: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -1910,7 +1910,7 @@ export interface components {
         InternalError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 [name: string]: unknown;
             };
             content: {
@@ -1939,7 +1939,7 @@ export interface components {
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                 [name: string]: unknown;
             };
@@ -1969,7 +1969,7 @@ export interface components {
         InvalidRequest: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2027,7 +2027,7 @@ export interface components {
         TokenRegistryError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2044,7 +2044,7 @@ export interface components {
         KeyedUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2062,9 +2062,9 @@ export interface components {
         KeyedTimeout: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
-                "Cache-Control": components["headers"]["NoStore"];
                 "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                 [name: string]: unknown;
             };
@@ -2079,7 +2079,7 @@ export interface components {
         TransferError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2096,7 +2096,7 @@ export interface components {
         ChainNotAllowedForKey: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2113,7 +2113,7 @@ export interface components {
         KeyedBodyTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2130,7 +2130,7 @@ export interface components {
         KeyedBodyNotJSON: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2147,9 +2147,9 @@ export interface components {
         NoSuchIntent: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
                 [name: string]: unknown;
             };
             content: {
@@ -2163,6 +2163,7 @@ export interface components {
         StatusConflict: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 [name: string]: unknown;
@@ -2208,21 +2209,37 @@ export interface components {
                 };
             };
         };
-        /** @description The operator has configured no node for the chain: `CHAIN_NOT_WATCHED`, without `Retry-After`. Or the service cannot do this now, for instance because no node of the chain answers: `SERVICE_UNAVAILABLE`. */
-        ChainUnavailable: {
+        /** @description The operator has configured no node for the chain: `CHAIN_NOT_WATCHED`. A retry does not help; `watched` of `GET /v2/chains` says which chains can be asked. */
+        ChainNotWatched: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
-                Vary: components["headers"]["VaryIfService"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
-                RateLimit: components["headers"]["RateLimitIfCounted"];
-                "Retry-After": components["headers"]["RetryAfterIfTemporary"];
+                "Cache-Control": components["headers"]["NoStore"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                RateLimit: components["headers"]["RateLimit"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
                     /** @enum {unknown} */
-                    code?: "CHAIN_NOT_WATCHED" | "SERVICE_UNAVAILABLE";
+                    code?: "CHAIN_NOT_WATCHED";
+                };
+            };
+        };
+        /** @description The service cannot do this now, for instance because no node of the chain answers: `SERVICE_UNAVAILABLE`. */
+        ChainUnavailable: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    /** @enum {unknown} */
+                    code?: "SERVICE_UNAVAILABLE";
                 };
             };
         };
@@ -2230,7 +2247,7 @@ export interface components {
         WebhookError: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2247,7 +2264,7 @@ export interface components {
         WebhooksUnavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2265,7 +2282,7 @@ export interface components {
         KeyedPayloadTooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2282,7 +2299,7 @@ export interface components {
         KeyedUnsupportedMediaType: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                 RateLimit: components["headers"]["RateLimitIfCounted"];
@@ -2299,9 +2316,9 @@ export interface components {
         NoSuchWebhook: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
-                "Cache-Control": components["headers"]["NoStoreIfGateway"];
                 [name: string]: unknown;
             };
             content: {
@@ -2315,6 +2332,7 @@ export interface components {
         WebhookDisabled: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 [name: string]: unknown;
@@ -2478,10 +2496,10 @@ export interface components {
          */
         RequestId: string;
         /**
-         * @description The answer must not be kept. Sent with the gateway's own refusals, absent from those of the service behind it.
+         * @description The answer must not be kept.
          * @example no-store
          */
-        NoStoreIfGateway: "no-store";
+        NoStore: "no-store";
         /**
          * @description Sent where a longer answer would be compressed; absent from the gateway's own refusals and from answers to POST.
          * @example Accept-Encoding
@@ -2502,11 +2520,6 @@ export interface components {
          * @example GET, HEAD
          */
         Allow: string;
-        /**
-         * @description The answer must not be kept.
-         * @example no-store
-         */
-        NoStore: "no-store";
         /**
          * @description How many seconds to wait before the request is repeated, at least 1.
          * @example 2
@@ -2533,6 +2546,11 @@ export interface components {
          */
         RetryAfterIfTemporary: number;
         /**
+         * @description Keep the answer, but ask again with `If-None-Match` before each use.
+         * @example private, no-cache
+         */
+        Revalidate: "private, no-cache";
+        /**
          * @description The limit of the key and then of its account in the key's environment: a bucket of `q` requests that refills continuously at `q` every `w` seconds.
          * @example "default";q=50;w=60, "account";q=1000;w=60
          */
@@ -2543,10 +2561,10 @@ export interface components {
          */
         RateLimit: string;
         /**
-         * @description Keep the answer, but ask again with `If-None-Match` before each use.
-         * @example private, no-cache
+         * @description The answer is compressed as `Accept-Encoding` allows, and is another for each key.
+         * @example Accept-Encoding, x-api-key
          */
-        Revalidate: "private, no-cache";
+        VaryByKey: "Accept-Encoding, x-api-key";
         /**
          * @description Names the header that is missing.
          * @example ApiKey header="x-api-key"
@@ -2626,10 +2644,10 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["ETag"];
-                    Vary: components["headers"]["Vary"];
                     /** @description May be kept for five minutes. */
                     "Cache-Control": "public, max-age=300";
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
@@ -2646,10 +2664,10 @@ export interface operations {
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["ETag"];
-                    Vary: components["headers"]["Vary"];
                     /** @description May be kept for five minutes. */
                     "Cache-Control": "public, max-age=300";
+                    ETag: components["headers"]["ETag"];
+                    Vary: components["headers"]["Vary"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -2690,12 +2708,12 @@ export interface operations {
             /** @description The tokens. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETag"];
-                    "Cache-Control": components["headers"]["Revalidate"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
@@ -2706,12 +2724,12 @@ export interface operations {
             /** @description Nothing has changed since the answer with this `ETag`; no body. */
             304: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETag"];
-                    "Cache-Control": components["headers"]["Revalidate"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -2749,12 +2767,12 @@ export interface operations {
             /** @description The chains. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETag"];
-                    "Cache-Control": components["headers"]["Revalidate"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
@@ -2765,12 +2783,12 @@ export interface operations {
             /** @description Nothing has changed since the answer with this `ETag`; no body. */
             304: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETag"];
-                    "Cache-Control": components["headers"]["Revalidate"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -2857,13 +2875,13 @@ export interface operations {
             /** @description The intents. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETagOfList"];
-                    "Cache-Control": components["headers"]["Revalidate"];
                     Link: components["headers"]["Link"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
                 };
@@ -2874,12 +2892,12 @@ export interface operations {
             /** @description Nothing has changed since the answer with this `ETag`; no body. */
             304: {
                 headers: {
+                    "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
                     ETag: components["headers"]["ETagOfList"];
-                    "Cache-Control": components["headers"]["Revalidate"];
-                    Vary: components["headers"]["Vary"];
+                    Vary: components["headers"]["VaryByKey"];
                     Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
@@ -2922,6 +2940,7 @@ export interface operations {
             /** @description The intent, new or, on a repeat with its `Idempotency-Key`, the first one as it was made; `tx` alone is as it is now. */
             201: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2944,10 +2963,10 @@ export interface operations {
             /** @description The account has no quote with this `quoteId` in the environment of the key: `QUOTE_NOT_FOUND`. Another account's, and one of the other environment, get the same answer. */
             404: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2960,6 +2979,7 @@ export interface operations {
             /** @description The quote has made an intent before, which `details.transferId` names: `QUOTE_USED`. Nothing was recorded. */
             409: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2972,6 +2992,7 @@ export interface operations {
             /** @description The quote has expired: `QUOTE_EXPIRED`. Nothing was recorded. */
             410: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -2989,6 +3010,7 @@ export interface operations {
             /** @description The request is well formed but makes no intent; nothing was recorded. */
             422: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3029,6 +3051,7 @@ export interface operations {
             /** @description The intent. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3046,10 +3069,10 @@ export interface operations {
             /** @description The account has no such intent: `NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
             404: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     Vary: components["headers"]["VaryIfService"];
                     [name: string]: unknown;
                 };
@@ -3092,6 +3115,7 @@ export interface operations {
             /** @description The intent, with the transaction among its `transactions`. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3137,6 +3161,7 @@ export interface operations {
             /** @description The intent, cancelled. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3181,6 +3206,7 @@ export interface operations {
             /** @description What would happen. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3197,6 +3223,7 @@ export interface operations {
             404: components["responses"]["NoSuchIntent"];
             /** @description The intent has no transaction to send, its `tx` is null: `STATUS_CONFLICT`. */
             409: components["responses"]["StatusConflict"];
+            422: components["responses"]["ChainNotWatched"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["ChainUnavailable"];
@@ -3225,6 +3252,7 @@ export interface operations {
             /** @description The transaction to sign on the source chain. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3242,6 +3270,7 @@ export interface operations {
             /** @description There is no order to refund: `NOT_REFUNDABLE`. */
             409: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3254,6 +3283,7 @@ export interface operations {
                     };
                 };
             };
+            422: components["responses"]["ChainNotWatched"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["ChainUnavailable"];
@@ -3283,6 +3313,7 @@ export interface operations {
             /** @description At least one quote. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3295,10 +3326,10 @@ export interface operations {
             /** @description Neither amount is given: `AMOUNT_REQUIRED`. Both are: `AMOUNTS_CONFLICT`. Or the request is malformed: `INVALID_REQUEST`; `details.issues` names each fault; it is absent where the fault is in the HTTP message itself. */
             400: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3314,10 +3345,10 @@ export interface operations {
             /** @description At least one provider answered, and none has a quote: `NO_QUOTE`. `details.failures` says why, for each. */
             404: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3329,6 +3360,7 @@ export interface operations {
             /** @description The request is well formed but cannot be quoted. `QUOTES_NOT_CONFIGURED`: the operator has no provider in the key's environment. `ROUTE_UNSUPPORTED`: no provider serves a deployment that both chains share, or it is a transfer. The others are those of `POST /v2/transfers`. */
             422: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3346,10 +3378,10 @@ export interface operations {
             /** @description No provider answered, as all were too slow, could not be reached or asked for fewer requests: `QUOTES_UNAVAILABLE`, with `details.failures`. Or the service cannot do this now: `SERVICE_UNAVAILABLE`. Where the quotes may have been stored, but no answer can be given of them: `OUTCOME_UNKNOWN`; ask again. */
             503: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                     [name: string]: unknown;
                 };
@@ -3388,6 +3420,7 @@ export interface operations {
             /** @description The quote. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3403,10 +3436,10 @@ export interface operations {
             /** @description The account has no such quote in the environment of the key: `QUOTE_NOT_FOUND`. Another account's, one of the other environment, and an id that cannot be one, get the same answer. */
             404: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3462,6 +3495,7 @@ export interface operations {
             /** @description The events, oldest first, and where to read on. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3483,7 +3517,7 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
+                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3532,10 +3566,10 @@ export interface operations {
             /** @description The webhooks. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3579,10 +3613,10 @@ export interface operations {
             /** @description The webhook, with its secret. */
             201: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
@@ -3596,6 +3630,7 @@ export interface operations {
             /** @description The account has 20 webhooks: `TOO_MANY_WEBHOOKS`. */
             409: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3613,6 +3648,7 @@ export interface operations {
             /** @description The URL leads to an address or a port that must not be called: `URL_NOT_ALLOWED`; or the `Idempotency-Key` came with another request before: `IDEMPOTENCY_KEY_REUSED`. */
             422: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3653,10 +3689,10 @@ export interface operations {
             /** @description The webhook. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3695,10 +3731,10 @@ export interface operations {
             /** @description The webhook is deleted; no body. */
             204: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3739,10 +3775,10 @@ export interface operations {
             /** @description The webhook as it is now. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3758,6 +3794,7 @@ export interface operations {
             /** @description The URL leads to an address or a port that must not be called: `URL_NOT_ALLOWED`. */
             422: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3802,10 +3839,10 @@ export interface operations {
             /** @description The new secret, which is shown once. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3846,10 +3883,10 @@ export interface operations {
             /** @description It is going to be sent. */
             202: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3898,10 +3935,10 @@ export interface operations {
             /** @description A page. */
             200: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3942,10 +3979,10 @@ export interface operations {
             /** @description It is going to be sent; no body. */
             202: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3990,10 +4027,10 @@ export interface operations {
             /** @description They are going to be sent; no body. */
             202: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4006,6 +4043,7 @@ export interface operations {
             /** @description Events after the cursor are no longer kept: `CURSOR_EXPIRED`. */
             410: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -4023,10 +4061,10 @@ export interface operations {
             /** @description Too many requests: `RATE_LIMITED`, or `TOO_MANY_REPLAYS` where the account has replayed 20 times, to any of its webhooks, and then more than once in half an hour. Either was not carried out; wait as long as `Retry-After` says, then repeat it. */
             429: {
                 headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
                     "X-Request-Id": components["headers"]["RequestId"];
-                    "Cache-Control": components["headers"]["NoStoreIfGateway"];
                     Vary: components["headers"]["VaryIfService"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
