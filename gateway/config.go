@@ -117,7 +117,8 @@ type Config struct {
 	// 16384. Default 65536; at least 16384.
 	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
 	// TrustedProxies are the networks, CIDR and comma separated, of proxies whose X-Forwarded-For and X-Forwarded-Proto the gateway
-	// uses. Default none.
+	// uses; addresses there may have a port or brackets. What cannot be read counts in `intents_gateway_forwarded_unreadable_total`.
+	// 0.0.0.0/0 and ::/0 are refused. Default none.
 	TrustedProxies []netip.Prefix `env:"GATEWAY_TRUSTED_PROXIES"`
 
 	// AccessLog turns on one log line per request on standard output. If standard output is not read, lines beyond 2 MiB are

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/pkg/forwarded"
 )
 
 // deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in renews it.
@@ -73,9 +74,14 @@ func (c Cookie) Token(r *http.Request) string {
 	return cookie.Value
 }
 
-// ClientOf is the browser of a request that a gateway forwarded.
+// ClientOf is the browser of a request that a gateway forwarded. A proxy between gateway and core may have appended addresses to the
+// gateway's X-Forwarded-For.
 func ClientOf(r *http.Request, c Cookie) Client {
-	client := Client{IP: r.Header.Get("X-Forwarded-For"), UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	client := Client{UserAgent: r.UserAgent(), Token: c.Token(r), Device: c.device().Token(r)}
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"), ",")
+	if address, ok := forwarded.ParseAddr(strings.TrimSpace(first)); ok {
+		client.IP = address.String()
+	}
 	if p := PrincipalOf(r); p != nil {
 		client.Person = p.Person.ID
 	}

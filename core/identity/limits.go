@@ -1,8 +1,9 @@
 package identity
 
 import (
-	"net/netip"
 	"time"
+
+	"intents.internal/pkg/forwarded"
 )
 
 // Limits are how often a client may try. Each is the size of a token bucket, which refills at the same number per period.
@@ -73,11 +74,10 @@ func newLimits(l *limiter, n Limits) limits {
 
 // network returns the IPv4 address, or the /64 of the IPv6 address, because one subscriber has a whole /64.
 func (c Client) network() string {
-	address, err := netip.ParseAddr(c.IP)
-	if err != nil {
+	address, ok := forwarded.ParseAddr(c.IP)
+	if !ok {
 		return "unknown"
 	}
-	address = address.Unmap().WithZone("")
 	if address.Is4() {
 		return address.String()
 	}

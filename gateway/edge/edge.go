@@ -23,6 +23,7 @@ import (
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 )
 
@@ -62,6 +63,7 @@ type Edge struct {
 	usage          *usage.Recorder
 	coreSilence    time.Duration
 	trustedProxies []netip.Prefix
+	unreadableLogs telemetry.Sampler
 	maxBody        int
 	streamTimeout  time.Duration
 
@@ -91,6 +93,7 @@ func New(o Options) *Edge {
 		usage:          o.Usage,
 		coreSilence:    o.CoreSilence,
 		trustedProxies: o.TrustedProxies,
+		unreadableLogs: telemetry.Sampler{Every: logUnreadableEvery},
 		maxBody:        o.Server.MaxBodyBytes,
 		streamTimeout:  o.Server.StreamTimeout,
 		tracer:         o.Tracer,

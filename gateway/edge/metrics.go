@@ -95,6 +95,8 @@ type metrics struct {
 	durations []prometheus.Observer
 
 	keyStage, limitStage, coreStage prometheus.Observer
+
+	unreadable *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) metrics {
@@ -122,6 +124,14 @@ func newMetrics(registry prometheus.Registerer) metrics {
 		keyStage:   stages.WithLabelValues("key"),
 		limitStage: stages.WithLabelValues("limit"),
 		coreStage:  stages.WithLabelValues("core"),
+	}
+	m.unreadable = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "intents_gateway_forwarded_unreadable_total",
+		Help: "Headers of proxies in GATEWAY_TRUSTED_PROXIES that could not be read, so that the proxy's address counted as the client's, or http " +
+			"as the scheme. A rise means that clients share the limits of an address: correct what the proxy sends.",
+	}, []string{"header"})
+	for _, header := range []string{headerForwardedFor, headerForwardedProto} {
+		m.unreadable.WithLabelValues(header)
 	}
 	for _, r := range routes {
 		m.durations[r.number] = durations.WithLabelValues(r.pattern)

@@ -19,6 +19,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
 )
 
@@ -31,13 +32,19 @@ func TestClientAddress_TrustedProxies(t *testing.T) {
 	core := coretest.Start(t, nil)
 	g := start(t, core, settings{edge: trustLoopback})
 	key := apiKey(core.AddKey(network.Test))
+	unreadable := func(header string) float64 {
+		return metricstest.Values(t, g.registry)["intents_gateway_forwarded_unreadable_total "+header]
+	}
+	const warning = `"a proxy in GATEWAY_TRUSTED_PROXIES sends a value that cannot be read`
 	for _, test := range []struct{ headers, address, proto string }{
 		{"", "127.0.0.1", "http"},
 		{"X-Forwarded-For: 198.51.100.7\r\nX-Forwarded-Proto: https\r\n", "198.51.100.7", "https"},
 		{"X-Forwarded-For: 203.0.113.9, 198.51.100.7, 10.1.2.3\r\n", "198.51.100.7", "http"},
 		{"X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 198.51.100.7\r\n", "198.51.100.7", "http"},
-		{"X-Forwarded-For: nonsense, 10.1.2.3\r\n", "10.1.2.3", "http"},
 		{"X-Forwarded-For: 2001:db8::1\r\n", "2001:db8::1", "http"},
+		{"X-Forwarded-For: 198.51.100.7:5678\r\nX-Forwarded-Proto: HTTPS\r\n", "198.51.100.7", "https"},
+		{"X-Forwarded-For: 203.0.113.9:1, [2001:db8::1]:443,10.1.2.3:80\r\n", "2001:db8::1", "http"},
+		{"X-Forwarded-For: [2001:db8::1]\r\nX-Forwarded-Proto: http\r\n", "2001:db8::1", "http"},
 	} {
 		g.send(t, request("GET", "/v2/tokens", key+test.headers, ""))
 		requests := core.Requests()
@@ -46,6 +53,22 @@ func TestClientAddress_TrustedProxies(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q: %s", test.headers, diff)
 		}
+	}
+	if n := unreadable("X-Forwarded-For") + unreadable("X-Forwarded-Proto"); n != 0 || strings.Contains(g.log.String(), warning) {
+		t.Errorf("%g values are unreadable:\n%s", n, g.log.String())
+	}
+	for n, headers := range []string{
+		"X-Forwarded-For: nonsense, 10.1.2.3\r\n", "X-Forwarded-For: 203.0.113.9, , 10.1.2.3\r\n", "X-Forwarded-For: 203.0.113.9, unix:, 10.1.2.3\r\nX-Forwarded-Proto: h2\r\n",
+	} {
+		g.send(t, request("GET", "/v2/tokens", key+headers, ""))
+		requests := core.Requests()
+		heard := requests[len(requests)-1].Header
+		if got := heard.Get("X-Forwarded-For") + " " + heard.Get("X-Forwarded-Proto"); got != "10.1.2.3 http" || unreadable("X-Forwarded-For") != float64(n+1) {
+			t.Errorf("%q: %s, and %g are counted", headers, got, unreadable("X-Forwarded-For"))
+		}
+	}
+	if n := unreadable("X-Forwarded-Proto"); n != 1 || strings.Count(g.log.String(), warning) != 1 {
+		t.Errorf("%g schemes are counted, want 1, with one line for all:\n%s", n, g.log.String())
 	}
 }
 
