@@ -31,6 +31,8 @@ type Command struct {
 	Output func(line string)
 	// OrphanSignal is sent to the process when this program dies without having stopped it; zero: SIGKILL.
 	OrphanSignal syscall.Signal
+	// AsServer has the process run as the user of Postgres servers where this program runs as root; NewServerDir is for its files.
+	AsServer bool
 
 	user *serverUser
 }
@@ -72,6 +74,11 @@ func start(c Command, useParentDeathSignal bool) (*Process, error) {
 	path, err := exec.LookPath(c.Path)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name(), err)
+	}
+	if c.AsServer {
+		if c.user, err = findServerUser(); err != nil {
+			return nil, err
+		}
 	}
 	cmd := exec.Command(path, c.Args...) //nolint:noctx // the process runs until Stop
 	p := &Process{name: c.name(), cmd: cmd, done: make(chan struct{})}

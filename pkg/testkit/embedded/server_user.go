@@ -38,6 +38,19 @@ func findServerUser() (*serverUser, error) {
 		"run this as an ordinary user, or make one with: useradd --system postgres")
 }
 
+// NewServerDir makes a temporary directory for the files of a process that runs AsServer.
+func NewServerDir() (string, error) {
+	user, err := findServerUser()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "intents-server-")
+	if err != nil {
+		return "", fmt.Errorf("make a directory for a server: %w", err)
+	}
+	return dir, user.chown(dir)
+}
+
 // setCredential makes a process run as u.
 func (u *serverUser) setCredential(attr *syscall.SysProcAttr) {
 	if u == nil {
