@@ -24,11 +24,14 @@ type Snapshot struct {
 	chains  map[caip.ChainID]chain.Chain
 	tokens  map[caip.AccountID]token.Definition
 	byChain map[caip.ChainID][]token.Definition
+	// contracts are the settlers and oracles of the chains.
+	contracts map[caip.AccountID]bool
 	watched map[caip.ChainID]bool
 }
 
-// New sorts and indexes the registry. It takes ownership of both slices.
-func New(version int64, chains []chain.Chain, tokens []token.Definition) *Snapshot {
+// New sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had
+// before; those that they have may be among them.
+func New(version int64, chains []chain.Chain, tokens []token.Definition, retired ...caip.AccountID) *Snapshot {
 	slices.SortFunc(chains, func(a, b chain.Chain) int { return compareChains(a.ID, b.ID) })
 	slices.SortFunc(tokens, func(a, b token.Definition) int {
 		return cmp.Or(
@@ -41,10 +44,18 @@ func New(version int64, chains []chain.Chain, tokens []token.Definition) *Snapsh
 		Version: version, Chains: chains, Tokens: tokens,
 		chains:  make(map[caip.ChainID]chain.Chain, len(chains)),
 		tokens:  make(map[caip.AccountID]token.Definition, len(tokens)),
-		byChain: make(map[caip.ChainID][]token.Definition, len(chains)),
+		byChain: make(map[caip.ChainID][]token.Definition, len(chains)), contracts: make(map[caip.AccountID]bool, len(retired)),
 	}
 	for _, c := range chains {
 		s.chains[c.ID] = c
+		for _, settlement := range c.Settlements {
+			for _, address := range []string{settlement.InputSettler, settlement.OutputSettler, settlement.Oracle} {
+				s.contracts[caip.AccountID{Chain: c.ID, Address: address}] = true
+			}
+		}
+	}
+	for _, id := range retired {
+		s.contracts[id] = true
 	}
 	for i, t := range tokens {
 		s.tokens[t.ID] = t
@@ -89,6 +100,9 @@ func (s *Snapshot) Token(id caip.AccountID) (token.Definition, bool) {
 	t, ok := s.tokens[id]
 	return t, ok
 }
+
+// SettlementContract reports whether an account is a settler or the oracle of a settlement that its chain has or has had.
+func (s *Snapshot) SettlementContract(id caip.AccountID) bool { return s.contracts[id] }
 
 // TokensOn returns the tokens of one chain in the order of Tokens, none for an unknown chain.
 func (s *Snapshot) TokensOn(id caip.ChainID) []token.Definition { return s.byChain[id] }

@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/registry"
+	"intents.internal/core/intent/token"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -196,12 +197,25 @@ func parseAmount(side, digits string) (*big.Int, error) {
 	return amount, nil
 }
 
+// recipient rejects a destination account from which nobody can move what arrives: for every type, and for quotes too.
 func (d *draft) recipient() error {
-	switch d.destination.Account.Address {
+	to := d.destination.Account
+	lost := func(what string, args ...any) error {
+		return reject(InvalidRecipient, "The destination account is "+what+"; what is sent there is lost.", args...).at("/destination/account")
+	}
+	switch to.Address {
 	case caip.ZeroAddress:
-		return reject(InvalidRecipient, "The destination account is the zero address; what is sent there is lost.").at("/destination/account")
+		return lost("the zero address")
+	case token.NativeAddress:
+		return lost("the placeholder of the native token, which is no account")
 	case d.destination.Token.Address:
-		return reject(InvalidRecipient, "The destination account is the token itself; what is sent there is lost.").at("/destination/account")
+		return lost("the token itself")
+	}
+	if listed, ok := d.known.Token(to); ok {
+		return lost("the contract of the token %s", listed.Symbol)
+	}
+	if d.known.SettlementContract(to) {
+		return lost("a settler or oracle of %s, which pays out orders alone", to.Chain)
 	}
 	if d.source.Account.Address == caip.ZeroAddress {
 		return reject(InvalidRecipient, "The source account is the zero address, which nobody can sign for.").at("/source/account")

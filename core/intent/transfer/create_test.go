@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,41 @@ func TestNew_RejectsOrInfers(t *testing.T) {
 				t.Errorf("type %s, want %s", intent.Type, c.want)
 			}
 		})
+	}
+}
+
+// No type of intent and no quote may deliver to an account from which nobody can move what arrives. A contract counts on its own chain alone.
+func TestRecipients(t *testing.T) {
+	t.Parallel()
+	const retired = "0x00000000000000000000000000000000000000Aa"
+	known := registry.New(1, fixture().Chains, fixture().Tokens, caip.AccountID{Chain: sepolia, Address: retired}, caip.AccountID{Chain: baseSepolia, Address: retired})
+	contracts := map[caip.ChainID][]string{sepolia: {address(10), address(11), address(12)}, baseSepolia: {address(20), address(21), address(22)}}
+	for kind, c := range map[transfer.Type]struct{ source, destination wire.Leg }{
+		transfer.Transfer: {side(sepolia, alice, usdc, "5"), side(sepolia, "", usdc, "5")},
+		transfer.Swap:     {side(sepolia, alice, usdc, "5"), side(sepolia, "", weth, "5")},
+		transfer.Bridge:   {side(sepolia, alice, usdc, "5"), side(baseSepolia, "", usdc, "5")},
+	} {
+		here := c.destination.Account.Chain
+		refused := append([]string{caip.ZeroAddress, token.NativeAddress, usdc, weth, retired}, contracts[here]...)
+		elsewhere := contracts[baseSepolia]
+		if here == baseSepolia {
+			elsewhere = contracts[sepolia]
+		}
+		for _, to := range append(slices.Clone(refused), append(elsewhere, bob)...) {
+			c.destination.Account.Address = to
+			request := wire.TransferRequest{Source: c.source, Destination: c.destination}
+			_, err := transfer.New(id, transfer.Caller{}, request, known)
+			_, _, quotedErr := transfer.NewQuoted(id, transfer.Caller{}, request, known, transfer.Settlement{Scheme: chain.StandardOrder}, transfer.Quote{})
+			request.Destination.Amount = ""
+			_, routeErr := transfer.NewRoute(time.Now(), request, known)
+			for what, err := range map[string]error{"an intent": err, "an intent of a quote": quotedErr, "a quote": routeErr} {
+				var rejection *transfer.Rejection
+				rejected := errors.As(err, &rejection) && rejection.Code == transfer.InvalidRecipient && rejection.Path == "/destination/account"
+				if rejected != slices.Contains(refused, to) {
+					t.Errorf("%s, %s to %s: %v", what, kind, to, err)
+				}
+			}
+		}
 	}
 }
 

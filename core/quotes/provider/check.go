@@ -22,12 +22,13 @@ const maxDuration = 7 * 24 * time.Hour
 // dropReason is why an offer of a provider is not handed out, a label of its counter.
 type dropReason string
 
-// The reasons. With the first four the provider's answer is invalid; the others are offers that do not suit. An offer without a time is expired.
+// The reasons. With the first five the provider's answer is invalid; the others are offers that do not suit. An offer without a time is expired.
 const (
 	dropMalformed  dropReason = "malformed"
 	dropOtherRoute dropReason = "other_route"
 	dropAmount     dropReason = "amount"
 	dropContract   dropReason = "contract"
+	dropPartial    dropReason = "partial_fill"
 	dropExpired    dropReason = "expired"
 	dropExclusive  dropReason = "exclusive"
 	dropDuplicate  dropReason = "duplicate"
@@ -35,12 +36,12 @@ const (
 )
 
 var dropReasons = []dropReason{
-	dropMalformed, dropOtherRoute, dropAmount, dropContract, dropExpired, dropExclusive, dropDuplicate, dropTooMany,
+	dropMalformed, dropOtherRoute, dropAmount, dropContract, dropPartial, dropExpired, dropExclusive, dropDuplicate, dropTooMany,
 }
 
 // invalid reports whether the reason is a fault of the answer.
 func (d dropReason) invalid() bool {
-	return d == dropMalformed || d == dropOtherRoute || d == dropAmount || d == dropContract
+	return d == dropMalformed || d == dropOtherRoute || d == dropAmount || d == dropContract || d == dropPartial
 }
 
 // check returns the offer of a candidate, or why it is dropped: it must be what was asked for in every member.
@@ -69,6 +70,8 @@ func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
 		}
 	}
 	switch {
+	case c.partialFill:
+		return Offer{}, dropPartial
 	case c.exclusive:
 		return Offer{}, dropExclusive
 	case c.validUntil < now.Add(minValidity).Unix():

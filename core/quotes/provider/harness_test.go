@@ -69,6 +69,7 @@ type answer struct {
 	id, validUntil, eta string
 	in, out             answerSide
 	order, exclusiveFor string
+	partialFill         string
 }
 
 type answerSide struct {
@@ -80,7 +81,7 @@ type answerSide struct {
 // honest is a quote for route that holds for a minute.
 func honest(change ...func(*answer)) answer {
 	a := answer{
-		id: `"q-1"`, validUntil: fmt.Sprint(now.Add(time.Minute).Unix()), eta: "30", order: "null", exclusiveFor: "null",
+		id: `"q-1"`, validUntil: fmt.Sprint(now.Add(time.Minute).Unix()), eta: "30", order: "null", exclusiveFor: "null", partialFill: "false",
 		in: answerSide{1, sender, usdc, `"1000000"`}, out: answerSide{8453, recipient, baseUSDC, `"999000"`},
 	}
 	for _, c := range change {
@@ -96,15 +97,15 @@ func (a answer) json(kind provider.Kind) string {
 			return fmt.Sprintf(`[{"chain": "eip155:%d", %q: %q, "asset": %q, "amount": %s}]`, s.chain, who, s.account, s.token, s.amount)
 		}
 		return fmt.Sprintf(`{"quoteId": %s, "provider": null, "validUntil": %s, "eta": %s, "preview": {"inputs": %s, "outputs": %s}, "order": %s,
-			"partialFill": false, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
-			a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.exclusiveFor)
+			"partialFill": %s, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
+			a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.partialFill, a.exclusiveFor)
 	}
 	side := func(who string, s answerSide) string {
 		return fmt.Sprintf(`[{%q: %q, "asset": %q, "amount": %s}]`, who, interoperable(s.chain, s.account), interoperable(s.chain, s.token), s.amount)
 	}
 	return fmt.Sprintf(`{"quoteId": %s, "provider": "solver", "validUntil": %s, "eta": %s, "preview": {"inputs": %s, "outputs": %s}, "order": %s,
-		"partialFill": false, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
-		a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.exclusiveFor)
+		"partialFill": %s, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
+		a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.partialFill, a.exclusiveFor)
 }
 
 // interoperable is the address by EIP-7930.

@@ -83,7 +83,9 @@ type lifiQuote struct {
 			Data  string `json:"data"`
 		} `json:"openIntentTx"`
 	} `json:"order"`
-	Metadata exclusivity `json:"metadata"`
+	// PartialFill means that the order may be filled in part, which is never asked for.
+	PartialFill bool        `json:"partialFill"`
+	Metadata    exclusivity `json:"metadata"`
 }
 
 func (lifi) decode(body []byte) ([]candidate, error) { return decodeQuotes(body, lifiQuote.candidate) }
@@ -97,7 +99,7 @@ func (q lifiQuote) candidate() (c candidate, err error) {
 		id:          q.QuoteID,
 		source:      side{in.Chain, in.User, in.Asset, *in.Amount},
 		destination: side{out.Chain, out.Receiver, out.Asset, *out.Amount},
-		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive(),
+		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive(), partialFill: q.PartialFill,
 	}
 	if q.Order != nil && q.Order.OpenIntentTx != nil {
 		c.order = &openCall{q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data}

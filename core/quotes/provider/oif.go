@@ -99,7 +99,9 @@ type oifQuote struct {
 			Data jsontext.Value `json:"data"`
 		} `json:"openIntentTx"`
 	} `json:"order"`
-	Metadata exclusivity `json:"metadata"`
+	// PartialFill means that the order may be filled in part, which is never asked for.
+	PartialFill bool        `json:"partialFill"`
+	Metadata    exclusivity `json:"metadata"`
 }
 
 // exclusivity is of a quote's metadata in both dialects: LI.FI's member, which the framework's aggregators can pass on.
@@ -125,7 +127,7 @@ func (q oifQuote) candidate() (c candidate, err error) {
 		return c, errSides
 	}
 	in, out := q.Preview.Inputs[0], q.Preview.Outputs[0]
-	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive()}
+	c = candidate{id: q.QuoteID, validUntil: q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive(), partialFill: q.PartialFill}
 	if c.source, err = oifSide(in.User, in.Asset, in.Amount); err != nil {
 		return c, err
 	}

@@ -84,6 +84,8 @@ type candidate struct {
 	order *openCall
 	// exclusive means that one solver alone may fill the order for a while.
 	exclusive bool
+	// partialFill means that the order may be filled in part.
+	partialFill bool
 	// malformed is why the candidate cannot be read, nil if it can.
 	malformed error
 }

@@ -74,17 +74,21 @@ func (s *Store) RegistryVersion(ctx context.Context) (version int64, watched []c
 	return version, watched, nil
 }
 
-// Registry reads all chains and tokens in one snapshot.
+// Registry reads all chains and tokens, and the contracts of all settlements that the chains ever had, in one snapshot.
 func (s *Store) Registry(ctx context.Context) (*registry.Snapshot, error) {
 	var version int64
 	var chainRows []chainRow
 	var tokenRows []tokenRow
+	var contracts []struct{ ChainID, Address string }
 	oneSnapshot := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	err := s.db.RunInTx(ctx, oneSnapshot, func(ctx context.Context, tx bun.Tx) error {
 		if err := tx.NewRaw("SELECT version FROM registry_version").Scan(ctx, &version); err != nil {
 			return err
 		}
 		if err := tx.NewSelect().Model(&chainRows).Scan(ctx); err != nil {
+			return err
+		}
+		if err := tx.NewRaw("SELECT chain_id, address FROM chain_settlers UNION SELECT chain_id, address FROM chain_oracles").Scan(ctx, &contracts); err != nil {
 			return err
 		}
 		return tx.NewSelect().Model(&tokenRows).Scan(ctx)
@@ -110,7 +114,15 @@ func (s *Store) Registry(ctx context.Context) (*registry.Snapshot, error) {
 			Origin: token.Origin{Source: row.Source, License: row.License},
 		}
 	}
-	return registry.New(version, chains, tokens), nil
+	retired := make([]caip.AccountID, len(contracts))
+	for i, row := range contracts {
+		id, err := caip.ParseChainID(row.ChainID)
+		if err != nil {
+			return nil, fmt.Errorf("contract %s:%s: %w", row.ChainID, row.Address, err)
+		}
+		retired[i] = caip.AccountID{Chain: id, Address: row.Address}
+	}
+	return registry.New(version, chains, tokens, retired...), nil
 }
 
 // TokenSource counts the tokens of one origin.

@@ -1,6 +1,7 @@
 package intents_test
 
 import (
+	"fmt"
 	"context"
 	"log/slog"
 	"strings"
@@ -62,6 +63,27 @@ func TestRegistry(t *testing.T) {
 	gotUSDC, _ := got.Token(usdc)
 	if diff := cmp.Diff(wantUSDC, gotUSDC); diff != "" {
 		t.Errorf("token differs (-want +got):\n%s", diff)
+	}
+}
+
+// The settlers and the oracle of a settlement stay known when an import replaces it.
+func TestRegistry_RetiredContracts(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	one := func(n int) string {
+		return fmt.Sprintf(`[{"inputSettler": "0xa%[1]d", "outputSettler": "0xb%[1]d", "oracle": "0xc%[1]d"}]`, n)
+	}
+	pgtest.Exec(t, store, `INSERT INTO chains (id, name, environment, currency_name, currency_symbol, currency_decimals, settlements)
+		VALUES ('eip155:1', 'n', 'test', 'c', 'C', 18, $1)`, one(1))
+	pgtest.Exec(t, store, `UPDATE chains SET settlements = $1 WHERE id = 'eip155:1'`, one(2))
+	known := pgtest.LoadRegistry(t, store)
+	for _, address := range []string{"0xa1", "0xb1", "0xc1", "0xa2", "0xb2", "0xc2"} {
+		if !known.SettlementContract(caip.AccountID{Chain: caip.EIP155Chain(1), Address: address}) {
+			t.Errorf("%s is not known", address)
+		}
+		if known.SettlementContract(caip.AccountID{Chain: caip.EIP155Chain(10), Address: address}) {
+			t.Errorf("%s is known on another chain", address)
+		}
 	}
 }
 

@@ -1079,7 +1079,7 @@ export interface components {
         };
         /** @description Where the tokens go. */
         DestinationRequest: {
-            /** @description Who receives. */
+            /** @description Who receives. `INVALID_RECIPIENT` for accounts that would keep it for ever: the zero address, the placeholder of the native asset, the contract of a token that is listed, and the settlers and oracles of the settlements that the chain has or has had. */
             account: components["schemas"]["AccountId"];
             /** @description Which token arrives; by default that of the source. */
             token?: components["schemas"]["AccountId"];
