@@ -186,7 +186,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	e := must2(rules.New(event.Owner{AccountID: shop, Environment: network.Test}, webhook.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
 	ok(t, core.Events.InsertWebhook(t.Context(), e, entry, [32]byte{}))
 	ok(t, call(core.Events.TestWebhook(t.Context(), e.Owner(), e.ID)))
-	deliveries, err := core.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
+	deliveries, _, err := core.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
 	}

@@ -290,10 +290,10 @@ func (r *route) scope(method []byte) apikey.Scopes {
 	}
 }
 
-// streams reports whether the response may be long. Responses to writes, single records and webhook routes are never long.
+// streams reports whether the response may be long. Responses to writes, single records and webhooks are never long.
 func (r *route) streams(method []byte) bool {
 	switch r {
-	case transfer, refund, preflight, quote, webhooks, webhook, deliveries:
+	case transfer, refund, preflight, quote, webhooks, webhook:
 		return false
 	}
 	return (string(method) == get || string(method) == head) && r.action(method) != refuse && r.action(method) != healthCheck
@@ -301,7 +301,7 @@ func (r *route) streams(method []byte) bool {
 
 // lists reports whether the cost of the response grows with the account's intents.
 func (r *route) lists(method []byte) bool {
-	return (r == transfers || r == events) && string(method) == get
+	return (r == transfers || r == events || r == deliveries) && string(method) == get
 }
 
 // methods are the methods that this server recognizes, whether or not a route has them.

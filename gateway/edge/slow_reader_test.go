@@ -1,10 +1,12 @@
 package edge_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -188,10 +190,17 @@ func TestStream_ListsByAccount(t *testing.T) {
 		waiting = append(waiting, c)
 	}
 	asynctest.Eventually(t, "core makes what one account may have", func() bool { return making.Load() == 12 })
-	for target, want := range map[string]int{"/v2/transfers": 503, "/v2/events": 503, "/v2/tokens": 200} {
-		if got := g.send(t, request("GET", target, greedy, "")); got.Status != want {
+	lists := documentedLists(t)
+	if len(lists) < 3 {
+		t.Errorf("the document has the lists %q alone", lists)
+	}
+	for _, target := range lists {
+		if got := g.send(t, request("GET", target, greedy, "")); got.Status != 503 {
 			t.Errorf("%s: %+v", target, got)
 		}
+	}
+	if got := g.send(t, request("GET", "/v2/tokens", greedy, "")); got.Status != 200 {
+		t.Errorf("what is no list: %+v", got)
 	}
 	if got := g.send(t, request("GET", "/v2/transfers", other, "")); got.Status != 200 {
 		t.Errorf("another account: %+v", got)
@@ -206,4 +215,39 @@ func TestStream_ListsByAccount(t *testing.T) {
 	asynctest.Eventually(t, "there is room again", func() bool {
 		return g.send(t, request("GET", "/v2/transfers", greedy, "")).Status == 200
 	})
+}
+
+// documentedLists are the paths of core's document whose GET takes a key and a limit.
+func documentedLists(t *testing.T) (paths []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../core/web/api/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]struct {
+			Get *struct {
+				Security   []map[string]any
+				Parameters []struct {
+					Name string
+					Ref  string `json:"$ref"`
+				}
+			}
+		}
+		Components struct{ Parameters map[string]struct{ Name string } }
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range document.Paths {
+		if item.Get == nil || len(item.Get.Security) == 0 || item.Get.Security[0]["apiKey"] == nil {
+			continue
+		}
+		for _, p := range item.Get.Parameters {
+			if p.Name == "limit" || document.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]].Name == "limit" {
+				paths = append(paths, strings.ReplaceAll(path, "{id}", "1"))
+			}
+		}
+	}
+	return paths
 }

@@ -52,7 +52,8 @@ func (l *streamLimiter) acquireList(account string, page bool) *reply {
 // case, which releases it.
 func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 	account := x.verdict.AccountID()
-	if refusal := e.streams.acquireList(account, isPage(target)); refusal != nil {
+	page := x.route != transfers || isPage(target) // core bounds every other list
+	if refusal := e.streams.acquireList(account, page); refusal != nil {
 		return refusal
 	}
 	release := func() { e.streams.lists.Release(account) }

@@ -45,33 +45,63 @@ func newDeliveryRow(webhookID uuid.UUID, eventID event.ID, position int64, kind 
 	}
 }
 
-// Deliveries lists those of one of an owner's endpoints, newest first. It returns webhook.ErrNotFound for an endpoint that the owner does
-// not have.
-func (s *Store) Deliveries(ctx context.Context, owner event.Owner, webhookID uuid.UUID, q webhook.DeliveryQuery) ([]webhook.Delivery, error) {
+// Deliveries reads a page of those of one of an owner's endpoints, newest first, and where the next page begins, nil at the end of the list. A
+// page of pending or delivered ones examines at most postgres.LongScan deliveries: it may be empty and have a next one. It returns
+// webhook.ErrNotFound for an endpoint that the owner does not have.
+func (s *Store) Deliveries(
+	ctx context.Context, owner event.Owner, webhookID uuid.UUID, q webhook.DeliveryQuery,
+) (page []webhook.Delivery, next *webhook.DeliveryCursor, err error) {
 	if _, err := s.Webhook(ctx, owner, webhookID); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	release, err := s.db.LongLists.Acquire(ctx, owner.AccountID, q.Limit)
+	limit := q.Limit
+	q.Limit++ // one more row shows whether there is a next page
+	// The failed ones have an index of their own.
+	filtered := q.Status != "" && q.Status != webhook.Failed
+	err = s.db.LongLists.ReadPage(ctx, owner.AccountID, q.Limit, filtered, func(ctx context.Context, scan int) (incomplete bool, err error) {
+		page, next, err = s.scanDeliveries(ctx, webhookID, q, scan)
+		return next != nil && len(page) < q.Limit, err
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhookID, err)
 	}
-	defer release()
-	var rows []deliveryRow
-	query := s.db.NewSelect().Model(&rows).Where("webhook_id = ?", webhookID).Order("position DESC", "event_id DESC").Limit(int64(q.Limit))
-	if q.Status != "" {
-		query.Where("status = ?", q.Status)
+	if len(page) > limit {
+		last := page[limit-1]
+		page, next = page[:limit], &webhook.DeliveryCursor{Position: last.Position, EventID: last.EventID}
+	}
+	return page, next, nil
+}
+
+// scanDeliveries reads up to q.Limit deliveries among the next scan rows of an index, and where the list continues.
+func (s *Store) scanDeliveries(
+	ctx context.Context, webhookID uuid.UUID, q webhook.DeliveryQuery, scan int,
+) (page []webhook.Delivery, next *webhook.DeliveryCursor, err error) {
+	index := s.db.NewSelect().Model((*deliveryRow)(nil)).Where("webhook_id = ?", webhookID)
+	condition, args := "true", []any(nil)
+	if q.Status == webhook.Failed {
+		index.Where("status = 'failed'")
+	} else if q.Status != "" {
+		condition, args = "status = ?", []any{q.Status}
 	}
 	if q.After != nil {
-		query.Where("(position, event_id) < (?, ?)", q.After.Position, uuid.UUID(q.After.EventID))
+		index.Where("(position, event_id) < (?, ?)", q.After.Position, uuid.UUID(q.After.EventID))
 	}
-	if err := query.Scan(ctx); err != nil {
-		return nil, fmt.Errorf("list the deliveries of webhook %s: %w", webhookID, err)
+	list := postgres.ListScan{
+		Index: postgres.Matches(index.Column("webhook_id", "event_id", "position", "type", "status", "attempts", "next_attempt_at", "response_status",
+			"error", "created_at", "updated_at"), condition, args...),
+		Order: "position DESC, event_id DESC", Rows: q.Limit, Scan: scan,
 	}
-	deliveries := make([]webhook.Delivery, len(rows))
-	for n := range rows {
-		deliveries[n] = rows[n].delivery()
+	found, last, err := postgres.Scan[deliveryRow](ctx, s.db, list)
+	if err != nil {
+		return nil, nil, err
 	}
-	return deliveries, nil
+	for n := range found {
+		page = append(page, found[n].delivery())
+	}
+	if last != nil {
+		next = &webhook.DeliveryCursor{Position: last.Position, EventID: event.ID(last.EventID)}
+	}
+	return page, next, nil
 }
 
 // TestWebhook queues a webhook.test event for one of an owner's endpoints, regardless of its filter. It returns

@@ -17,9 +17,6 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// feedScan is how many rows of a feed one read checks against its filter, and shortFeedScan how many without the semaphore of long lists.
-const feedScan, shortFeedScan = 10_000, 1_000
-
 // ErrFeedCursorExpired means that events after a cursor have been removed.
 var ErrFeedCursorExpired = errors.New("events after the cursor are no longer kept")
 
@@ -36,66 +33,50 @@ type EventPage struct {
 // prunedTo is the newest position of an owner's feed that was removed, 0 for none.
 const prunedTo = `SELECT coalesce((SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1), 0)`
 
-// EventPage reads up to limit events of an owner above a position that match the filter, among the next feedScan events. 0 is the
-// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed. A page that is long,
-// or needs a long search, is read under the semaphore of long lists.
-func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (EventPage, error) {
-	release, err := s.db.LongLists.Acquire(ctx, owner.AccountID, limit)
+// EventPage reads up to limit events of an owner above a position that match the filter, among the next postgres.LongScan events. 0 is the
+// oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed.
+func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit int) (page EventPage, err error) {
+	err = s.db.LongLists.ReadPage(ctx, owner.AccountID, limit, filter.Types() != nil, func(ctx context.Context, scan int) (incomplete bool, err error) {
+		var positions []int64
+		page, positions, err = s.scanFeed(ctx, owner, after, filter, limit, scan)
+		if incomplete = !page.End && len(positions) < limit; incomplete && scan < postgres.LongScan || err != nil {
+			return incomplete, err
+		}
+		// The account is a literal, so that the planner reads one partition of the events and one of the intents.
+		events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
+		for _, position := range positions {
+			if e, kept := events[position]; kept {
+				page.Events = append(page.Events, e)
+			}
+		}
+		return incomplete, err
+	})
 	if err != nil {
 		return EventPage{}, err
-	}
-	defer release()
-	scan := limit
-	if filter.Types() != nil {
-		scan = feedScan
-		if limit <= postgres.ShortPage {
-			scan = shortFeedScan
-		}
-	}
-	page, positions, err := s.scanFeed(ctx, owner, after, filter, limit, scan)
-	if err == nil && scan == shortFeedScan && !page.End && len(positions) < limit {
-		releaseScan, err2 := s.db.LongLists.Acquire(ctx, owner.AccountID, feedScan)
-		if err2 != nil {
-			return EventPage{}, err2
-		}
-		defer releaseScan()
-		page, positions, err = s.scanFeed(ctx, owner, after, filter, limit, feedScan)
-	}
-	if err != nil {
-		return EventPage{}, err
-	}
-	// The account is a literal, so that the planner reads one partition of the events and one of the intents.
-	events, err := s.eventsAt(ctx, positions, s.db.NewRaw("?", owner.AccountID))
-	if err != nil {
-		return EventPage{}, err
-	}
-	for _, position := range positions {
-		if e, kept := events[position]; kept {
-			page.Events = append(page.Events, e)
-		}
 	}
 	return page, nil
 }
 
 // scanFeed returns the positions of up to limit events that match the filter among the next scan events, and the page without them.
 func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, filter event.Filter, limit, scan int) (page EventPage, positions []int64, err error) {
-	selected := s.db.NewRaw("true")
+	condition, args := "true", []any(nil)
 	if types := filter.Types(); types != nil {
-		selected = s.db.NewRaw("type IN (?)", bun.List(types))
+		condition, args = "type IN (?)", []any{bun.List(types)}
 	}
+	index := s.db.NewSelect().Table("feed").Column("position").Where("account_id = ?", owner.AccountID).Where("environment = ?", owner.Environment).
+		Where("position > ?", after)
+	list := postgres.ListScan{Index: postgres.Matches(index, condition, args...), Order: "position", Rows: limit, Scan: scan}
 	var rows []struct {
 		LastPosition, PrunedTo int64
-		// ScannedTo is the last row that was checked, if there may be more.
-		ScannedTo int64 `bun:",nullzero"`
-		Position  int64 `bun:",nullzero"`
+		Position               int64 `bun:",nullzero"`
+		Matches                bool  `bun:",nullzero"`
+		Ordinal                int   `bun:",nullzero"`
 	}
 	// One statement, so that the newest position and the rows come from one snapshot.
-	err = s.db.NewRaw(`WITH scanned AS MATERIALIZED (
-			SELECT position, type FROM feed WHERE account_id = ?0 AND environment = ?1
-			AND position > ?2 ORDER BY position LIMIT ?3
-		) SELECT last_position, (`+prunedTo+`) AS pruned_to, (SELECT max(position) FROM scanned HAVING count(*) = ?3) AS scanned_to, page.position
-		FROM feed_state LEFT JOIN (SELECT position FROM scanned WHERE ?4 ORDER BY position LIMIT ?5) AS page ON true ORDER BY page.position`,
-		owner.AccountID, owner.Environment, after, scan, selected, limit).Scan(ctx, &rows)
+	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
+		return db.NewRaw(`SELECT last_position, (`+prunedTo+`) AS pruned_to, page.position, page.matches, page.ordinal
+			FROM feed_state LEFT JOIN (?2) AS page ON true ORDER BY page.position`, owner.AccountID, owner.Environment, list.Query(db)).Scan(ctx, &rows)
+	})
 	if err != nil {
 		return EventPage{}, nil, fmt.Errorf("read the feed of account %s: %w", owner.AccountID, err)
 	}
@@ -103,19 +84,15 @@ func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, fi
 	if after > 0 && after < first.PrunedTo {
 		return EventPage{}, nil, ErrFeedCursorExpired
 	}
-	for _, row := range rows {
-		if row.Position > 0 {
-			positions = append(positions, row.Position)
-		}
+	scanned := make([]postgres.ScannedRow[int64], len(rows))
+	for n, row := range rows {
+		scanned[n] = postgres.ScannedRow[int64]{Key: row.Position, Matches: row.Matches, Ordinal: row.Ordinal}
 	}
-	page = EventPage{Next: max(after, first.LastPosition), End: true}
-	switch {
-	case len(positions) == limit:
-		page.Next, page.End = positions[limit-1], false
-	case first.ScannedTo > 0:
-		page.Next, page.End = first.ScannedTo, false
+	positions, last := postgres.ScannedPage(list, scanned)
+	if last == nil {
+		return EventPage{Next: max(after, first.LastPosition), End: true}, positions, nil
 	}
-	return page, positions, nil
+	return EventPage{Next: *last}, positions, nil
 }
 
 // EventsAt reads the events at positions of the feed, of all accounts. It omits events that are no longer kept.

@@ -1,7 +1,6 @@
 package intents
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -13,7 +12,6 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
-	"intents.internal/pkg/caip"
 )
 
 const (
@@ -25,36 +23,6 @@ const (
 	// smallPage is the largest page that costs the primary no more than the check for the replica.
 	smallPage = 50
 )
-
-// TransferFilter selects intents. The zero value selects all.
-type TransferFilter struct {
-	// Type is empty for all types.
-	Type transfer.Type
-	// Statuses is empty for all statuses.
-	Statuses []transfer.Status
-	// Chain is the source chain, the zero value for all.
-	Chain caip.ChainID
-	// OrderID is nil for all orders.
-	OrderID *[32]byte
-	// Hash and Reference are empty for all.
-	Hash      string
-	Reference string
-	// UpdatedSince selects intents that changed at this time or later. Such a list is ordered by the time of the last change,
-	// oldest first: an intent that changes while the list is read moves to its end and may be listed twice. Every other list is
-	// ordered by id, newest first.
-	UpdatedSince time.Time
-	// After is where the list continues, nil for its beginning.
-	After *KeysetCursor
-	// Limit is the maximum number of intents, 0 for all.
-	Limit int
-}
-
-// KeysetCursor is the last intent of a page, after which the next page begins.
-type KeysetCursor struct {
-	ID uuid.UUID
-	// UpdatedAt is used only in lists that are ordered by it.
-	UpdatedAt time.Time
-}
 
 // Transfers yields an account's intents until the first error. A list that is ordered by id omits intents created while it runs;
 // one that is ordered by the time of the last change ends with those that changed meanwhile. It includes everything that was
@@ -85,7 +53,7 @@ func (s *Store) TransfersAfterCheck(
 			if left > 0 {
 				filter.Limit = min(left, listBatch)
 			}
-			rows, err := s.nextBatch(ctx, &at, accountID, filter)
+			rows, next, err := s.nextBatch(ctx, &at, accountID, filter)
 			if err != nil {
 				yield(transfer.Summary{}, err)
 				return
@@ -95,70 +63,143 @@ func (s *Store) TransfersAfterCheck(
 					return
 				}
 			}
-			if len(rows) < filter.Limit || len(rows) == left {
+			if next == nil || left > 0 && len(rows) == left {
 				return
 			}
 			left = max(0, left-len(rows))
-			last := rows[len(rows)-1]
-			filter.After = &KeysetCursor{ID: last.ID, UpdatedAt: last.UpdatedAt}
+			filter.After = next
 		}
 	}
 }
 
+// SummaryPage reads one page of an account's intents, in the order of Transfers, and where the next one begins, nil at the end of the list.
+// A page of a list whose filter no single index decides examines at most postgres.LongScan intents: it may be empty and have a next one.
+func (s *Store) SummaryPage(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (rows []transfer.Summary, next *KeysetCursor, err error) {
+	var at postgres.ReplicaPosition
+	if s.db.Replica != nil && filter.Limit > smallPage {
+		check, _, err := s.checkChanges(ctx, accountID, postgres.Cursor{})
+		if err != nil {
+			return nil, nil, err
+		}
+		at = check.replica
+	}
+	limit := filter.Limit
+	filter.Limit++ // one more row shows whether there is a next page
+	if rows, next, err = s.nextBatch(ctx, &at, accountID, filter); err != nil {
+		return nil, nil, err
+	}
+	if len(rows) > limit {
+		rows, next = rows[:limit], cursorOf(rows[limit-1])
+	}
+	return rows, next, nil
+}
+
+func cursorOf(s transfer.Summary) *KeysetCursor { return &KeysetCursor{ID: s.ID, UpdatedAt: s.UpdatedAt} }
+
 // nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
 // that has switched to the primary stays there, because the primary is never behind what the list has shown.
-func (s *Store) nextBatch(ctx context.Context, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
-	release, err := s.db.LongLists.Acquire(ctx, accountID, filter.Limit)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
-	defer cancel()
+func (s *Store) nextBatch(
+	ctx context.Context, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter,
+) (rows []transfer.Summary, next *KeysetCursor, err error) {
+	err = s.db.LongLists.ReadPage(ctx, accountID, filter.Limit, filter.scans(), func(ctx context.Context, scan int) (incomplete bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+		defer cancel()
+		rows, next, err = s.readNearest(ctx, at, accountID, filter, scan)
+		return next != nil && len(rows) < filter.Limit, err
+	})
+	return rows, next, err
+}
+
+// readNearest reads one batch from the replica if it may, and otherwise from the primary.
+func (s *Store) readNearest(
+	ctx context.Context, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter, scan int,
+) (rows []transfer.Summary, next *KeysetCursor, err error) {
 	if *at != (postgres.ReplicaPosition{}) && s.db.Replica.Usable() {
-		rows, err := readFromReplica(ctx, s.db.Replica, at, accountID, filter)
+		err = s.db.Replica.Read(ctx, at, func(ctx context.Context, conn bun.Conn, tx bun.Tx) (more bool, err error) {
+			rows, next, err = readBatch(ctx, tx, &summaryReader{conn: conn.Conn}, accountID, filter, scan)
+			return next != nil, err
+		})
 		if err == nil {
 			s.metrics.countListBatch(sourceReplica)
-			return rows, nil
+			return rows, next, nil
 		}
 		if ctx.Err() == nil {
 			s.db.Replica.ReadFailed(err)
 		}
 	}
 	*at = postgres.ReplicaPosition{}
-	rows, err := readBatch(ctx, s.db, &summaryReader{db: s.db}, accountID, filter)
-	if err != nil {
-		return nil, err
+	if rows, next, err = readBatch(ctx, s.db, &summaryReader{db: s.db}, accountID, filter, scan); err != nil {
+		return nil, nil, err
 	}
 	s.metrics.countListBatch(sourcePrimary)
-	return rows, nil
+	return rows, next, nil
 }
 
-// readBatch reads one batch from a server.
-func readBatch(ctx context.Context, db bun.IDB, reader *summaryReader, accountID uuid.UUID, filter TransferFilter) ([]transfer.Summary, error) {
+// readBatch reads one batch from a server, and where the list continues.
+func readBatch(
+	ctx context.Context, db bun.IDB, reader *summaryReader, accountID uuid.UUID, filter TransferFilter, scan int,
+) ([]transfer.Summary, *KeysetCursor, error) {
 	const shortBatch = 128 // rows for which memory is allocated before they are read
-	reader.rows = make([]transfer.Summary, 0, min(filter.Limit, shortBatch))
-	if _, err := batchQuery(db, accountID, filter).Conn(reader).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	query := batchQuery(db, accountID, filter)
+	var next *KeysetCursor
+	if filter.scans() {
+		var keys []uuid.UUID
+		var err error
+		if keys, next, err = scanTransfers(ctx, db, accountID, filter, scan); err != nil || len(keys) == 0 {
+			return nil, next, err
+		}
+		query = filter.scanned(db.NewSelect().TableExpr(scannedTransfers, accountID, bun.List(keys)).Column(summaryColumns...))
 	}
-	return reader.rows, nil
+	reader.rows = make([]transfer.Summary, 0, min(filter.Limit, shortBatch))
+	if _, err := query.Conn(reader).Exec(ctx); err != nil {
+		return nil, nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	}
+	if !filter.scans() && len(reader.rows) == filter.Limit {
+		next = cursorOf(reader.rows[filter.Limit-1])
+	}
+	return reader.rows, next, nil
 }
 
-// TransferPage reads one short page of an account's whole intents, in the order of Transfers, from the primary.
-func (s *Store) TransferPage(ctx context.Context, accountID uuid.UUID, filter TransferFilter) ([]*transfer.Intent, error) {
-	filter.Limit = min(cmp.Or(filter.Limit, postgres.ShortPage), postgres.ShortPage)
+// TransferPage is SummaryPage for short pages of whole intents, from the primary.
+func (s *Store) TransferPage(ctx context.Context, accountID uuid.UUID, filter TransferFilter) (intents []*transfer.Intent, next *KeysetCursor, err error) {
+	limit := min(filter.Limit, postgres.ShortPage-1)
+	filter.Limit = limit + 1
 	var rows []TransferRow
-	if err := filterTransfers(s.db.NewSelect().Model(&rows), accountID, filter).Scan(ctx); err != nil {
-		return nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	err = s.db.LongLists.ReadPage(ctx, accountID, filter.Limit, filter.scans(), func(ctx context.Context, scan int) (incomplete bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+		defer cancel()
+		rows, next, err = s.readRows(ctx, accountID, filter, scan)
+		return next != nil && len(rows) < filter.Limit, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	intents := make([]*transfer.Intent, len(rows))
+	if len(rows) > limit {
+		rows, next = rows[:limit], &KeysetCursor{ID: rows[limit-1].ID, UpdatedAt: rows[limit-1].UpdatedAt}
+	}
+	intents = make([]*transfer.Intent, len(rows))
 	for n, row := range rows {
-		var err error
 		if intents[n], err = row.Intent(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return intents, nil
+	return intents, next, nil
+}
+
+// readRows is readBatch for whole intents; next is nil unless a scan has ended before the list.
+func (s *Store) readRows(ctx context.Context, accountID uuid.UUID, filter TransferFilter, scan int) (rows []TransferRow, next *KeysetCursor, err error) {
+	query := filter.page(s.db.NewSelect().Model(&rows), accountID)
+	if filter.scans() {
+		var keys []uuid.UUID
+		if keys, next, err = scanTransfers(ctx, s.db, accountID, filter, scan); err != nil || len(keys) == 0 {
+			return nil, next, err
+		}
+		query = filter.scanned(s.db.NewSelect().Model(&rows).ModelTableExpr(scannedTransfers, accountID, bun.List(keys)))
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, nil, fmt.Errorf("list the transfers of account %s: %w", accountID, err)
+	}
+	return rows, next, nil
 }
 
 // ExplainTransfers returns Postgres's plan for the first query of a list, so that a test can check its index.
@@ -170,74 +211,16 @@ func (s *Store) ExplainTransfers(ctx context.Context, accountID uuid.UUID, filte
 	return strings.Join(lines, "\n"), nil
 }
 
-// batchQuery returns the SELECT of one batch. Several statuses become one query each, merged: an index has the rows of one status
-// in order, but not those of several.
+// batchQuery returns the SELECT of one batch of a list that one index decides. Several statuses become one query each, merged: an index
+// has the rows of one status in order, but not those of several.
 func batchQuery(db bun.IDB, accountID uuid.UUID, filter TransferFilter) *bun.SelectQuery {
-	if len(filter.Statuses) < 2 || !filter.UpdatedSince.IsZero() {
-		return selectTransfers(db, accountID, filter)
+	summaries := func() *bun.SelectQuery { return db.NewSelect().Table("transfers").Column(summaryColumns...) }
+	if !filter.mergesStatuses() {
+		return filter.page(summaries(), accountID)
 	}
-	var union *bun.SelectQuery
-	for _, status := range filter.Statuses {
-		single := filter
-		single.Statuses = []transfer.Status{status}
-		// The parentheses that ORDER BY needs inside a union come with the sub-select.
-		part := db.NewSelect().TableExpr("(?) AS part", selectTransfers(db, accountID, single))
-		if union == nil {
-			union = part
-		} else {
-			union = union.UnionAll(part)
-		}
-	}
-	return db.NewSelect().TableExpr("(?) AS merged", union).Order("id DESC").Limit(int64(filter.Limit))
-}
-
-func selectTransfers(db bun.IDB, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
-	return filterTransfers(db.NewSelect().Table("transfers").Column(summaryColumns...), accountID, f)
-}
-
-func filterTransfers(query *bun.SelectQuery, accountID uuid.UUID, f TransferFilter) *bun.SelectQuery {
-	query.Where("account_id = ?", accountID).Limit(int64(f.Limit))
-	if f.Type != "" {
-		query.Where("type = ?", f.Type)
-	}
-	if len(f.Statuses) > 0 {
-		query.Where("status IN (?)", bun.List(f.Statuses))
-	}
-	if f.Chain != (caip.ChainID{}) {
-		query.Where("source_chain = ?", f.Chain.String())
-	}
-	if f.Hash != "" {
-		query.Where("hash = ?", f.Hash)
-	}
-	if f.Reference != "" {
-		query.Where("reference = ?", f.Reference)
-	}
-	if f.OrderID != nil {
-		query.Where("order_id = ?", f.OrderID[:])
-	}
-	if f.UpdatedSince.IsZero() {
-		if f.After != nil {
-			query.Where("id < ?", f.After.ID)
-		}
-		if f.OrderID == nil { // one order is one intent, which needs no order
-			query.Order("id DESC")
-		}
-		return query
-	}
-	query.Where("updated_at >= ?", f.UpdatedSince)
-	if f.After != nil {
-		query.Where("(updated_at, id) > (?, ?)", f.After.UpdatedAt, f.After.ID)
-	}
-	return query.Order("updated_at", "id")
-}
-
-// readFromReplica reads one batch from the replica if it has replayed the position, and raises the position for the next batch.
-func readFromReplica(
-	ctx context.Context, replica *postgres.Replica, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter,
-) (rows []transfer.Summary, err error) {
-	err = replica.Read(ctx, at, func(ctx context.Context, conn bun.Conn, tx bun.Tx) (more bool, err error) {
-		rows, err = readBatch(ctx, tx, &summaryReader{conn: conn.Conn}, accountID, filter)
-		return len(rows) == filter.Limit, err
+	// The parentheses that ORDER BY needs inside a union come with the sub-select.
+	merged := filter.eachStatus(func(single TransferFilter) *bun.SelectQuery {
+		return db.NewSelect().TableExpr("(?) AS part", single.page(summaries(), accountID))
 	})
-	return rows, err
+	return db.NewSelect().TableExpr("(?) AS merged", merged).Order("id DESC").Limit(int64(filter.Limit))
 }

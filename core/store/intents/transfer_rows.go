@@ -80,13 +80,19 @@ func (r *summaryReader) readFromPool(ctx context.Context, query string) error {
 // read runs the query on a connection. The statement is unnamed, so it works through a pooler.
 func (r *summaryReader) read(ctx context.Context, conn *pgconn.PgConn, query string) error {
 	r.rows = r.rows[:0]
-	result := conn.ExecParams(ctx, query, nil, nil, nil, summaryFormats)
+	batch := &pgconn.Batch{} // one transaction in one round trip
+	batch.ExecParams(postgres.IndexOrder, nil, nil, nil, nil)
+	batch.ExecParams(query, nil, nil, nil, summaryFormats)
+	results := conn.ExecBatch(ctx, batch)
 	var unreadable error
-	for unreadable == nil && result.NextRow() {
-		unreadable = r.append(result.Values())
+	for n := 0; results.NextResult(); n++ {
+		result := results.ResultReader()
+		for n > 0 && unreadable == nil && result.NextRow() {
+			unreadable = r.append(result.Values())
+		}
+		_, _ = result.Close() // results has its error
 	}
-	_, err := result.Close()
-	return errors.Join(err, unreadable)
+	return errors.Join(results.Close(), unreadable)
 }
 
 // append reads one row, whose values are valid until the next.

@@ -113,7 +113,7 @@ func (s *Webhooks) Read(e *webhook.Endpoint) *webhook.Endpoint {
 // Deliveries are those of an endpoint, newest first.
 func (s *Webhooks) Deliveries(e *webhook.Endpoint) []webhook.Delivery {
 	s.Helper()
-	found, err := s.Store.Events.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
+	found, _, err := s.Store.Events.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // page follows.
 const ShortPage = 101
 
-// ListSemaphore bounds the concurrent batches of long lists, of intents, events and deliveries: a quarter of the connections in total, and one per account. Without
+// ListSemaphore bounds the concurrent reads of many rows of lists: a quarter of the connections in total, and one per account. Without
 // it many long lists would use every connection, and key checks, single intents and short pages would wait. It is safe for
 // concurrent use.
 type ListSemaphore struct {
@@ -31,7 +31,7 @@ func newListSemaphore(connections int) *ListSemaphore {
 	return &ListSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
 }
 
-// Acquire waits until a batch of up to n rows of the account may be read. The caller must call release after it.
+// Acquire waits until up to n index rows of the account may be read. The caller must call release after it.
 func (l *ListSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int) (release func(), err error) {
 	if n <= ShortPage {
 		return func() {}, nil

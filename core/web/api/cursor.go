@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/intents"
 )
 
@@ -22,7 +21,7 @@ const (
 var errCursor = errors.New("is not a cursor of this list; take it from the Link header")
 
 // formatCursor encodes the end of a page; it is opaque to clients.
-func formatCursor(last transfer.Summary, orderedByTime bool) string {
+func formatCursor(last intents.KeysetCursor, orderedByTime bool) string {
 	raw := append(make([]byte, 0, timeCursorLength), last.ID[:]...)
 	if orderedByTime {
 		raw = binary.BigEndian.AppendUint64(raw, uint64(last.UpdatedAt.UnixMicro()))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/intents"
 )
 
 func FuzzCursor(f *testing.F) {
@@ -19,7 +19,7 @@ func FuzzCursor(f *testing.F) {
 			return
 		}
 		byTime := !position.UpdatedAt.IsZero()
-		again := formatCursor(transfer.Summary{ID: position.ID, UpdatedAt: position.UpdatedAt}, byTime)
+		again := formatCursor(intents.KeysetCursor{ID: position.ID, UpdatedAt: position.UpdatedAt}, byTime)
 		if again != text {
 			t.Fatalf("cursor %q is written %q", text, again)
 		}
@@ -28,7 +28,7 @@ func FuzzCursor(f *testing.F) {
 
 func TestCursor_RoundTrip(t *testing.T) {
 	t.Parallel()
-	want := transfer.Summary{ID: uuid.Must(uuid.NewV7()), UpdatedAt: time.Date(2026, 11, 21, 1, 2, 3, 4000, time.UTC)}
+	want := intents.KeysetCursor{ID: uuid.Must(uuid.NewV7()), UpdatedAt: time.Date(2026, 11, 21, 1, 2, 3, 4000, time.UTC)}
 	got, err := parseCursor(formatCursor(want, true))
 	if err != nil || got.ID != want.ID || !got.UpdatedAt.Equal(want.UpdatedAt) {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

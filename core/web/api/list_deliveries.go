@@ -11,7 +11,7 @@ import (
 // defaultDeliveries is the default limit of a page of deliveries, maxDeliveries the maximum.
 const defaultDeliveries, maxDeliveries = 100, 1000
 
-// deliveryPageJSON is a page; Next is null on the last one.
+// deliveryPageJSON is a page; Next is null on the last one. A page may be empty and not be the last.
 type deliveryPageJSON struct {
 	Deliveries []deliveryJSON `json:"deliveries"`
 	Next       *string        `json:"next"`
@@ -23,18 +23,14 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 	if err != nil {
 		return err
 	}
-	wanted.Limit++
-	found, err := s.Events.Deliveries(r.Context(), by.owner, by.id, wanted)
+	found, next, err := s.Events.Deliveries(r.Context(), by.owner, by.id, wanted)
 	if err != nil {
 		return err
 	}
-	page := deliveryPageJSON{}
-	if len(found) == wanted.Limit {
-		found = found[:wanted.Limit-1]
-		last := found[len(found)-1]
-		page.Next = new(webhook.DeliveryCursor{Position: last.Position, EventID: last.EventID}.String())
+	page := deliveryPageJSON{Deliveries: each(found, newDeliveryJSON)}
+	if next != nil {
+		page.Next = new(next.String())
 	}
-	page.Deliveries = each(found, newDeliveryJSON)
 	return writeJSON(w, http.StatusOK, page)
 }
 

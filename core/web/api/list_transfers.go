@@ -40,24 +40,21 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	return streamList(w, r, s.Transfers.TransfersAfterCheck(r.Context(), by.AccountID, list.filter, check))
 }
 
-// listPage writes one page.
+// listPage writes one page, which may be empty and have a next one.
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid.UUID, list transferList) error {
 	body := newBuffer()
 	defer body.release()
 	body.json = append(body.json, '[')
-	rows, last := 0, transfer.Summary{}
-	list.filter.Limit = list.limit + 1 // one more row shows whether there is a next page
-	for summary, err := range s.Transfers.Transfers(r.Context(), accountID, list.filter) {
-		if err != nil {
-			return err
-		}
-		if rows == list.limit {
-			w.Header().Set("Link", nextLink(r, last))
-			break
-		}
-		body.appendRow(rows, &summary)
-		last = summary
-		rows++
+	list.filter.Limit = list.limit
+	rows, next, err := s.Transfers.SummaryPage(r.Context(), accountID, list.filter)
+	if err != nil {
+		return err
+	}
+	for n := range rows {
+		body.appendRow(n, &rows[n])
+	}
+	if next != nil {
+		w.Header().Set("Link", nextLink(r, *next))
 	}
 	body.json = append(body.json, ']')
 	newPage(body.json).serve(w, r)
@@ -138,7 +135,7 @@ func (b *buffer) appendRow(row int, summary *transfer.Summary) {
 }
 
 // nextLink returns the RFC 8288 link to the next page: the same request with the next cursor.
-func nextLink(r *http.Request, last transfer.Summary) string {
+func nextLink(r *http.Request, last intents.KeysetCursor) string {
 	parameters, _ := url.ParseQuery(r.URL.RawQuery) // it was parsed before without error
 	parameters.Set("cursor", formatCursor(last, parameters.Has("updated-since")))
 	return "<" + r.URL.Path + "?" + parameters.Encode() + `>; rel="next"`

@@ -81,14 +81,13 @@ func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 }
 
 func (c *console) transferPage(r *http.Request, user currentUser, f *form, filter intents.TransferFilter) (rows []transferRow, next string, err error) {
-	filter.Limit = pageSize + 1
-	intents, err := c.Transfers.TransferPage(r.Context(), user.principal.Account.ID, filter)
+	filter.Limit = pageSize
+	intents, after, err := c.Transfers.TransferPage(r.Context(), user.principal.Account.ID, filter)
 	if err != nil {
 		return nil, "", err
 	}
-	if len(intents) > pageSize {
-		intents = intents[:pageSize]
-		next = f.pageAfter(intents[pageSize-1].ID)
+	if after != nil {
+		next = f.pageAfter(after.ID)
 	}
 	for _, intent := range intents {
 		rows = append(rows, transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)})

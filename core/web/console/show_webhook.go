@@ -39,7 +39,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	if err != nil {
 		return err
 	}
-	query := webhook.DeliveryQuery{Limit: pageSize + 1}
+	query := webhook.DeliveryQuery{Limit: pageSize}
 	if given := f.values["status"]; given != "" {
 		status, known := webhook.ParseStatus(given)
 		if !known {
@@ -52,15 +52,13 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 			return errCursor
 		}
 	}
-	deliveries, err := c.Events.Deliveries(r.Context(), e.Owner(), e.ID, query)
+	deliveries, after, err := c.Events.Deliveries(r.Context(), e.Owner(), e.ID, query)
 	if err != nil {
 		return err
 	}
 	next := ""
-	if len(deliveries) > pageSize {
-		deliveries = deliveries[:pageSize]
-		last := deliveries[pageSize-1]
-		next = "?" + url.Values{"status": {f.values["status"]}, "after": {webhook.DeliveryCursor{Position: last.Position, EventID: last.EventID}.String()}}.Encode()
+	if after != nil {
+		next = "?" + url.Values{"status": {f.values["status"]}, "after": {after.String()}}.Encode()
 	}
 	views := make([]deliveryView, len(deliveries))
 	for n, d := range deliveries {
