@@ -234,7 +234,9 @@ func documentedLists(t *testing.T) (paths []string) {
 				}
 			}
 		}
-		Components struct{ Parameters map[string]struct{ Name string } }
+		Components struct {
+			Parameters map[string]struct{ Name string }
+		}
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func TestEvents_FollowExpired(t *testing.T) {
 	}
 }
 
-// A list's Link gives the cursor alone, whatever server it names, and every field of the query reaches the service.
+// A list's Link gives the cursor alone, whatever server it names, also that of an empty page, and every field of the query reaches the service.
 func TestTransfers_All(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the key left") }))
@@ -101,8 +101,13 @@ func TestTransfers_All(t *testing.T) {
 	var queries []string
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		queries = append(queries, r.URL.RawQuery)
-		if r.URL.Query().Get("cursor") == "" {
+		switch r.URL.Query().Get("cursor") {
+		case "":
 			w.Header().Set("Link", "<"+other.URL+`/v2/transfers?cursor=second>; rel="next"`)
+		case "second":
+			w.Header().Set("Link", `</v2/transfers?cursor=third>; rel="next"`)
+			fmt.Fprint(w, `[]`)
+			return
 		}
 		fmt.Fprint(w, `[{"id": "a"}]`)
 	}))
@@ -119,7 +124,7 @@ func TestTransfers_All(t *testing.T) {
 		count++
 	}
 	all := "hash=h&limit=7&order-id=o&reference=r&status=created%2Cfilled&type=swap&updated-since=2026-01-01T00%3A00%3A00.005Z"
-	want := []string{"chain-id=eip155%3A1&" + all, "chain-id=eip155%3A1&cursor=second&" + all}
+	want := []string{"chain-id=eip155%3A1&" + all, "chain-id=eip155%3A1&cursor=second&" + all, "chain-id=eip155%3A1&cursor=third&" + all}
 	if diff := gocmp.Diff(want, queries); diff != "" || count != 2 {
 		t.Errorf("%d intents (-want +got):\n%s", count, diff)
 	}

@@ -101,7 +101,7 @@ type TransferQuery struct {
 	Cursor string
 }
 
-// TransferPage is a page of a list.
+// TransferPage is a page of a list. A page of a filtered list may be empty and have a next one.
 type TransferPage struct {
 	Transfers []TransferSummary
 	// Next is the cursor of the next page, empty on the last.

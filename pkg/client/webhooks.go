@@ -158,7 +158,7 @@ type DeliveryQuery struct {
 	Limit int
 }
 
-// DeliveryPage is a page of deliveries.
+// DeliveryPage is a page of deliveries. A page of one status may be empty and have a next one.
 type DeliveryPage struct {
 	Deliveries []Delivery `json:"deliveries"`
 	// Next is the cursor of the next page, nil on the last.

@@ -86,14 +86,19 @@ WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
 // KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length, oldest first.
-// Intervals without a request are omitted.
+// Intervals without a request are omitted. A period with many minutes is read under the semaphore of long lists.
 func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {
 	var rows []struct {
 		Start, Minute                       time.Time
 		Accepted, Limited, Refused          int64
 		AllAccepted, AllLimited, AllRefused int64
 	}
-	err := s.db.NewRaw(usageIntervals, length.Seconds(), since, accountID, keyID).Scan(ctx, &rows)
+	release, err := s.db.LongLists.Acquire(ctx, accountID, int(s.Now().Sub(since)/time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	err = s.db.NewRaw(usageIntervals, length.Seconds(), since, accountID, keyID).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of key %s: %w", keyID, err)
 	}

@@ -94,7 +94,9 @@ func (s *Store) SummaryPage(ctx context.Context, accountID uuid.UUID, filter Tra
 	return rows, next, nil
 }
 
-func cursorOf(s transfer.Summary) *KeysetCursor { return &KeysetCursor{ID: s.ID, UpdatedAt: s.UpdatedAt} }
+func cursorOf(s transfer.Summary) *KeysetCursor {
+	return &KeysetCursor{ID: s.ID, UpdatedAt: s.UpdatedAt}
+}
 
 // nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
 // that has switched to the primary stays there, because the primary is never behind what the list has shown.

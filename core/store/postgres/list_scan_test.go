@@ -149,14 +149,18 @@ func (l *longLists) check(name string, page func() (rows int, more bool, err err
 // filters are all filters of intents with two conditions or more, of which no two are true of one intent.
 func filters() (all []intents.TransferFilter) {
 	conditions := []func(f *intents.TransferFilter, half int){
-		func(f *intents.TransferFilter, half int) { f.Type = []transfer.Type{transfer.Transfer, transfer.Swap}[half] },
+		func(f *intents.TransferFilter, half int) {
+			f.Type = []transfer.Type{transfer.Transfer, transfer.Swap}[half]
+		},
 		func(f *intents.TransferFilter, half int) {
 			f.Statuses = []transfer.Status{[]transfer.Status{transfer.Submitted, transfer.Confirmed}[half]}
 			if f.Type != "" { // several statuses too
 				f.Statuses = append(f.Statuses, transfer.Failed)
 			}
 		},
-		func(f *intents.TransferFilter, half int) { f.Chain = []caip.ChainID{caip.EIP155Chain(1), caip.EIP155Chain(10)}[half] },
+		func(f *intents.TransferFilter, half int) {
+			f.Chain = []caip.ChainID{caip.EIP155Chain(1), caip.EIP155Chain(10)}[half]
+		},
 		func(f *intents.TransferFilter, half int) { f.Hash = fmt.Sprintf("0x0%d", half) },
 		func(f *intents.TransferFilter, half int) { f.Reference = fmt.Sprintf("ref-%d", half) },
 	}
@@ -189,8 +193,14 @@ func TestListScan_RowsRead(t *testing.T) {
 	}
 	for _, limit := range []int{1, 1000} {
 		for n, filter := range []intents.TransferFilter{
-			{}, {Type: transfer.Swap}, {Statuses: []transfer.Status{transfer.Submitted}}, {Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},
-			{Chain: caip.EIP155Chain(1)}, {Hash: "0x01"}, {Reference: "ref-0"}, {UpdatedSince: time.Unix(0, 0)},
+			{},
+			{Type: transfer.Swap},
+			{Statuses: []transfer.Status{transfer.Submitted}},
+			{Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},
+			{Chain: caip.EIP155Chain(1)},
+			{Hash: "0x01"},
+			{Reference: "ref-0"},
+			{UpdatedSince: time.Unix(0, 0)},
 		} {
 			filter.Limit = limit
 			l.check(fmt.Sprintf("one index, %d", n), func() (int, bool, error) {

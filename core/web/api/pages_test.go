@@ -74,6 +74,28 @@ func TestListTransfers_Pages(t *testing.T) {
 	}
 }
 
+// A page of a filter that no index decides ends where its scan ends, and the next page goes on from there: an empty page has a next one.
+func TestListTransfers_EmptyPage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	s.create(t, transferBody, account...)
+	s.multiply(t, 15_000)
+	hash := "0x" + strings.Repeat("ab", 32)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
+	path := "/v2/transfers?status=submitted&hash=" + hash
+	whole := s.text(t, path, account...)
+	response := s.send(t, "GET", path+"&limit=2", "", account...)
+	next := nextLink.FindStringSubmatch(response.Header.Get("Link"))
+	if body := readAll(t, response); body != "[]" || next == nil {
+		t.Fatalf("the first page is %s, Link %s", body, response.Header.Get("Link"))
+	}
+	response = s.send(t, "GET", next[1], "", account...)
+	if diff := cmp.Diff(whole, readAll(t, response)); diff != "" || len(whole) < 10 || response.Header.Get("Link") != "" {
+		t.Errorf("the second page (-whole list +page), Link %s:\n%s", response.Header.Get("Link"), diff)
+	}
+}
+
 func TestListTransfers_Parameters(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -159,6 +159,33 @@ func TestListDeliveries_Pages(t *testing.T) {
 	same(t, "retry", want(t, 202, "", noStore...), s.call(t, "POST", path+"/deliveries/"+sent[0]+"/retry", "", key...))
 }
 
+// A page of one status ends where its scan ends, and the next page goes on from there: an empty page has a next one.
+func TestListDeliveries_EmptyPage(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	id := createWebhook(t, s, key)
+	path := "/v2/webhooks/" + id + "/deliveries?status=delivered"
+	pgtest.Exec(t, s.store, `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, created_at, updated_at)
+		SELECT $1, md5(n::text)::uuid, n, 'transfer.created', CASE n WHEN 1 THEN 'delivered' ELSE 'failed' END, 1, now(), now() FROM generate_series(1, 15000) n`, id)
+	var pages [2]struct {
+		Deliveries []struct{ Status string }
+		Next       *string
+	}
+	for n := range pages {
+		target := path
+		if n > 0 {
+			target += "&after=" + *pages[n-1].Next
+		}
+		if err := json.Unmarshal([]byte(s.text(t, target, key...)), &pages[n]); err != nil {
+			t.Fatal(err)
+		}
+		if (pages[n].Next != nil) != (n == 0) || len(pages[n].Deliveries) != n {
+			t.Fatalf("page %d: %+v", n, pages[n])
+		}
+	}
+}
+
 func TestWebhooks_Refusals(t *testing.T) {
 	t.Parallel()
 	s := start(t, withWebhooks(t))

@@ -283,6 +283,23 @@ func TestShowTransfer_History(t *testing.T) {
 	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")
 }
 
+// A page that found nothing yet leads on to the rest of the list.
+func TestListTransfers_EmptyPage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	intent := s.record(t, s.ann(t).ID, keyID, "eip155:11155111", "inv")
+	pgtest.Multiply(t, s.store, intent.ID, 15_000)
+	hash := "0x" + strings.Repeat("ab", 32)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
+	page := ann.get("/console/transfers?status=submitted&hash="+hash).is(http.StatusOK, "No transfer is like that so far.", "Older")
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted", "Newest")
+	if rows := last.count("tr") - 1; rows != 1 {
+		t.Errorf("%d rows on the last page", rows)
+	}
+}
+
 func TestListAudit_Pages(t *testing.T) {
 	t.Parallel()
 	ann := start(t).signedUp(t, "ann@example.com")

@@ -7,7 +7,7 @@ import { waitFor, type WaitOptions } from './wait.js'
 /** A page of a list. */
 export interface TransferPage {
   transfers: TransferSummary[]
-  /** Give it as `cursor` for the next page; undefined on the last. */
+  /** Give it as `cursor` for the next page; undefined on the last. An empty page of a filtered list may have one. */
   next: string | undefined
 }
 

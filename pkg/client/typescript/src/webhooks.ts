@@ -15,7 +15,7 @@ export interface Webhooks {
   rotateSecret(id: string, request?: records.RotateWebhookSecret, options?: CallOptions): Promise<records.WebhookSecret>
   /** Posts an event of type `webhook.test`. */
   test(id: string, options?: CallOptions): Promise<records.TestedWebhook>
-  /** One page of what was delivered and what was not. */
+  /** One page of what was delivered and what was not. The last has a `next` of null; an empty one may have another after it. */
   deliveries(id: string, query?: records.DeliveryQuery, options?: CallOptions): Promise<records.DeliveryPage>
   /** Posts an event again that could not be delivered. */
   retry(id: string, eventId: string, options?: CallOptions): Promise<void>
