@@ -179,7 +179,12 @@ func (e *Edge) serve(x *exchange) *reply {
 
 // authenticate runs the checks that need no body: framing, route, key format, key verdict and key restrictions.
 func (e *Edge) authenticate(x *exchange) *reply {
-	if refusal := checkFraming(&x.ctx.Request.Header); refusal != nil {
+	refusal := checkFraming(&x.ctx.Request.Header)
+	if isOfContent(refusal) && match(x.path()).action(x.method()) == refuse {
+		refusal = nil
+		lingerOnClose(x.ctx) // the body stays unread
+	}
+	if refusal != nil {
 		return refusal
 	}
 	path := x.path()

@@ -109,19 +109,22 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	if r := f.scan(h.RawHeaders()); r != nil {
 		return r
 	}
-	if r := f.checkBody(h, longest); r != nil {
+	if r := f.checkBody(); r != nil {
 		return r
 	}
 	if f.seen&hasHost == 0 || !isHost(h.Host()) {
 		return badHost
 	}
-	return checkTarget(h.RequestURI())
+	if r := checkTarget(h.RequestURI()); r != nil {
+		return r
+	}
+	return f.checkContent(h, longest)
 }
 
-// checkBody checks the body's length and encoding.
-func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
+// checkBody checks how the body is delimited.
+func (f *framing) checkBody() *reply {
 	hasLength, isChunked := f.seen&hasContentLength != 0, f.seen&hasTransferEncoding != 0
-	length, isLength := number(f.contentLength)
+	_, isLength := number(f.contentLength)
 	switch {
 	case hasLength && isChunked:
 		return twoLengths
@@ -132,7 +135,13 @@ func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	case f.seen&hasExpect != 0 && !bytes.EqualFold(f.expect, []byte(expect100Continue)):
 		return badExpectation
 	}
-	hasBody := isChunked || length > 0
+	return nil
+}
+
+// checkContent checks a body whose framing is valid.
+func (f *framing) checkContent(h *fasthttp.RequestHeader, longest int) *reply {
+	length, _ := number(f.contentLength)
+	hasBody := f.seen&hasTransferEncoding != 0 || length > 0
 	switch {
 	case hasBody && (h.IsGet() || h.IsHead() || h.IsDelete()):
 		return unexpectedBody
@@ -143,6 +152,10 @@ func (f *framing) checkBody(h *fasthttp.RequestHeader, longest int) *reply {
 	}
 	return nil
 }
+
+// isOfContent reports whether a reply is to a body that its method does not take. A path without the method has its own reply, whatever
+// the body.
+func isOfContent(r *reply) bool { return r == unexpectedBody || r == compressedBody }
 
 // scan parses the raw header block line by line.
 func (f *framing) scan(raw []byte) *reply {

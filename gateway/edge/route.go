@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/wire"
 )
 
 // access is what a route requires before all other checks.
@@ -119,7 +120,7 @@ var (
 	deliveries      = newRoute("/v2/webhooks/{id}/deliveries", webhooksKey, actions{get: forwardAsIs})
 	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", webhooksKey, actions{post: forwardAsIs})
 
-	auth    = newRoute("/auth/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
+	auth    = newRoute("/auth/*", session, actions{}) // of the paths that core does not have, see sessionRoutes
 	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
 
 	// unknownKeyedPath and unknownPath match all other paths.
@@ -136,9 +137,27 @@ var routes = []*route{
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
 
+// sessionRoutes are the paths below /auth that core has. All count as auth in logs and metrics.
+var sessionRoutes = map[string]*route{}
+
 func init() {
 	for number, r := range routes {
 		r.number = number
+	}
+	for _, path := range wire.Paths {
+		if !strings.HasPrefix(path.Pattern, "/auth/") {
+			continue
+		}
+		var does actions
+		if slices.Contains(path.Methods, get) {
+			does.get, does.head = forwardAsIs, forwardAsIs
+		}
+		if slices.Contains(path.Methods, post) {
+			does.post = forwardAsIs
+		}
+		r := newRoute(auth.pattern, session, does)
+		r.number = auth.number
+		sessionRoutes[path.Pattern] = r
 	}
 }
 
@@ -211,12 +230,19 @@ func match(path []byte) *route {
 	case bytes.HasPrefix(path, []byte("/v2")):
 		return unknownKeyedPath
 	case bytes.HasPrefix(path, []byte("/auth/")):
-		return auth
+		return matchSession(path)
 	case bytes.HasPrefix(path, []byte("/console/")):
 		return console
 	default:
 		return unknownPath
 	}
+}
+
+func matchSession(path []byte) *route {
+	if r := sessionRoutes[string(path)]; r != nil {
+		return r
+	}
+	return auth
 }
 
 func matchTransfer(rest []byte) *route {

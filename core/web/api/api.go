@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -106,9 +107,16 @@ func New(config Config) (http.Handler, error) {
 	for pattern, handler := range s.webhookRoutes() {
 		mux.Handle(pattern, handler)
 	}
-	s.internalRoutes(mux)
 	sessions := http.NewServeMux()
 	s.handleSessions(sessions)
+	for _, path := range wire.Paths {
+		if strings.HasPrefix(path.Pattern, "/auth/") {
+			sessions.Handle(path.Pattern, s.methodNotAllowed(path))
+		} else {
+			mux.Handle(path.Pattern, s.methodNotAllowed(path))
+		}
+	}
+	s.internalRoutes(mux)
 	mux.Handle("/auth/", s.onlyTLS(crossOrigin.Handler(sessions)))
 	if s.Console != nil {
 		console := s.onlyTLS(s.streamRoute(s.console, fallbackError{}))
@@ -221,12 +229,17 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 func (s *Server) handleSessions(mux *http.ServeMux) {
 	for path, route := range s.sessionRoutes() {
 		mux.Handle(route.method+" "+path, s.route(s.require(route.need, route.answer), fallbackError{}))
-		mux.Handle(path, s.route(func(w http.ResponseWriter, _ *http.Request) error {
-			w.Header().Set("Allow", route.method)
-			return errMethod
-		}, fallbackError{}))
 	}
 	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
+}
+
+// methodNotAllowed answers the methods that a path lacks. Go's mux answers HEAD with the handler of GET.
+func (s *Server) methodNotAllowed(path wire.Path) http.Handler {
+	allow := strings.Replace(strings.Join(path.Methods, ", "), http.MethodGet, http.MethodGet+", "+http.MethodHead, 1)
+	return s.route(func(w http.ResponseWriter, _ *http.Request) error {
+		w.Header().Set("Allow", allow)
+		return errMethod
+	}, fallbackError{})
 }
 
 // console forwards a request to the console, whose pages have their own deadline and cross-origin protection. The route in the

@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/web/docs"
+	"intents.internal/pkg/wire"
 )
 
 // Objects in answers and in requests to webhooks may gain members, which a client that validates must not refuse; objects in other
@@ -138,5 +139,14 @@ func TestDocument_Routes(t *testing.T) {
 	}
 	if diff := cmp.Diff(routed, documented); diff != "" {
 		t.Errorf("(-routed +documented):\n%s", diff)
+	}
+	shared := map[string]bool{}
+	for _, path := range wire.Paths {
+		for _, method := range path.Methods {
+			shared[method+" "+path.Pattern] = true
+		}
+	}
+	if diff := cmp.Diff(shared, documented); diff != "" {
+		t.Errorf("(-wire.Paths +documented):\n%s", diff)
 	}
 }
