@@ -74,7 +74,9 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 // readOwner reads the only account.
 func (d *database) readOwner(t *testing.T) {
 	t.Helper()
-	d.connect(t, func(ctx context.Context, conn *pgx.Conn) error { return conn.QueryRow(ctx, `SELECT id FROM accounts`).Scan(&d.owner) })
+	d.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT id FROM accounts`).Scan(&d.owner)
+	})
 }
 
 // template is the directory of a stopped database of this version. Tests start from copies, without initdb and core's commands for each.
