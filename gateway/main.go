@@ -180,8 +180,18 @@ func (g *Gateway) newOperations() *http.Server {
 			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
 			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
 			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
-			telemetry.Check{Name: "redis", Probe: g.limiter.Ready, Optional: g.config.LimitFallback != limit.Closed}),
+			telemetry.Check{Name: "redis", Probe: g.redisReady, Optional: g.config.LimitFallback != limit.Closed},
+			telemetry.Check{Name: "redis_eviction", Probe: func(ctx context.Context) error { return topology.CheckEviction(ctx, g.redis) }, Optional: true}),
 	}
+}
+
+// redisReady says why while the limiter does without Redis.
+func (g *Gateway) redisReady(ctx context.Context) error {
+	err := g.limiter.Ready(ctx)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, topology.Serving(ctx, g.redis))
 }
 
 func (c Config) server() edge.ServerOptions {
@@ -227,6 +237,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	tasks.Go(func() { g.chains.Run(background) })
 	tasks.Go(func() { g.verifier.Run(background) })
 	tasks.Go(func() { g.polls.Run(background) })
+	tasks.Go(func() { topology.WarnOfEviction(background, g.redis, g.log) })
 	// Usage is counted until the last request has ended.
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	counted := make(chan struct{})

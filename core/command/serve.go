@@ -124,6 +124,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		startOutbox(ctx, group, outbox, identities)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 		chains.start(ctx, group, config)
+		group.Go(func() error { topology.WarnOfEviction(ctx, limits, log); return nil })
 		group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	})
 }
@@ -248,6 +249,7 @@ func checks(store *store.Rooms, limits redis.UniversalClient, draining *drain) [
 	return append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.CheckReadWrite},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
+		telemetry.Check{Name: "redis_eviction", Probe: func(ctx context.Context) error { return topology.CheckEviction(ctx, limits) }, Optional: true},
 		telemetry.Check{Name: "serving", Probe: draining.check},
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -42,13 +43,27 @@ func Reload(client redis.UniversalClient) {
 	}
 }
 
-var errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
+var (
+	errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
+	errReplica      = errors.New("this Redis is a replica, which takes no writes (READONLY); have the URL lead to the master, or name the Sentinels")
+	errFull         = errors.New("Redis is full (OOM): its maxmemory is reached, and its policy evicts nothing; give it more memory")
+)
 
-// Serving returns nil if Redis is up. A Cluster is up if any of its masters reports so.
+// servingKey is written by Serving, and gone after a second.
+const servingKey = "rate:serving"
+
+// Serving returns nil if Redis takes writes. A Cluster does if any of its masters reports so.
 func Serving(ctx context.Context, client redis.UniversalClient) error {
 	cluster, is := client.(*redis.ClusterClient)
 	if !is {
-		return client.Ping(ctx).Err()
+		switch err := client.Set(ctx, servingKey, 1, time.Second).Err(); {
+		case redis.IsReadOnlyError(err):
+			return errReplica
+		case redis.IsOOMError(err):
+			return errFull
+		default:
+			return err
+		}
 	}
 	var serving atomic.Bool
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
