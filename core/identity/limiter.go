@@ -89,11 +89,7 @@ func (l limit) bucket(subject string) tokenbucket.Bucket {
 func (l limit) take(ctx context.Context, subject string) error {
 	bucket := l.bucket(subject)
 	return l.takeAll(ctx, l.name, tokenbucket.Prefix+bucket.Name, func() (wait time.Duration, err error) {
-		result, err := l.redis.Allow(ctx, bucket.Name, redis_rate.Limit(l.rule))
-		if err == nil && result.Allowed == 0 {
-			wait = max(result.RetryAfter, time.Millisecond)
-		}
-		return wait, err
+		return tokenbucket.TakeOne(ctx, l.client, bucket)
 	}, bucket)
 }
 

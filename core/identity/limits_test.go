@@ -93,7 +93,7 @@ func TestTakeRequest_Account(t *testing.T) {
 		first, second := newKey(network.Live), newKey(network.Live)
 		var got []string
 		for _, key := range []*account.Key{first, first, first, first, second, second, newKey(network.Test)} {
-			err := core.TakeRequest(t.Context(), key, owner.Limit)
+			err := core.TakeRequest(t.Context(), owner, key)
 			got = append(got, strconv.Itoa(int(waits(t, err).Round(time.Minute)/time.Minute)))
 		}
 		equal(t, fmt.Sprintf("%s: minutes to wait", name), strings.Join(got, " "), "0 0 0 20 0 15 0")

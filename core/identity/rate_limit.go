@@ -32,7 +32,7 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 		var at []int
 		for i, key := range keys {
 			if key.Environment == env {
-				buckets, at = append(buckets, tokenbucket.KeyName(key.LimitBucket.String())), append(at, i)
+				buckets, at = append(buckets, key.Bucket().Name), append(at, i)
 			}
 		}
 		if len(buckets) == 0 {
@@ -40,7 +40,7 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 		}
 		accountBucket := tokenbucket.AccountName(env, keys[at[0]].AccountID.String())
 		for i, full := range s.full(ctx, accountBucket, buckets) {
-			limits[at[i]] = newRateLimit(full, time.Now(), keys[at[i]].Limit)
+			limits[at[i]] = newRateLimit(full, time.Now(), keys[at[i]].Bucket().Rule)
 		}
 	}
 	return limits
@@ -48,9 +48,9 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 
 // AccountRateLimit returns the state of the bucket that all keys of an account in one environment share.
 func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, env network.Environment) RateLimit {
-	bucket := tokenbucket.AccountName(env, owner.ID.String())
-	for _, full := range s.full(ctx, bucket, []string{bucket}) {
-		return newRateLimit(full, time.Now(), owner.Limit)
+	bucket := owner.Bucket(env)
+	for _, full := range s.full(ctx, bucket.Name, []string{bucket.Name}) {
+		return newRateLimit(full, time.Now(), bucket.Rule)
 	}
 	return RateLimit{}
 }
@@ -64,28 +64,22 @@ func (s *Service) full(ctx context.Context, accountBucket string, buckets []stri
 	return full
 }
 
-// TakeRequest takes one token from a key's bucket and one from its account's, as a gateway does for a request with the key, or
-// returns a *LimitedError. The limit is the account's.
-func (s *Service) TakeRequest(ctx context.Context, key *account.Key, limit account.Limit) error {
-	return s.limiter.takeRequest(ctx,
-		tokenbucket.Bucket{Name: tokenbucket.KeyName(key.LimitBucket.String()), Rule: ruleOf(key.Limit)},
-		tokenbucket.Bucket{Name: tokenbucket.AccountName(key.Environment, key.AccountID.String()), Rule: ruleOf(limit)})
-}
-
-func ruleOf(l account.Limit) tokenbucket.Rule {
-	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
+// TakeRequest takes one token from the bucket of a key and one from that of its account, as a gateway does for a request with the
+// key, or returns a *LimitedError. It returns account.ErrNotFound for the key of another account.
+func (s *Service) TakeRequest(ctx context.Context, owner *account.Account, key *account.Key) error {
+	if key.AccountID != owner.ID {
+		return account.ErrNotFound
+	}
+	return s.limiter.takeRequest(ctx, key.Bucket(), owner.Bucket(key.Environment))
 }
 
 // newRateLimit computes the state like redis_rate (GCRA), without a request. full is when the bucket is full, 0 for a bucket that
 // is not stored, NaN for a malformed value. It uses this machine's clock instead of Redis's, because the state is only displayed.
-func newRateLimit(full float64, now time.Time, limit account.Limit) RateLimit {
+func newRateLimit(full float64, now time.Time, rule tokenbucket.Rule) RateLimit {
 	if math.IsNaN(full) {
 		return RateLimit{}
 	}
-	reset := max(0, full+tokenbucket.Epoch-float64(now.UnixMicro())/1e6)
-	interval := limit.Period.Seconds() / float64(limit.Requests)
-	return RateLimit{
-		Known: true, Remaining: int(max(0, math.Floor(float64(limit.Requests)-reset/interval))),
-		ResetAfter: time.Duration(reset * float64(time.Second)),
-	}
+	debt := rule.Debt(time.UnixMicro(int64((full+tokenbucket.Epoch)*1e6)), now)
+	emission, burst := rule.Intervals()
+	return RateLimit{Known: true, Remaining: int((burst - debt) / emission), ResetAfter: debt}
 }

@@ -49,7 +49,8 @@ func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bo
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q = state(b.tat, rule, now)
-	if q.RetryAfter == 0 || now.Sub(b.askedAt) > refusalTTL {
+	// A bucket that lacks more than this rule allows was charged by another rule: Redis clamps it when the next request asks.
+	if q.RetryAfter == 0 || b.tat.Sub(now) > q.ResetAfter || now.Sub(b.askedAt) > refusalTTL {
 		q.RetryAfter = 0
 		return q, false
 	}
@@ -86,6 +87,8 @@ func (r request) takeLocal(now time.Time) Decision {
 	defer r.key.mu.Unlock()
 	r.account.mu.Lock()
 	defer r.account.mu.Unlock()
+	r.key.localTAT = tokenbucket.Rule(r.rules.key).Clamp(r.key.localTAT, now)
+	r.account.localTAT = tokenbucket.Rule(r.rules.account).Clamp(r.account.localTAT, now)
 	d := decide(state(r.key.localTAT, r.rules.key, now), state(r.account.localTAT, r.rules.account, now))
 	if d.Allowed {
 		r.key.localTAT, r.account.localTAT = d.spend(now), d.Account.spend(now)
@@ -95,8 +98,11 @@ func (r request) takeLocal(now time.Time) Decision {
 
 // state returns the quota of a bucket with this TAT at the time now.
 func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
+	if rule.Rate == 0 {
+		return Quota{}
+	}
 	emissionInterval, burstOffset := tokenbucket.Rule(rule).Intervals()
-	q := Quota{Rule: rule, ResetAfter: max(0, tat.Sub(now))}
+	q := Quota{Rule: rule, ResetAfter: tokenbucket.Rule(rule).Debt(tat, now)}
 	if left := burstOffset - q.ResetAfter; left < emissionInterval {
 		q.RetryAfter = emissionInterval - left
 	} else {

@@ -54,6 +54,9 @@ func setDecisions(batch []*pending[tokenTake], reply []int64, askedAt time.Time,
 
 // parseQuota parses one number of a reply of tokenbucket.Call. Its rounding to a microsecond must not reduce Remaining.
 func parseQuota(micros int64, rule redis_rate.Limit) Quota {
+	if rule.Rate == 0 {
+		return Quota{}
+	}
 	emissionInterval, burstOffset := tokenbucket.Rule(rule).Intervals()
 	if micros < 0 {
 		reset := time.Duration(-1-micros) * time.Microsecond

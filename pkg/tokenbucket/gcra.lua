@@ -40,7 +40,8 @@ local function decide(tats, buckets, set, n, bound, keep)
         account_tat = now
       end
     end
-    -- Only a clock that was ahead leaves more than a whole bucket to refill. The bucket counts as empty.
+    -- A rule with a longer period or a lower rate, or a clock that was ahead, leaves more than a whole bucket to refill. The bucket
+    -- counts as empty, as by Rule.Clamp.
     local ahead = tat > now + key_offset
     if ahead then
       tat = now + key_offset

@@ -31,6 +31,10 @@ func (m *Memory) Take(buckets ...Bucket) (wait time.Duration) {
 	now, after := time.Now(), make([]time.Time, len(buckets))
 	for i, bucket := range buckets {
 		tat, _ := m.tat.Get(bucket.Name)
+		if clamped := bucket.Rule.Clamp(tat, now); clamped != tat {
+			tat = clamped
+			m.tat.Add(bucket.Name, tat) // else it would be as empty after every wait
+		}
 		var late time.Duration
 		after[i], late = bucket.Rule.Spend(tat, now)
 		wait = max(wait, late)
@@ -57,6 +61,6 @@ func (m *Memory) Refund(bucket Bucket) {
 	defer m.mu.Unlock()
 	if tat, found := m.tat.Get(bucket.Name); found {
 		emission, _ := bucket.Rule.Intervals()
-		m.tat.Add(bucket.Name, tat.Add(-emission))
+		m.tat.Add(bucket.Name, bucket.Rule.Clamp(tat, time.Now()).Add(-emission))
 	}
 }

@@ -46,9 +46,12 @@ var (
 	takeSource string
 	//go:embed take_account.lua
 	takeAccountSource string
+	//go:embed take_key.lua
+	takeKeySource string
 
 	takeScript        = redis.NewScript(gcraSource + takeSource)
 	takeAccountScript = redis.NewScript(gcraSource + takeAccountSource)
+	takeKeyScript     = redis.NewScript(gcraSource + takeKeySource)
 )
 
 // KeyName returns the name of the bucket of a key; id is its LimitBucket.
@@ -220,6 +223,22 @@ func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket
 	}
 	if micros[1] < 0 {
 		wait = max(wait, account.Rule.wait(micros[1]))
+	}
+	return wait, nil
+}
+
+// TakeOne takes one token from a bucket that is stored in a key of its own, as redis_rate stores it, or returns the time until it has
+// one. Such a bucket has no account, and a node of a Cluster to itself.
+func TakeOne(ctx context.Context, client redis.UniversalClient, bucket Bucket) (wait time.Duration, err error) {
+	var call Call
+	call.Begin(bucket.Rule, Rule{})
+	call.Add(Field(bucket.Name), nil)
+	micros, err := takeKeyScript.Run(ctx, topology.AtMostOnce{UniversalClient: client}, []string{Prefix + bucket.Name}, call.args[firstRule:]...).Int64Slice()
+	if err != nil {
+		return 0, err
+	}
+	if micros[0] < 0 {
+		wait = bucket.Rule.wait(micros[0])
 	}
 	return wait, nil
 }

@@ -10,6 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // Account is one customer.
@@ -29,6 +32,11 @@ type Account struct {
 	Shared    bool
 	CreatedAt time.Time
 	UpdatedAt time.Time
+}
+
+// Bucket is the token bucket that all keys of the account share in an environment.
+func (a *Account) Bucket(env network.Environment) tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: tokenbucket.AccountName(env, a.ID.String()), Rule: a.Limit.Rule()}
 }
 
 const longestName = 128

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // The limits of API keys.
@@ -46,6 +47,11 @@ type Key struct {
 	Networks  []netip.Prefix
 	CreatedAt time.Time
 	UpdatedAt time.Time
+}
+
+// Bucket is the token bucket of the key's requests.
+func (k *Key) Bucket() tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: tokenbucket.KeyName(k.LimitBucket.String()), Rule: k.Limit.Rule()}
 }
 
 // KeyRequest holds the properties that an owner chooses for a new key.

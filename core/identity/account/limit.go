@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"intents.internal/pkg/tokenbucket"
 )
 
 // accountShare is the account's default limit as a multiple of a key's.
@@ -41,6 +43,11 @@ func ParseLimit(text string) (Limit, error) {
 			"must be requests/period such as 1000/60s: 1 to %d requests in 1s to %s, in whole seconds", mostRequests, longestPeriod)}
 	}
 	return Limit{Requests: requests, Period: period}, nil
+}
+
+// Rule is the limit in the terms of token buckets.
+func (l Limit) Rule() tokenbucket.Rule {
+	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
 }
 
 func (l Limit) String() string { return fmt.Sprintf("%d/%ds", l.Requests, int(l.Period/time.Second)) }

@@ -1,0 +1,74 @@
+package limit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/google/uuid"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/topologytest"
+	"intents.internal/pkg/tokenbucket"
+)
+
+// ruleChanges are rules of a bucket that is emptied, the next ones, and how long a request waits under these.
+var ruleChanges = map[string]struct {
+	old, next redis_rate.Limit
+	wait      time.Duration
+}{
+	"raised":         {redis_rate.PerHour(3), redis_rate.PerMinute(1000), 60 * time.Millisecond},
+	"lowered":        {redis_rate.PerMinute(200), redis_rate.PerHour(3), 0}, // a minute of the hour is lacking
+	"shorter period": {redis_rate.PerHour(50), redis_rate.PerMinute(50), 1200 * time.Millisecond},
+}
+
+// A changed limit of a key or of its account applies from the next request on: what the bucket lacks by the old one makes nobody wait
+// longer than for one token of the new one, also where a refusal is repeated from memory.
+func TestLimiter_RuleChanges(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, r *embedded.Redis) { t.Helper(); changesRules(t, newLimiter(t, r.URL, generous, limit.Closed)) })
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		changesRules(t, onCluster(t, topologytest.StartCluster(t, 3, 0, topologytest.Security{}), 1, generous, limit.Closed)[0])
+	})
+	t.Run("without redis", func(t *testing.T) {
+		t.Parallel()
+		changesRules(t, newLimiter(t, "redis://"+freeAddress(t)+"/0", 50*time.Millisecond, limit.Local))
+	})
+}
+
+func changesRules(t *testing.T, l limiter) {
+	t.Helper()
+	for name, change := range ruleChanges {
+		for _, ofAccount := range []bool{false, true} {
+			key, account := limit.Limit{Bucket: "key:" + uuid.NewString()}, limit.Limit{Bucket: "account:live:" + uuid.NewString()}
+			take := func(rule redis_rate.Limit, refusals *limit.Refusals) limit.Decision {
+				key.Rule, account.Rule = rule, plenty
+				if ofAccount {
+					key.Rule, account.Rule = plenty, rule
+				}
+				d, err := l.Limiter.Take(key, account, refusals, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return d
+			}
+			var old, next limit.Refusals // a key's verdict has its own
+			for n := range change.old.Burst {
+				if d := take(change.old, &old); !d.Allowed {
+					t.Fatalf("%s: request %d is refused: %+v", name, n, d)
+				}
+			}
+			if emission, _ := tokenbucket.Rule(change.old).Intervals(); emission > time.Minute && take(change.old, &old).Allowed {
+				t.Fatalf("%s: one more request passes", name)
+			}
+			d := take(change.next, &next)
+			if got := d.Wait(); got > change.wait+time.Second || d.Allowed != (change.wait == 0) {
+				t.Errorf("%s, of the account %t: %+v waits %s, want %s", name, ofAccount, d, got, change.wait)
+			}
+			asynctest.Eventually(t, name+": a request passes under the next rule", func() bool { return take(change.next, &next).Allowed })
+		}
+	}
+}
