@@ -99,22 +99,25 @@ func WithPrincipal(r *http.Request, p *Principal) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
-// sessionKey is the key of the *Principal of a request whose route needs no session.
-type sessionKey struct{}
+// visitorKey is the key of the Visitor of a request whose route needs no session.
+type visitorKey struct{}
 
-// WithSession returns a request to a route that needs no session, with the *Principal of the one it has, nil for none. What such a
-// route does is not done by that person, so ClientOf leaves it out.
-func WithSession(r *http.Request, p *Principal) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, p))
+// WithVisitor returns a request to a route that needs no session, with who sends it. What such a route does is not done by that person,
+// so ClientOf leaves it out.
+func WithVisitor(r *http.Request, v Visitor) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
 }
 
-// SessionOf returns the *Principal of WithPrincipal or WithSession, nil without one.
-func SessionOf(r *http.Request) *Principal {
+// SessionOf returns the *Principal of WithPrincipal or WithVisitor. It returns the Visitor's error without one, and ErrSignedOut for
+// any other request. It makes no query: the session was looked up when the request was admitted.
+func SessionOf(r *http.Request) (*Principal, error) {
 	if p := PrincipalOf(r); p != nil {
-		return p
+		return p, nil
 	}
-	p, _ := r.Context().Value(sessionKey{}).(*Principal)
-	return p
+	if v, ok := r.Context().Value(visitorKey{}).(Visitor); ok {
+		return v.Principal, v.Err
+	}
+	return nil, ErrSignedOut
 }
 
 // PrincipalOf returns the *Principal of a request, nil without WithPrincipal.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
@@ -84,13 +85,19 @@ type Service struct {
 	limiter   *limiter
 	limits    limits
 	passwords passwordMetrics
+	// found are the persons of the sessions that this core has found, by the hash of the token.
+	found *lru.Cache[[32]byte, uuid.UUID]
 }
 
 // New returns the service of a config. It sends no request.
 func New(config Config) *Service {
 	limiter := newLimiter(config)
+	found, err := lru.New[[32]byte, uuid.UUID](foundSessions)
+	if err != nil {
+		panic(err) // it is for a size below 1
+	}
 	return &Service{
-		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics), found: found,
 	}
 }
 

@@ -130,5 +130,6 @@ func (s *Service) startSession(
 	if err != nil {
 		return nil, err
 	}
+	s.remember(token, owner.ID)
 	return &SignedIn{Account: owner, Session: session, Token: token}, nil
 }

@@ -28,7 +28,10 @@ var ruleChanges = map[string]struct {
 // longer than for one token of the new one, also where a refusal is repeated from memory.
 func TestLimiter_RuleChanges(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, r *embedded.Redis) { t.Helper(); changesRules(t, newLimiter(t, r.URL, generous, limit.Closed)) })
+	onBoth(t, func(t *testing.T, r *embedded.Redis) {
+		t.Helper()
+		changesRules(t, newLimiter(t, r.URL, generous, limit.Closed))
+	})
 	t.Run("cluster", func(t *testing.T) {
 		t.Parallel()
 		changesRules(t, onCluster(t, topologytest.StartCluster(t, 3, 0, topologytest.Security{}), 1, generous, limit.Closed)[0])

@@ -67,10 +67,16 @@ func TestRule_Changes(t *testing.T) {
 				key, account := tokenbucket.KeyName(uuid.NewString()), tokenbucket.AccountName(network.Live, uuid.NewString())
 				plenty := tokenbucket.Rule{Rate: 1 << 20, Burst: 1 << 20, Period: time.Minute}
 				for what, take := range map[string]func(tokenbucket.Rule) time.Duration{
-					"key":                func(r tokenbucket.Rule) time.Duration { return wait(r, c.take(r, key)[0]) },
-					"account":            func(r tokenbucket.Rule) time.Duration { return wait(r, c.takeBoth(plenty, r, request{"of the account", account})[1]) },
-					"key on a Cluster":   func(r tokenbucket.Rule) time.Duration { return wait(r, c.takeOnCluster(r, plenty, request{key, account})[0]) },
-					"account on a Cluster": func(r tokenbucket.Rule) time.Duration { return wait(r, c.takeOnCluster(plenty, r, request{"another key", "another account"})[1]) },
+					"key": func(r tokenbucket.Rule) time.Duration { return wait(r, c.take(r, key)[0]) },
+					"account": func(r tokenbucket.Rule) time.Duration {
+						return wait(r, c.takeBoth(plenty, r, request{"of the account", account})[1])
+					},
+					"key on a Cluster": func(r tokenbucket.Rule) time.Duration {
+						return wait(r, c.takeOnCluster(r, plenty, request{key, account})[0])
+					},
+					"account on a Cluster": func(r tokenbucket.Rule) time.Duration {
+						return wait(r, c.takeOnCluster(plenty, r, request{"another key", "another account"})[1])
+					},
 					"key of its own": func(r tokenbucket.Rule) time.Duration {
 						wait, err := tokenbucket.TakeOne(t.Context(), c.client, tokenbucket.Bucket{Name: "a limit:somebody", Rule: r})
 						if err != nil {

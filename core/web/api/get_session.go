@@ -9,7 +9,7 @@ import (
 
 // getSession answers GET /auth/get-session with the session and its account, or with null if the browser is not signed in.
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
-	session, owner, err := s.authenticate(r)
+	session, owner, err := authenticate(r)
 	if errors.Is(err, identity.ErrSignedOut) {
 		return writeJSON(w, http.StatusOK, nil)
 	}

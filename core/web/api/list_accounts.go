@@ -21,7 +21,7 @@ const (
 // listAccounts answers GET /auth/list-accounts with the ways to sign in to the account: the password first, then its identities,
 // oldest first.
 func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
+	_, owner, err := authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import "net/http"
 
 // listSessions answers GET /auth/list-sessions with the account's live sessions, newest first.
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
+	_, owner, err := authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // revokeSession answers POST /auth/revoke-session: it ends the session. A session of another account is unchanged and gets the
 // same response, as in better-auth.
 func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
+	_, owner, err := authenticate(r)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 
 // revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
 func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
-	session, _, err := s.authenticate(r)
+	session, _, err := authenticate(r)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 
 // revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
 func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := s.authenticate(r)
+	_, owner, err := authenticate(r)
 	if err != nil {
 		return err
 	}

@@ -15,11 +15,11 @@ import (
 func (s *Server) require(need identity.Need, answer endpoint) endpoint {
 	if need == identity.Anyone {
 		return func(w http.ResponseWriter, r *http.Request) error {
-			principal, err := s.Identity.AdmitAnyone(r.Context(), s.client(r), r.Method)
+			visitor, err := s.Identity.AdmitAnyone(r.Context(), s.client(r), r.Method)
 			if err != nil {
 				return err
 			}
-			return answer(w, identity.WithSession(r, principal))
+			return answer(w, identity.WithVisitor(r, visitor))
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -35,11 +35,12 @@ func (s *Server) require(need identity.Need, answer endpoint) endpoint {
 }
 
 // authenticate returns the session of a request's cookie and its person, or identity.ErrSignedOut.
-func (s *Server) authenticate(r *http.Request) (*account.Session, *account.Account, error) {
-	if principal := identity.SessionOf(r); principal != nil {
-		return principal.Session, principal.Person, nil
+func authenticate(r *http.Request) (*account.Session, *account.Account, error) {
+	principal, err := identity.SessionOf(r)
+	if err != nil {
+		return nil, nil, err
 	}
-	return s.Identity.Session(r.Context(), s.cookie.Token(r))
+	return principal.Session, principal.Person, nil
 }
 
 // actingID returns the id of the account that the request's session acts on, if the route needs one.

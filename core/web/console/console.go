@@ -183,9 +183,9 @@ func (c *console) formRoutes() map[string]sessionRoute {
 	}
 }
 
-// openRoutes need no session.
-func (c *console) openRoutes(mux *http.ServeMux) {
-	for pattern, answer := range map[string]page{
+// openPages need no session.
+func (c *console) openPages() map[string]page {
+	return map[string]page{
 		"GET /console/sign-up":                 showPage(c.showSignUp, "next"),
 		"POST /console/sign-up":                submitForm(c.signUp, c.showSignUp, "name", "email", "password", "next"),
 		"GET /console/sign-in":                 showPage(c.showSignIn, "next", "error"),
@@ -201,12 +201,17 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 		"POST " + identity.LinkPath:            submitForm(c.followLink, c.showVerifyEmail, "token", "callbackURL", "password"),
 		"GET " + invitationPath:                showPage(c.showInvitation, "token"),
 		"/console/":                            func(http.ResponseWriter, *http.Request, currentUser) error { return errNoPage },
-	} {
+	}
+}
+
+func (c *console) openRoutes(mux *http.ServeMux) {
+	for pattern, answer := range c.openPages() {
 		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
-			if _, err := c.Identity.AdmitAnyone(r.Context(), c.client(r), r.Method); err != nil {
+			visitor, err := c.Identity.AdmitAnyone(r.Context(), c.client(r), r.Method)
+			if err != nil {
 				return err
 			}
-			return answer(w, r, user)
+			return answer(w, identity.WithVisitor(r, visitor), user)
 		}))
 	}
 	mux.HandleFunc("GET /console/{$}", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
@@ -255,8 +260,9 @@ func checkAccount(r *http.Request, user currentUser) error {
 // client describes who sends a request, signed in or not.
 func (c *console) client(r *http.Request) identity.Client { return identity.ClientOf(r, c.Cookie) }
 
-func (c *console) authenticate(r *http.Request) (user currentUser, err error) {
-	principal, err := c.Identity.Principal(r.Context(), c.Cookie.Token(r))
+// authenticate returns the user of a request, or identity.ErrSignedOut.
+func authenticate(r *http.Request) (user currentUser, err error) {
+	principal, err := identity.SessionOf(r)
 	if err != nil {
 		return user, err
 	}

@@ -14,7 +14,7 @@ const invitationPath = identity.InvitationPath
 // showInvitation answers GET /console/invitation, the target of an invitation's link, with or without a session. A GET does not
 // use the link up, because mail scanners follow links.
 func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
-	user, err := c.authenticate(r)
+	user, err := authenticate(r)
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		return err
 	}

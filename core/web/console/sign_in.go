@@ -24,7 +24,7 @@ func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUs
 }
 
 func (c *console) isSignedIn(r *http.Request) bool {
-	_, err := c.authenticate(r)
+	_, err := authenticate(r)
 	return err == nil
 }
 

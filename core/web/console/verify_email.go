@@ -41,7 +41,7 @@ func (c *console) showVerifyEmail(w http.ResponseWriter, r *http.Request, _ curr
 	if err != nil {
 		return err
 	}
-	user, err := c.authenticate(r)
+	user, err := authenticate(r)
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		return err
 	}

@@ -1,0 +1,56 @@
+package api_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/web/api"
+)
+
+// Once a network is over its limit, a request with a cookie that belongs to nobody asks nothing of the database, whatever its route. Those
+// who are signed in from that network go on.
+func TestSessionRoutes_UnknownSession(t *testing.T) {
+	t.Parallel()
+	store, statements := pgtest.New(t), &pgtest.Statements{}
+	pgtest.Watch(store, statements)
+	s := startOn(t, store)
+	const network = "198.51.100.7"
+	ann := append(signUp(t, s, "ann@example.com"), "X-Forwarded-For", network)
+	stranger := []string{"Cookie", "intents.session=" + strings.Repeat("A", 43), "X-Forwarded-For", network}
+	status := func(method, path string, header ...string) int {
+		response := s.send(t, method, path, "", header...) //nolint:bodyclose // readAll closes it
+		readAll(t, response)
+		return response.StatusCode
+	}
+	for n := 0; status(http.MethodGet, "/auth/get-session", stranger...) != http.StatusTooManyRequests; n++ {
+		if n > 20_000 {
+			t.Fatal("the network has no limit")
+		}
+	}
+	for range 3 {
+		if got := status(http.MethodGet, "/auth/list-sessions", ann...); got != http.StatusOK {
+			t.Errorf("who is signed in there gets %d", got)
+		}
+	}
+	patterns := api.SessionPatterns()
+	if len(patterns) < 40 {
+		t.Fatalf("only %d routes", len(patterns))
+	}
+	for _, pattern := range patterns {
+		method, path, _ := strings.Cut(pattern, " ")
+		refused := false
+		for try := 0; try < 20 && !refused; try++ { // the limit lets twenty a second through
+			before := statements.Count("")
+			if refused = status(method, path+"?id="+uuid.NewString(), stranger...) == http.StatusTooManyRequests; refused && statements.Count("") != before {
+				t.Errorf("%s: a refused request asks the database", pattern)
+			}
+		}
+		if !refused {
+			t.Errorf("%s is not refused", pattern)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/web/console"
+)
+
+// Once a network is over its limit, a request with a cookie that belongs to nobody asks nothing of the database, whatever its page or
+// form. Those who are signed in from that network go on.
+func TestConsole_UnknownSession(t *testing.T) {
+	t.Parallel()
+	store, statements := pgtest.New(t), &pgtest.Statements{}
+	pgtest.Watch(store, statements)
+	s := startOn(t, store)
+	ann, stranger := s.signedUp(t, "ann@example.com"), s.browserWith(t, strings.Repeat("A", 43))
+	ann.get("/console/accounts").is(http.StatusOK)
+	for n := 0; stranger.get("/console").status != http.StatusTooManyRequests; n++ {
+		if n > 20_000 {
+			t.Fatal("the network has no limit")
+		}
+	}
+	for range 3 {
+		ann.get("/console/accounts").is(http.StatusOK)
+	}
+	patterns := console.Patterns()
+	if len(patterns) < 60 {
+		t.Fatalf("only %d routes", len(patterns))
+	}
+	for _, pattern := range patterns {
+		method, path, found := strings.Cut(pattern, " ")
+		if !found {
+			method, path = http.MethodGet, pattern+"nothing"
+		}
+		path = strings.ReplaceAll(path, "{id}", uuid.NewString())
+		refused := false
+		for try := 0; try < 20 && !refused; try++ { // the limit lets twenty a second through
+			before := statements.Count("")
+			if refused = stranger.send(method, path, nil).status == http.StatusTooManyRequests; refused && statements.Count("") != before {
+				t.Errorf("%s: a refused request asks the database", pattern)
+			}
+		}
+		if !refused {
+			t.Errorf("%s is not refused", pattern)
+		}
+	}
+}
