@@ -20,6 +20,11 @@
 //
 //	if errors.Is(err, client.CodeQuoteExpired) { … }
 //
+// # Waits
+//
+// [Transfers.Wait] ends when an intent has, after two hours unless told otherwise, and not for a failure that passes. Any number of waits of one
+// client follow the feed of events with one request at a time.
+//
 // # Webhooks
 //
 // Package webhook, beside this one, verifies and decodes what the service posts to webhooks.
@@ -52,6 +57,7 @@ type Client struct {
 	key      string
 	http     *http.Client
 	maxTries int
+	feed     *feedReader
 
 	// now is the clock that a date in Retry-After is compared with, random a number in [0, 1), sleep a pause.
 	now    func() time.Time
@@ -94,6 +100,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	c.http = &direct
 	c.Transfers, c.Quotes, c.Tokens, c.Chains = &Transfers{c}, &Quotes{c}, &Tokens{c}, &Chains{c}
 	c.Events, c.Webhooks = &Events{c}, &Webhooks{c}
+	c.feed = &feedReader{c: c, waits: map[*waiter]bool{}}
 	return c, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,26 @@ func TestError_Members(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want, *failure, cmpopts.IgnoreUnexported(client.Error{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What a log shows of an error has the first issue and the request id, and of a connection error the base URL.
+func TestError_Text(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Request-Id", "req-1")
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"code": "INVALID_REQUEST", "message": "Not valid.", "details": {"issues": [{"path": "/a", "message": "is required"}, {"path": "/b", "message": "no"}]}}`)
+	}))
+	defer service.Close()
+	_, err := newClient(t, service.URL).Transfers.Get(t.Context(), "id")
+	if want := "400 INVALID_REQUEST: Not valid. First: /a is required. (request req-1)"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	if _, err := newClient(t, closed.URL).Transfers.Get(t.Context(), "id"); err == nil || !strings.Contains(err.Error(), closed.URL+"/v2/transfers/id") {
+		t.Errorf("%v does not name %s", err, closed.URL)
 	}
 }
 

@@ -41,6 +41,13 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&text, "%s: ", e.Code)
 	}
 	text.WriteString(e.Message)
+	var details struct {
+		Issues []struct{ Path, Message string }
+	}
+	if json.Unmarshal(e.Details, &details) == nil && len(details.Issues) > 0 {
+		first := details.Issues[0]
+		fmt.Fprintf(&text, " First: %s.", strings.TrimSpace(first.Path+" "+first.Message))
+	}
 	if e.RequestID != "" {
 		fmt.Fprintf(&text, " (request %s)", e.RequestID)
 	}

@@ -83,11 +83,11 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return &Error{Message: fmt.Sprintf("%s %s has no response: %v", r.method, r.path, err), cause: err}
+		return &Error{Message: fmt.Sprintf("%s %s%s has no response: %v; check the base URL and the connection", r.method, c.base, r.path, err), cause: err}
 	}
 	request, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Message: fmt.Sprintf("%s %s is no request: %v", r.method, r.path, err), cause: err, final: true}
+		return nil, &Error{Message: fmt.Sprintf("%s %s%s is no request: %v", r.method, c.base, r.path, err), cause: err, final: true}
 	}
 	if r.repeatable() {
 		withoutReplay(request)
@@ -119,7 +119,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 	if err := decode(text, result); err != nil {
 		return nil, &Error{
 			Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), cause: err, final: true,
-			Message: fmt.Sprintf("%s %s has a response that is not this API's, check the base URL: %v", r.method, r.path, err),
+			Message: fmt.Sprintf("%s %s%s has a response that is not this API's, check the base URL: %v", r.method, c.base, r.path, err),
 		}
 	}
 	return response.Header, nil

@@ -241,7 +241,11 @@ func TestTransfers_Wait(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			n := 0
-			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v2/events" { // each wait looks by itself
+					http.NotFound(w, r)
+					return
+				}
 				writeRead(t, w, c.Reads[min(n, len(c.Reads)-1)])
 				n++
 			}))
@@ -262,7 +266,7 @@ func TestTransfers_Wait(t *testing.T) {
 	}
 }
 
-// writeRead writes [status, final], or an error of {status, code}.
+// writeRead writes [status, ended], or an error of {status, code}.
 func writeRead(t *testing.T, w http.ResponseWriter, read json.RawMessage) {
 	t.Helper()
 	var failure struct {
@@ -278,7 +282,7 @@ func writeRead(t *testing.T, w http.ResponseWriter, read json.RawMessage) {
 	if err := json.Unmarshal(read, &record); err != nil {
 		t.Error(err)
 	}
-	fmt.Fprintf(w, `{"id": "id", "status": %q, "final": %v}`, record[0], record[1])
+	fmt.Fprintf(w, `{"id": "id", "status": %q, "ended": %v}`, record[0], record[1])
 }
 
 // A caller that goes away ends the wait, with the intent as it was last read.
@@ -296,12 +300,16 @@ func TestTransfers_WaitEndsWithContext(t *testing.T) {
 	}
 }
 
-// The time between reads grows by half up to ten seconds, and begins again at a change.
+// While the feed cannot be followed, the time between reads grows by half up to ten seconds, and begins again at a change.
 func TestTransfers_WaitIntervals(t *testing.T) {
 	t.Parallel()
 	statuses := []string{"created", "created", "created", "created", "created", "created", "created", "created", "submitted", "submitted", "confirmed"}
 	n := 0
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/events" {
+			http.NotFound(w, r)
+			return
+		}
 		fmt.Fprintf(w, `{"status": %q, "final": %v}`, statuses[n], n == len(statuses)-1)
 		n++
 	}))

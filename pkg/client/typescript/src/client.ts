@@ -1,6 +1,7 @@
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import { systemClock, type Clock } from './clock.js'
 import { eventsOf, type Events } from './events.js'
+import { FeedReader } from './feed.js'
 import { referenceOf, type Chains, type Quotes, type Tokens } from './reference.js'
 import type { paths } from './schema.js'
 import { transfersOf, type Transfers } from './transfers.js'
@@ -39,7 +40,8 @@ export function clientWith({ baseUrl, key, fetch }: ClientOptions, clock: Clock)
     }),
     with: (options = {}, wait = 0) => ({ fetch: (request) => send(transport, request, options, wait) }),
   }
-  return { transfers: transfersOf(api, clock), ...referenceOf(api), events: eventsOf(api), webhooks: webhooksOf(api) }
+  const events = eventsOf(api)
+  return { transfers: transfersOf(api, new FeedReader(events.list, clock), clock), ...referenceOf(api), events, webhooks: webhooksOf(api) }
 }
 
 /** What the groups of operations share. */

@@ -8,6 +8,7 @@ export interface ApiErrorInit {
   code?: string
   requestId?: string | undefined
   retryAfter?: number | undefined
+  temporary?: boolean
   details?: unknown
   body?: unknown
   cause?: unknown
@@ -24,18 +25,29 @@ export class ApiError extends Error {
   readonly requestId: string | undefined
   /** Milliseconds after which the service asks to try again. */
   readonly retryAfter: number | undefined
+  /** Whether it may pass by itself: a lost connection, and 408, 429, 500, 502, 503 and 504. */
+  readonly temporary: boolean
   /** What the error body has as `details`; its shape depends on `code`. */
   readonly details: unknown
   /** The whole error body: a few codes have members beside `details`. */
   readonly body: unknown
 
   constructor(status: number, message: string, init: ApiErrorInit = {}) {
-    super(message, { cause: init.cause })
+    super(messageOf(message, init), { cause: init.cause })
     this.status = status
     this.code = (init.code ?? '') as ErrorCode
     this.requestId = init.requestId
     this.retryAfter = init.retryAfter
+    this.temporary = init.temporary ?? false
     this.details = init.details
     this.body = init.body
   }
+}
+
+// messageOf adds to a message what a log needs: the first issue of a request that is not valid, and the request id.
+function messageOf(message: string, { details, requestId }: ApiErrorInit): string {
+  const { issues } = (details ?? {}) as { issues?: { path?: string; message?: string }[] }
+  const issue = Array.isArray(issues) ? issues[0] : undefined
+  const more = issue?.message === undefined ? '' : ` First: ${issue.path ? `${issue.path} ` : ''}${issue.message}.`
+  return message + more + (requestId === undefined ? '' : ` (request ${requestId})`)
 }

@@ -29,7 +29,7 @@ const longPoll = 25 // seconds
 
 export function eventsOf(api: Api): Events {
   const list: Events['list'] = (query = {}, options) =>
-    dataOf(api.http.GET('/v2/events', { params: { query }, ...api.with(options, (query.wait ?? 0) * 1000) }))
+    dataOf(api.http.GET('/v2/events', { params: { query }, ...api.with(options, (query.wait ?? 0) * 1000) })) as Promise<EventPage>
   return {
     list,
     follow: async function* ({ after, types, signal, onCursor } = {}) {

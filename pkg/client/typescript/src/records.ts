@@ -16,9 +16,9 @@ export type Quotes = Schemas['Quotes']
 export type Quote = Schemas['Quote']
 export type Token = Schemas['TokenDefinition']
 export type Chain = Schemas['Chain']
-export type Event = Schemas['Event']
 export type EventType = Schemas['EventType']
-export type EventPage = Schemas['EventPage']
+/** A page of the feed. */
+export type EventPage = Omit<Schemas['EventPage'], 'events'> & { events: Event[] }
 export type Webhook = Schemas['Webhook']
 export type CreateWebhook = Schemas['CreateWebhook']
 export type CreatedWebhook = Schemas['CreatedWebhook']
@@ -43,3 +43,6 @@ type Posted = { [Type in keyof webhooks]: webhooks[Type]['post']['requestBody'][
 
 /** An event as it is posted to a webhook, told apart by its `type`, with the id of the header `webhook-id`. */
 export type WebhookEvent = { [Type in keyof Posted]: Posted[Type] & { id: string } }[keyof Posted]
+
+/** An event of the feed, told apart by its `type` as one that is posted is. The feed has no `webhook.test`. */
+export type Event = Exclude<WebhookEvent, { type: 'webhook.test' }>

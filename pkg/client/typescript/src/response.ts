@@ -1,7 +1,7 @@
 import { ApiError } from './error.js'
 
 /** The answer with its body read to the end, or the error of one whose body is no JSON. Only 202 and 204 may have none. */
-export function parsed(what: string, response: Response, text: string): { answer: Response } | { failure: ApiError; passes: false } {
+export function parsed(what: string, response: Response, text: string): { answer: Response } | { failure: ApiError } {
   const { status } = response
   const headers = new Headers(response.headers)
   for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name) // they are of the body as it was sent
@@ -9,14 +9,16 @@ export function parsed(what: string, response: Response, text: string): { answer
   try {
     JSON.parse(text)
   } catch (cause) {
-    return { failure: new ApiError(status, `${what}: ${status} with a body that is no JSON; check baseUrl`, { ...requestId(response), cause }), passes: false }
+    return { failure: new ApiError(status, `${what}: ${status} with a body that is no JSON; check baseUrl`, { ...requestId(response), cause }) }
   }
   return { answer: new Response(text, { status, headers }) }
 }
 
+const temporary = new Set([408, 429, 500, 502, 503, 504])
+
 /** The error of a response that is not a success. */
 export function errorOf(what: string, response: Response, text: string, now: number): ApiError {
-  const init = { ...requestId(response), retryAfter: retryAfterOf(response, now) }
+  const init = { ...requestId(response), retryAfter: retryAfterOf(response, now), temporary: temporary.has(response.status) }
   const body = errorBody(text)
   if (!body) return new ApiError(response.status, `${what}: ${response.status} without an error body`, init)
   return new ApiError(response.status, body.message, { ...init, code: body.code, details: body.details, body })

@@ -2,6 +2,7 @@ import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from '.
 import type { Clock } from './clock.js'
 import type { CreateTransfer, Preflight, Refund, Transfer, TransferQuery, TransferSummary } from './records.js'
 import type { CallOptions } from './transport.js'
+import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
 
 /** A page of a list. */
@@ -28,11 +29,15 @@ export interface Transfers {
   preflight(id: string, options?: CallOptions): Promise<Preflight>
   /** The transaction that returns the money of an order that nobody filled. Send it with `sendTx` of `@transfer-intents/client/viem`. */
   refund(id: string, options?: CallOptions): Promise<Refund>
-  /** Reads an intent again and again until it is final or has the wanted status, and returns it. */
+  /**
+   * Waits until an intent has ended or has the wanted status, and returns it. All waits of a client follow the feed of events together. A failure
+   * that may pass does not end it, and a 429 delays it by Retry-After; it fails after its timeout, two hours by default. An order that nobody
+   * fills does not end: it is `confirmed` and `refundable`.
+   */
   waitFor(id: string, options?: WaitOptions): Promise<Transfer>
 }
 
-export function transfersOf(api: Api, clock: Clock): Transfers {
+export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers {
   const at = (id: string, options: CallOptions | undefined) => ({ params: { path: { id: segment(id) } }, ...api.with(options) })
   const get: Transfers['get'] = (id, options) => dataOf(api.http.GET('/v2/transfers/{id}', at(id, options)))
   const list: Transfers['list'] = async (query = {}, options) => {
@@ -56,7 +61,7 @@ export function transfersOf(api: Api, clock: Clock): Transfers {
     report: async (id, hash, options) => dataOf(api.http.POST('/v2/transfers/{id}/transaction', { body: { hash }, ...at(id, options) })),
     preflight: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/preflight', at(id, options))),
     refund: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/refund', at(id, options))),
-    waitFor: (id, options) => waitFor(get, clock, id, options),
+    waitFor: (id, options) => waitFor(get, feed, clock, id, options),
   }
 }
 

@@ -21,7 +21,6 @@ const maxTries = 3
 const tryTimeout = 30_000
 const maxWait = 60_000
 const firstBackoff = 500
-const passing = new Set([408, 429, 500, 502, 503, 504])
 
 /**
  * Sends a request, up to three times where that is safe: a GET, a DELETE, and a POST with an Idempotency-Key. Fails with an ApiError where the
@@ -36,9 +35,9 @@ export async function send(transport: Transport, request: Request, { signal, tim
   for (let tries = 1; ; tries++) {
     const left = deadline - clock.now()
     const limit = Math.min(left, tryTimeout + wait)
-    const { answer, failure, passes } = await attempt(transport, request, body, limit, signal)
+    const { answer, failure } = await attempt(transport, request, body, limit, signal)
     if (answer) return answer
-    if (!safe || !passes || tries === maxTries || (limit === left && isTimeout(failure))) throw failure
+    if (!safe || !failure.temporary || tries === maxTries || (limit === left && isTimeout(failure))) throw failure
     const pause = Math.min(failure.retryAfter ?? clock.random() * firstBackoff * 2 ** (tries - 1), maxWait)
     if (clock.now() + pause >= deadline) throw failure
     await clock.sleep(pause, signal)
@@ -47,8 +46,7 @@ export async function send(transport: Transport, request: Request, { signal, tim
 
 const isTimeout = ({ cause }: ApiError) => cause instanceof DOMException && cause.name === 'TimeoutError'
 
-// passes tells whether the failure may pass by itself.
-type Outcome = { answer: Response; failure?: never; passes?: never } | { answer?: never; failure: ApiError; passes: boolean }
+type Outcome = { answer: Response; failure?: never } | { answer?: never; failure: ApiError }
 
 // attempt makes one try. It fails only where the caller aborts.
 async function attempt(
@@ -56,7 +54,8 @@ async function attempt(
 ): Promise<Outcome> {
   signal?.throwIfAborted()
   const { method, headers } = request
-  const what = `${method} ${new URL(request.url).pathname}`
+  const { origin, pathname } = new URL(request.url)
+  const what = `${method} ${origin}${pathname}`
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(new DOMException(`no answer in ${limit} ms`, 'TimeoutError')), limit)
   const abort = () => controller.abort(signal?.reason)
@@ -66,17 +65,24 @@ async function attempt(
       method, headers, redirect: 'manual', credentials: 'omit', signal: controller.signal, ...(body !== undefined && { body }),
     })
     // A browser tells no more of a redirect.
-    if (response.type === 'opaqueredirect') return { failure: new ApiError(0, `${what} is redirected, which is not followed; check baseUrl`), passes: false }
+    if (response.type === 'opaqueredirect') return { failure: new ApiError(0, `${what} is redirected, which is not followed; check baseUrl`) }
     const text = await response.text().catch((cause: unknown) => {
       if (response.ok) throw cause
       return '' // the status and Retry-After of an error are known all the same
     })
-    return response.ok ? parsed(what, response, text) : { failure: errorOf(what, response, text, clock.now()), passes: passing.has(response.status) }
+    return response.ok ? parsed(what, response, text) : { failure: errorOf(what, response, text, clock.now()) }
   } catch (cause) {
     if (signal?.aborted) throw signal.reason
-    return { failure: new ApiError(0, `${what}: ${cause instanceof Error ? cause.message : cause}`, { cause }), passes: true }
+    return { failure: new ApiError(0, `${what} has no answer: ${reasonOf(cause)}; check baseUrl and the connection`, { cause, temporary: true }) }
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', abort)
   }
+}
+
+// reasonOf is why a connection failed: fetch of Node gives that as the cause of its own error alone.
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const { cause } = error
+  return cause instanceof Error && cause.message !== '' ? `${error.message}: ${cause.message}` : error.message
 }

@@ -3,13 +3,21 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { answer, clientOf, clockAt, fixtures, serve } from './server.mjs'
 
+// hasNoFeed refuses the feed, so that each wait looks by itself.
+function hasNoFeed(response, { url }) {
+  if (url.startsWith('/v2/events')) answer(response, { code: 'NOT_FOUND', message: 'no feed' }, 404)
+  return url.startsWith('/v2/events')
+}
+
 const id = '019b7a3e-0000-7000-8000-000000000001'
 
 for (const { name, until, reads, shown, ends, error } of JSON.parse(readFileSync(new URL('waits.json', fixtures))).cases) {
   test(`waitFor: ${name}`, async (t) => {
-    const { url } = await serve(t, (response, n) => {
-      const read = reads[Math.min(n, reads.length - 1)]
-      if (Array.isArray(read)) answer(response, { id, status: read[0], final: read[1] })
+    let n = 0
+    const { url } = await serve(t, (response, _, request) => {
+      if (hasNoFeed(response, request)) return
+      const read = reads[Math.min(n++, reads.length - 1)]
+      if (Array.isArray(read)) answer(response, { id, status: read[0], ended: read[1] })
       else answer(response, { code: read.code ?? 'UNAVAILABLE', message: 'no' }, read.status)
     })
     const seen = []
@@ -20,16 +28,22 @@ for (const { name, until, reads, shown, ends, error } of JSON.parse(readFileSync
   })
 }
 
-test('waitFor reads ever more rarely, and often again after a change', async (t) => {
-  const { url } = await serve(t, (response, n) => answer(response, { id, status: n < 8 ? 'created' : 'submitted', final: n === 10 }))
+test('waitFor reads ever more rarely without the feed, and often again after a change', async (t) => {
+  let n = -1
+  const { url } = await serve(t, (response, _, request) => {
+    if (hasNoFeed(response, request)) return
+    n++
+    answer(response, { id, status: n < 8 ? 'created' : 'submitted', final: n === 10 })
+  })
   const clock = clockAt(0)
   await clientOf(url, clock).transfers.waitFor(id)
   assert.deepEqual(clock.waits, [1000, 1500, 2250, 3375, 5062.5, 7593.75, 10000, 10000, 1000, 1500])
 })
 
 test('waitFor ends with its timeout, and with an abort', async (t) => {
-  const { url } = await serve(t, (response) => answer(response, { id, status: 'created', final: false }))
-  await assert.rejects(clientOf(url, clockAt(0)).transfers.waitFor(id, { timeout: 4000 }), { name: 'ApiError', status: 0 })
+  const { url } = await serve(t, (response, _, request) => hasNoFeed(response, request) || answer(response, { id, status: 'created', ended: false }))
+  await assert.rejects(clientOf(url, clockAt(0)).transfers.waitFor(id, { timeout: 4000 }), { name: 'ApiError', status: 0, message: /still created/ })
+  await assert.rejects(clientOf(url, clockAt(0)).transfers.waitFor(id), { name: 'ApiError', message: /still created .* 7200000 ms/ })
   const controller = new AbortController()
   const waiting = clientOf(url, clockAt(0)).transfers.waitFor(id, { signal: controller.signal, onChange: () => controller.abort(new Error('enough')) })
   await assert.rejects(waiting, { message: 'enough' })

@@ -29,6 +29,15 @@ export function subject(event: WebhookEvent): string {
   }
 }
 
+export async function failures(client: Client): Promise<string> {
+  for await (const event of client.events.follow({ after: 'now' })) {
+    if (event.type === 'transfer.failed') return event.data.failure // told apart as a posted one is
+    // @ts-expect-error the feed has no such type
+    if (event.type === 'webhook.test') return event.id
+  }
+  return ''
+}
+
 const client = createClient({ baseUrl: 'https://intents.example.com', key: 'sk_test_1' })
 // @ts-expect-error there is no such status
 const wrong = () => client.transfers.waitFor('1', { until: 'paid' })

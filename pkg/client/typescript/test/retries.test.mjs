@@ -57,13 +57,20 @@ test('the jitter is full', async (t) => {
 })
 
 test('an error has what the response tells', async (t) => {
-  const details = { issues: [{ path: 'source' }] }
+  const details = { issues: [{ path: '/source/amount', message: 'is required' }, { path: '/deadline', message: 'is past' }] }
   const headers = { 'x-request-id': 'req-1', 'retry-after': '90' }
   const sent = { code: 'INVALID_REQUEST', message: 'bad', details, keyEnv: 'test' }
   const { url } = await serve(t, (response) => answer(response, sent, 400, headers))
   const { name, status, code, message, requestId, retryAfter, details: told, body } = await clientOf(url, clockAt(0)).transfers.get(id).catch((error) => error)
-  assert.deepEqual([name, status, code, message, requestId, retryAfter, told], ['ApiError', 400, 'INVALID_REQUEST', 'bad', 'req-1', 90_000, details])
+  assert.deepEqual([name, status, code, message, requestId, retryAfter, told],
+    ['ApiError', 400, 'INVALID_REQUEST', 'bad First: /source/amount is required. (request req-1)', 'req-1', 90_000, details])
   assert.deepEqual(body, sent)
+})
+
+test('a connection error names baseUrl', async (t) => {
+  const { url } = await serve(t, () => {})
+  const closed = url.replace(/\d+$/, '1') // a port on which nothing listens
+  await assert.rejects(clientOf(closed, clockAt(0)).transfers.get(id), (error) => error.status === 0 && error.temporary && error.message.includes(`${closed}/v2/transfers/`))
 })
 
 test('an abort ends a request and a pause with its reason', async (t) => {
