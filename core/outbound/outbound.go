@@ -1,12 +1,14 @@
-// Package outbound is the policy of core's HTTP requests to other services: receivers of webhooks, nodes of chains and the OpenID
-// Connect provider.
+// Package outbound is the policy of core's requests to other services: receivers of webhooks, nodes of chains, providers of quotes, the
+// OpenID Connect provider and the mail server.
 //
-// It owns which addresses are dialled, TLS, the time limits, and the bounds of responses and idle connections. Its clients follow no
-// redirect, which would carry credentials to another host, and use no proxy of the environment, which would hide the dialled address.
-// How often a service is called and what a response means is the caller's.
+// It owns which addresses are dialled, TLS, the time limits, and the bounds of responses and idle connections. Nothing outlives the
+// context of its request, whatever protocol the other side speaks. The clients of HTTP follow no redirect, which would carry credentials
+// to another host, and use no proxy of the environment, which would hide the dialled address. How often a service is called and what a
+// response means is the caller's.
 package outbound
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -63,10 +65,7 @@ func NewClient(config Config) *http.Client {
 }
 
 func newTransport(config Config) *http.Transport {
-	dialer := &net.Dialer{Timeout: connectTimeout, Resolver: config.Resolver}
-	if config.Networks != nil {
-		dialer.Control = config.Networks.control
-	}
+	dialer := newDialer(config.Networks, config.Resolver)
 	return &http.Transport{
 		Proxy:                  nil,
 		DialContext:            dialer.DialContext,
@@ -81,20 +80,30 @@ func newTransport(config Config) *http.Transport {
 	}
 }
 
-// boundedTransport bounds the bodies of responses.
+// boundedTransport bounds the responses.
 type boundedTransport struct {
 	http.RoundTripper
 
 	maxBody int64
 }
 
-// RoundTrip is the inner transport's, with a bounded body.
+// RoundTrip is the inner transport's, with a body that has a bound and ends with the request's context. Of a response with 101, whose
+// connection would belong to the caller without any deadline (RFC 9110, section 15.2.2), only the header is left.
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.RoundTripper.RoundTrip(request)
-	if err == nil && t.maxBody > 0 {
+	if err != nil {
+		return response, err
+	}
+	if response.StatusCode < http.StatusOK {
+		err := response.Body.Close()
+		response.Body = http.NoBody
+		return response, err
+	}
+	response.Body = newEndingBody(request.Context(), response.Body)
+	if t.maxBody > 0 {
 		response.Body = &boundedBody{ReadCloser: response.Body, left: t.maxBody}
 	}
-	return response, err
+	return response, nil
 }
 
 // CloseIdleConnections is for http.Client's.
@@ -102,6 +111,33 @@ func (t *boundedTransport) CloseIdleConnections() {
 	if inner, ok := t.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		inner.CloseIdleConnections()
 	}
+}
+
+// endingBody is closed when a context ends.
+type endingBody struct {
+	io.ReadCloser
+
+	ctx  context.Context
+	stop func() bool
+}
+
+func newEndingBody(ctx context.Context, body io.ReadCloser) *endingBody {
+	return &endingBody{body, ctx, context.AfterFunc(ctx, func() { _ = body.Close() })}
+}
+
+// Read returns the context's error once that has ended.
+func (b *endingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && b.ctx.Err() != nil {
+		err = b.ctx.Err()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *endingBody) Close() error {
+	b.stop()
+	return b.ReadCloser.Close()
 }
 
 type boundedBody struct {

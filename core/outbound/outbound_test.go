@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"intents.internal/core/outbound"
+	"intents.internal/pkg/testkit/endless"
 )
 
 // receiver is the one loopback address that the tests' networks allow; forbidden is another.
@@ -281,5 +282,34 @@ func TestRetryAfter(t *testing.T) {
 		if got := outbound.RetryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// No response outlives the time limit of its request, whatever the server does with the connection.
+func TestClient_EndlessResponses(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, outbound.Config{Timeout: 300 * time.Millisecond})
+	endless.WantEnd(t, endless.HTTP, func(_ context.Context, address string) {
+		status, body, err := get(t, client, "http://"+address)
+		switched := status == http.StatusSwitchingProtocols && len(body) == 0 && err == nil
+		if !switched && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%d, %d bytes, %v", status, len(body), err)
+		}
+	})
+}
+
+// stuck is a transport whose bodies go by no context.
+type stuck struct{}
+
+func (stuck) RoundTrip(*http.Request) (*http.Response, error) {
+	body, _ := io.Pipe()
+	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+}
+
+func TestClient_BodyOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, outbound.Config{Timeout: 100 * time.Millisecond, Transport: stuck{}})
+	if _, _, err := get(t, client, "http://stuck.example"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 }

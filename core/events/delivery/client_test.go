@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,6 +17,7 @@ import (
 
 	"intents.internal/core/events/delivery"
 	"intents.internal/core/events/webhook"
+	"intents.internal/pkg/testkit/endless"
 )
 
 // newClient returns a client that may call receiver besides public addresses.
@@ -174,3 +176,12 @@ func silence(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
 // reset closes the connection with a TCP reset.
 func reset(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
+
+// A receiver cannot hold an attempt for longer than its context.
+func TestClient_Send_EndlessResponses(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	endless.WantEnd(t, endless.HTTP, func(ctx context.Context, address string) {
+		client.Send(ctx, delivery.Message{URL: "http://" + address, ID: "evt_1", Body: []byte(`{}`), Secrets: []webhook.Secret{webhook.NewSecret()}})
+	})
+}

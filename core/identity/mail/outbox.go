@@ -18,9 +18,10 @@ const (
 	senders = 2
 	// pollEvery bounds the delay of a mail that another core queued or that is due for a retry.
 	pollEvery = 5 * time.Second
-	// lease is how long one sender may keep a mail. It is longer than composing and sending take: two steps of stepTimeout each,
-	// and a QUIT that the server does not answer.
+	// lease is how long one sender may keep a mail. It is longer than composing takes, and sending, which sendTimeout bounds.
 	lease = 2 * time.Minute
+	// lastWait is how long a mail that is being sent is waited for when core ends: if it were cut off, it could be sent twice.
+	lastWait = 5 * time.Second
 	// maxAttempts and maxAge bound the retries of one mail.
 	maxAttempts = 12
 	maxAge      = 4 * time.Hour
@@ -93,7 +94,7 @@ func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err 
 		return true, o.store.DeleteMail(ctx, queued.ID)
 	}
 	if err == nil {
-		err = o.smtp.Send(ctx, message)
+		err = o.send(ctx, message)
 		ctx = context.WithoutCancel(ctx) // a core that shuts down still deletes the row of a sent mail
 	}
 	if err == nil {
@@ -114,6 +115,15 @@ func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err 
 		return true, o.store.RetryMail(ctx, queued, pause)
 	}
 	return false, errors.Join(err, o.store.RetryMail(ctx, queued, pause))
+}
+
+// send sends a message, and for lastWait after ctx has ended.
+func (o *Outbox) send(ctx context.Context, message *Message) error {
+	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastWait, cancel) })
+	defer stop()
+	return o.smtp.Send(sending, message)
 }
 
 // retryAfter returns the delay after a number of attempts.

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -11,18 +12,27 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
+
+	"intents.internal/core/outbound"
 )
 
 const (
 	// submissionPort is RFC 6409's, with STARTTLS, and submissionsPort RFC 8314's, with implicit TLS.
 	submissionPort, submissionsPort = 587, 465
-	// stepTimeout bounds the connection setup up to the message, and separately the message.
-	stepTimeout = 15 * time.Second
+	// stepTimeout bounds the connection setup up to the message, and separately the message. sendTimeout bounds both with the QUIT.
+	stepTimeout, sendTimeout = 15 * time.Second, 30 * time.Second
 )
+
+// tlsMechanisms are go-mail's own choice on a connection with TLS. It does not see that one which it has not dialled has TLS.
+var tlsMechanisms = []gomail.SMTPAuthType{
+	gomail.SMTPAuthSCRAMSHA256PLUS, gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1PLUS, gomail.SMTPAuthSCRAMSHA1,
+	gomail.SMTPAuthNTLM, gomail.SMTPAuthCramMD5, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin,
+}
 
 // SMTPConfig is the configuration of the SMTP server.
 type SMTPConfig struct {
@@ -35,14 +45,17 @@ type SMTPConfig struct {
 	Domain string
 	// Authorities are the certificate authorities for the server's certificate, nil for the system's.
 	Authorities *x509.CertPool
-	// Dial connects to the server, nil for the default dialer.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Address is dialled in place of the URL's in tests; empty for the URL's.
+	Address string
 }
 
 // SMTP sends messages through a server. It is safe for concurrent use.
 type SMTP struct {
 	host    string
 	options []gomail.Option
+	// tls is for a connection with implicit TLS, nil for one without.
+	tls     *tls.Config
+	address string
 	from    string
 	domain  string
 }
@@ -69,27 +82,24 @@ func NewSMTP(config SMTPConfig) (*SMTP, error) {
 	if err := errors.Join(err, ValidateFrom(config.From)); err != nil {
 		return nil, err
 	}
-	options := []gomail.Option{
-		gomail.WithPort(server.port), gomail.WithTimeout(stepTimeout), gomail.WithHELO(config.Domain),
-		gomail.WithTLSConfig(&tls.Config{ServerName: server.host, RootCAs: config.Authorities, MinVersion: tls.VersionTLS12}),
-	}
-	authentication := gomail.SMTPAuthAutoDiscover
+	encryption := &tls.Config{ServerName: server.host, RootCAs: config.Authorities, MinVersion: tls.VersionTLS12}
+	s := &SMTP{host: server.host, address: config.Address, from: config.From, domain: config.Domain, options: []gomail.Option{
+		gomail.WithPort(server.port), gomail.WithTimeout(stepTimeout), gomail.WithHELO(config.Domain), gomail.WithTLSConfig(encryption),
+	}}
+	authentication := gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover)
 	switch {
 	case server.tls:
-		options = append(options, gomail.WithSSL())
+		s.tls = encryption
+		s.options, authentication = append(s.options, gomail.WithSSL()), gomail.WithOpportunisticSMTPAuth(tlsMechanisms...)
 	case server.loopback:
-		options, authentication = append(options, gomail.WithTLSPolicy(gomail.NoTLS)), gomail.SMTPAuthPlain
+		s.options, authentication = append(s.options, gomail.WithTLSPolicy(gomail.NoTLS)), gomail.WithSMTPAuth(gomail.SMTPAuthPlain)
 	default:
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+		s.options = append(s.options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
 	if server.user != nil {
 		password, _ := server.user.Password()
-		options = append(options, gomail.WithSMTPAuth(authentication), gomail.WithUsername(server.user.Username()), gomail.WithPassword(password))
+		s.options = append(s.options, authentication, gomail.WithUsername(server.user.Username()), gomail.WithPassword(password))
 	}
-	if config.Dial != nil {
-		options = append(options, gomail.WithDialContextFunc(config.Dial))
-	}
-	s := &SMTP{host: server.host, options: options, from: config.From, domain: config.Domain}
 	_, err = gomail.NewClient(s.host, s.options...)
 	return s, err
 }
@@ -144,14 +154,16 @@ func parseURL(raw string) (s server, err error) {
 	return s, nil
 }
 
-// Send sends a message to the server. The error is a *SendError for a message that the server did not accept, and another error
+// Send sends a message to the server, for sendTimeout at most. The error is a *SendError for a message that the server did not accept, and another error
 // if the server cannot be reached, has no valid certificate or rejects the credentials.
 func (s *SMTP) Send(ctx context.Context, m *Message) error {
 	message, err := s.compose(m)
 	if err != nil {
 		return err
 	}
-	client, err := gomail.NewClient(s.host, s.options...)
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	client, err := gomail.NewClient(s.host, append(slices.Clone(s.options), gomail.WithDialContextFunc(s.dialUntil(ctx)))...)
 	if err != nil {
 		return err
 	}
@@ -168,6 +180,22 @@ func (s *SMTP) Send(ctx context.Context, m *Message) error {
 		return &SendError{Step: refused.Reason.String(), Code: code, Permanent: code >= 500 && refused.Reason != gomail.ErrSMTPMailFrom}
 	}
 	return err
+}
+
+// dialUntil returns a dialer of connections that end with ctx. Those of go-mail have the context of the connection setup, and deadlines that each
+// step moves.
+func (s *SMTP) dialUntil(ctx context.Context) gomail.DialContextFunc {
+	return func(setup context.Context, network, address string) (net.Conn, error) {
+		conn, err := outbound.Dial(ctx, network, cmp.Or(s.address, address))
+		if err != nil || s.tls == nil {
+			return conn, err
+		}
+		encrypted := tls.Client(conn, s.tls)
+		if err := encrypted.HandshakeContext(setup); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return encrypted, nil
+	}
 }
 
 // compose builds the go-mail message. go-mail encodes header fields and rejects invalid addresses.

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/endless"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -60,13 +60,6 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 
 const from = `"Transfers, Example" <no-reply@example.com>`
 
-// to connects to a server whatever the address is.
-func to(s *mailServer) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, s.Address)
-	}
-}
-
 func send(t *testing.T, config mail.SMTPConfig, recipient string) error {
 	t.Helper()
 	config.From, config.Domain = from, "intents.example"
@@ -90,6 +83,7 @@ func TestSMTP_Encryption(t *testing.T) {
 	starting := startSMTP(t, embedded.SMTPConfig{TLS: offered, Username: "ann", Password: "p@ss word"})
 	implicit := startSMTP(t, embedded.SMTPConfig{TLS: offered, ImplicitTLS: true})
 	guarded := startSMTP(t, embedded.SMTPConfig{Username: "ann", Password: "p@ss word"})
+	both := startSMTP(t, embedded.SMTPConfig{TLS: offered, ImplicitTLS: true, Username: "ann", Password: "p@ss word"})
 	for name, c := range map[string]struct {
 		config    mail.SMTPConfig
 		server    *mailServer
@@ -97,14 +91,16 @@ func TestSMTP_Encryption(t *testing.T) {
 		fails     string // what the error says, empty for none
 	}{
 		"plain on a loopback address":   {mail.SMTPConfig{URL: "smtp://" + plain.Address}, plain, false, ""},
-		"plain elsewhere":               {mail.SMTPConfig{URL: "smtp://example.com", Dial: to(plain)}, plain, false, "STARTTLS"},
+		"plain elsewhere":               {mail.SMTPConfig{URL: "smtp://example.com", Address: plain.Address}, plain, false, "STARTTLS"},
 		"a password on a loopback":      {mail.SMTPConfig{URL: "smtp://ann:p%40ss%20word@" + guarded.Address}, guarded, false, ""},
-		"STARTTLS":                      {mail.SMTPConfig{URL: "smtp://ann:p%40ss%20word@example.com:25", Dial: to(starting), Authorities: authorities}, starting, true, ""},
-		"STARTTLS, nobody's authority":  {mail.SMTPConfig{URL: "smtp://ann:p%40ss%20word@example.com", Dial: to(starting)}, starting, true, "certificate"},
-		"STARTTLS, another host's name": {mail.SMTPConfig{URL: "smtp://mail.example.net", Dial: to(starting), Authorities: authorities}, starting, true, "certificate"},
-		"STARTTLS, a wrong password":    {mail.SMTPConfig{URL: "smtp://ann:wrong@example.com", Dial: to(starting), Authorities: authorities}, starting, true, "535"},
-		"STARTTLS, no password":         {mail.SMTPConfig{URL: "smtp://example.com", Dial: to(starting), Authorities: authorities}, starting, true, "502"},
+		"STARTTLS":                      {mail.SMTPConfig{URL: "smtp://ann:p%40ss%20word@example.com:25", Address: starting.Address, Authorities: authorities}, starting, true, ""},
+		"STARTTLS, nobody's authority":  {mail.SMTPConfig{URL: "smtp://ann:p%40ss%20word@example.com", Address: starting.Address}, starting, true, "certificate"},
+		"STARTTLS, another host's name": {mail.SMTPConfig{URL: "smtp://mail.example.net", Address: starting.Address, Authorities: authorities}, starting, true, "certificate"},
+		"STARTTLS, a wrong password":    {mail.SMTPConfig{URL: "smtp://ann:wrong@example.com", Address: starting.Address, Authorities: authorities}, starting, true, "535"},
+		"STARTTLS, no password":         {mail.SMTPConfig{URL: "smtp://example.com", Address: starting.Address, Authorities: authorities}, starting, true, "502"},
 		"TLS from the first byte":       {mail.SMTPConfig{URL: "smtps://" + implicit.Address, Authorities: authorities}, implicit, true, ""},
+		"TLS and a password":            {mail.SMTPConfig{URL: "smtps://ann:p%40ss%20word@" + both.Address, Authorities: authorities}, both, true, ""},
+		"TLS, another host's name":      {mail.SMTPConfig{URL: "smtps://mail.example.net", Address: implicit.Address, Authorities: authorities}, implicit, true, "certificate"},
 		"TLS, nobody's authority":       {mail.SMTPConfig{URL: "smtps://" + implicit.Address}, implicit, true, "certificate"},
 	} {
 		recipient := strings.Map(func(r rune) rune {
@@ -128,7 +124,7 @@ func TestSMTP_Encryption(t *testing.T) {
 			t.Errorf("%s: from %s to %s, encrypted = %t", name, got.From, got.To, got.Encrypted)
 		}
 	}
-	for _, s := range []*mailServer{plain, starting, implicit, guarded} {
+	for _, s := range []*mailServer{plain, starting, implicit, guarded, both} {
 		if len(s.mails) > 0 {
 			t.Errorf("%s took another mail", s.Address)
 		}
@@ -261,3 +257,20 @@ var sorted = cmp.Transformer("sort", func(lines []string) map[string]bool {
 	}
 	return set
 })
+
+// A mail server cannot hold a sender for longer than its context.
+func TestSMTP_EndlessReplies(t *testing.T) {
+	t.Parallel()
+	message, err := mail.Write("ann@example.org", mail.ResetPassword, mail.Link{Service: "intents.example", URL: "https://intents.example/x", ValidFor: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endless.WantEnd(t, endless.SMTP, func(ctx context.Context, address string) {
+		client, err := mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + address, From: from, Domain: "intents.example"})
+		if err != nil {
+			t.Error(err)
+		} else if client.Send(ctx, message) == nil {
+			t.Error("the message counts as sent")
+		}
+	})
+}
