@@ -37,7 +37,7 @@ func TestServe_TermWhileOthersNeverAnswer(t *testing.T) {
 			database := pgtest.Database(t)
 			store := pgtest.Open(t, database)
 			pgtest.LoadRegistry(t, store)
-			p := serve(t, database, "CORE_DRAIN_DELAY=0s", "CORE_SHUTDOWN_GRACE=20s", "CORE_PUBLIC_URL=http://intents.example",
+			p := serve(t, database, "CORE_DRAIN_DELAY=0s", "CORE_SHUTDOWN_GRACE=20s", "CORE_PUBLIC_URL=http://intents.example", "CORE_REDIS_URL=redis://127.0.0.1:1",
 				"CORE_RPC_FILE="+providersFile(t, map[string][]string{"eip155:11155111": {"http://" + asked["node"].Address}}),
 				"CORE_QUOTES_FILE="+quotes, "CORE_QUOTES_ALLOW=127.0.0.1/32",
 				"CORE_OIDC_ISSUER=http://"+asked["oidc"].Address, "CORE_OIDC_CLIENT_ID=intents", "CORE_OIDC_CLIENT_SECRET=secret",
@@ -54,7 +54,10 @@ func TestServe_TermWhileOthersNeverAnswer(t *testing.T) {
 				t.Fatalf("sign-up: %d %s", status, answer)
 			}
 			quoted := make(chan struct{})
-			go func() { defer close(quoted); c.ask(p, http.MethodPost, "/v2/quotes", quoteBody, "Idempotency-Key", uuid.NewString()) }()
+			go func() {
+				defer close(quoted)
+				c.ask(p, http.MethodPost, "/v2/quotes", quoteBody, "Idempotency-Key", uuid.NewString())
+			}()
 			for of, server := range asked {
 				asynctest.Eventually(t, of+" is asked", func() bool { return server.Requests() > 0 })
 			}
