@@ -36,21 +36,23 @@ func TestAuditLog(t *testing.T) {
 	test := must2(core.CreateKey(ctx, home, own(first), account.KeyRequest{Name: "ci"}))(t)
 	live := must2(core.CreateKey(ctx, work, own(first), account.KeyRequest{Name: "<b>", Environment: network.Live, ExpiresIn: time.Hour}))(t)
 	name, off := "renamed", false
-	ok(t, call(core.UpdateKey(ctx, home, owner, test.ID, account.KeyChange{Name: &name, Enabled: &off})))
+	ok(t, call(core.UpdateKey(ctx, home, own(first), test.ID, account.KeyChange{Name: &name, Enabled: &off})))
 	next := must2(core.RotateKey(ctx, home, own(first), test.ID, 0))(t)
 	other := must2(core.RotateKey(ctx, home, own(first), live.ID, time.Minute))(t)
-	ok(t, core.DeleteKey(ctx, home, owner, next.ID))
-	ok(t, core.RevokeSession(ctx, home, owner, second.Session.ID))
+	ok(t, core.DeleteKey(ctx, home, own(first), next.ID))
+	ok(t, core.RevokeSession(ctx, home, own(first), second.Session.ID))
 	third := must(core.SignIn(ctx, home, "ann@example.com", password))(t)
-	equal(t, "other sessions", must(core.RevokeOtherSessions(ctx, home, third.Session))(t), 1)
+	equal(t, "other sessions", must(core.RevokeOtherSessions(ctx, home, own(third)))(t), 1)
 	// What fails leaves no trace.
-	is(t, "an unknown key", core.DeleteKey(ctx, home, owner, uuid.New()), account.ErrNotFound)
-	is(t, "an unknown session", core.RevokeSession(ctx, home, owner, uuid.New()), account.ErrNotFound)
-	is(t, "rotated twice", call2(core.RotateKey(ctx, home, own(first), live.ID, time.Minute)), account.ErrKeyRotated)
+	is(t, "an unknown key", core.DeleteKey(ctx, home, own(third), uuid.New()), account.ErrNotFound)
+	is(t, "an unknown session", core.RevokeSession(ctx, home, own(third), uuid.New()), account.ErrNotFound)
+	is(t, "rotated twice", call2(core.RotateKey(ctx, home, own(third), live.ID, time.Minute)), account.ErrKeyRotated)
 	is(t, "a wrong password", core.DeleteAccount(ctx, with(home, "a wrong password"), own(third)), identity.ErrPassword)
-	equal(t, "sessions", must(core.RevokeSessions(ctx, home, owner))(t), 1)
-	ok(t, core.DeleteAccount(ctx, with(work, password), own(third)))
-	is(t, "deleted twice", core.DeleteAccount(ctx, with(work, password), own(third)), identity.ErrSignedOut)
+	equal(t, "sessions", must(core.RevokeSessions(ctx, home, own(third)))(t), 1)
+	is(t, "an ended session", core.DeleteAccount(ctx, with(work, password), own(third)), identity.ErrSignedOut)
+	last := must(core.SignIn(ctx, home, "ann@example.com", password))(t)
+	ok(t, core.DeleteAccount(ctx, with(work, password), own(last)))
+	is(t, "deleted twice", core.DeleteAccount(ctx, with(work, password), own(last)), identity.ErrSignedOut)
 
 	stamp := func(at *time.Time) string { return at.UTC().Format(time.RFC3339) }
 	old := must(core.Store.Key(ctx, owner, live.ID))(t)
@@ -69,6 +71,7 @@ func TestAuditLog(t *testing.T) {
 		"signed_in||with a password|203.0.113.7 Home/1.0",
 		"sessions_revoked||all other sessions|203.0.113.7 Home/1.0",
 		"sessions_revoked||all sessions|203.0.113.7 Home/1.0",
+		"signed_in||with a password|203.0.113.7 Home/1.0",
 		"account_deleted|||" + workplace,
 	}
 	equal(t, "the audit log", auditLog(t, core, owner), want)

@@ -8,9 +8,8 @@ import (
 )
 
 // ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,
-// and after its confirmation to the new one. An account without a verified address needs a session of the last ten minutes
-// instead of that confirmation. It does not look up whether an account has the new address. It returns ErrVerificationOff, an
-// *account.InvalidError, ErrSessionNotFresh or a *LimitedError.
+// and after its confirmation to the new one. It needs a fresh session or the client's password, and does not look up whether an account
+// has the new address. It returns ErrVerificationOff, an *account.InvalidError, or the errors of a confirmation.
 func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, newEmail, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
@@ -31,16 +30,19 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 	if owner.EmailVerified() && owner.HasEmail() {
 		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail
 		recipients = append(recipients, owner.Email) // both get a mail in the end
-	} else if !s.Fresh(p.Session) {
-		return ErrSessionNotFresh
+	}
+	c := s.change(client, p)
+	if err := c.confirm(ctx, changesEmail); err != nil {
+		return err
 	}
 	if err := s.limitMail(ctx, client, recipients...); err != nil {
 		return err
 	}
 	entry := s.entry(client, owner.ID, account.EmailChangeRequested, "to "+newEmail)
-	if err := s.Store.InsertMailWithEntry(ctx, m, entry); err != nil {
-		return err
-	}
-	s.MailQueued()
-	return nil
+	return c.write(ctx, owner.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		if _, err := c.allow(changesEmail); err != nil {
+			return err
+		}
+		return tx.InsertMailWithEntry(ctx, c.rights, m, entry)
+	})
 }

@@ -2,9 +2,9 @@ package identity
 
 import (
 	"context"
-	"errors"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 )
 
 // ChangePassword gives the account of a person another password, ends all of its sessions and starts a new one in the client's
@@ -18,7 +18,8 @@ func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principa
 	if owner.PasswordHash == "" {
 		return nil, ErrNoPassword
 	}
-	if err := s.checkPassword(ctx, client, p, current); err != nil {
+	c := s.change(client, p)
+	if err := c.checkPassword(ctx, current); err != nil {
 		return nil, err
 	}
 	hash, err := s.hash(ctx, next)
@@ -35,14 +36,12 @@ func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principa
 	}
 	entry := s.entry(client, owner.ID, account.PasswordChanged, "all other sessions ended")
 	entry.Notice = s.notice(account.NoticeToPerson)
-	err = s.Store.ChangePassword(ctx, owner, hash, p.Session.ID, replacement, entry)
-	if errors.Is(err, account.ErrNotFound) { // the session, the password or the account has ended since it was found
-		return nil, ErrSignedOut
-	}
+	err = c.write(ctx, owner.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		return tx.ChangePassword(ctx, c.rights, owner, hash, replacement, entry)
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.noticesQueued()
 	changed := *owner
 	changed.PasswordHash, changed.UpdatedAt = hash, now
 	device := parseDevice(client.Device).signIn(&changed).String()

@@ -25,18 +25,17 @@ type Invited struct {
 
 // Invite invites an address to an account, and replaces an earlier invitation of it if again is set. It does the same whether or not the
 // address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
-// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. An
-// owner is invited as ChangeMember makes one.
+// account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. It
+// needs a fresh session or the client's password, as whoever is invited can give the person in this browser all that the role allows.
 func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email string, role account.Role, again bool) (*Invited, error) {
 	now := s.Store.Now()
 	invitation, err := account.NewInvitation(p.Account.ID, p.Person.ID, email, role, now)
 	if err != nil {
 		return nil, err
 	}
-	if role == account.RoleOwner {
-		if err := s.confirm(ctx, client, p); err != nil {
-			return nil, err
-		}
+	c := s.change(client, p)
+	if err := c.confirm(ctx, roleEffect("", role, false)); err != nil {
+		return nil, err
 	}
 	invitation.Mailed = s.MailQueued != nil
 	if invitation.Mailed && !p.Person.EmailVerified() {
@@ -53,11 +52,8 @@ func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email
 		hash := account.HashToken(token)
 		tokenHash, invited.Link = &hash, invitationURL(s.PublicURL, token)
 	}
-	if err := s.storeInvitation(ctx, client, p, invitation, tokenHash, again); err != nil {
+	if err := c.storeInvitation(ctx, invitation, tokenHash, again); err != nil {
 		return nil, err
-	}
-	if invitation.Mailed {
-		s.MailQueued()
 	}
 	return invited, nil
 }
@@ -76,12 +72,16 @@ func (s *Service) limitInvitation(ctx context.Context, client Client, invitation
 	return s.limitMail(ctx, client, invitation.Email)
 }
 
-func (s *Service) storeInvitation(
-	ctx context.Context, client Client, p *Principal, invitation *account.Invitation, tokenHash *[32]byte, again bool,
-) error {
-	entry := s.entry(client, p.Account.ID, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
-	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		roster, err := s.lockManaged(ctx, tx, p)
+func (c *change) storeInvitation(ctx context.Context, invitation *account.Invitation, tokenHash *[32]byte, again bool) error {
+	on := invitation.AccountID
+	entry := c.service.entry(c.client, on, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
+	return c.write(ctx, on, Manage, func(ctx context.Context, tx identities.Tx) error {
+		notice, err := c.allow(roleEffect("", invitation.Role, false))
+		if err != nil {
+			return err
+		}
+		entry.Notice = notice
+		roster, err := tx.Members(ctx, c.rights, on)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Service) storeInvitation(
 				return account.ErrAlreadyMember
 			}
 		}
-		open, err := tx.Invitations(ctx, p.Account.ID, invitation.CreatedAt)
+		open, err := tx.Invitations(ctx, on, invitation.CreatedAt)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *Service) storeInvitation(
 		case len(roster)+len(open)-replaced >= account.MaxMembers:
 			return account.ErrTooManyMembers
 		}
-		if err := tx.ReplaceInvitation(ctx, invitation, tokenHash); err != nil {
+		if err := tx.ReplaceInvitation(ctx, c.rights, invitation, tokenHash); err != nil {
 			return err
 		}
 		if invitation.Mailed {
@@ -130,33 +130,34 @@ func (s *Service) Invitation(ctx context.Context, client Client, token string) (
 // AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
 func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
-	return s.answerInvitation(ctx, client, p, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
+	c := s.change(client, p)
+	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
 		if _, err := roster.Find(m.PersonID); err == nil {
 			return account.ErrAlreadyMember
 		}
 		if len(roster) >= account.MaxMembers {
 			return account.ErrTooManyMembers
 		}
-		if err := tx.InsertMember(ctx, m); err != nil {
+		if err := tx.InsertMember(ctx, c.rights, m); err != nil {
 			return err
 		}
-		return tx.SetActing(ctx, p.Session, m.AccountID)
+		return tx.SetActing(ctx, c.rights, m.AccountID)
 	})
 }
 
 // DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
 // *LimitedError.
 func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
-	invitation, _, err := s.answerInvitation(ctx, client, p, token, account.InvitationDeclined,
+	invitation, _, err := s.change(client, p).answerInvitation(ctx, token, account.InvitationDeclined,
 		func(context.Context, identities.Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
 }
 
 // answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
-func (s *Service) answerInvitation(
-	ctx context.Context, client Client, p *Principal, token string, action account.Action,
-	answer func(context.Context, identities.Tx, account.Roster, account.Member) error,
+func (c *change) answerInvitation(
+	ctx context.Context, token string, action account.Action, answer func(context.Context, identities.Tx, account.Roster, account.Member) error,
 ) (*account.Invitation, account.Member, error) {
+	s, client, p := c.service, c.client, c.principal
 	member := account.Member{PersonID: p.Person.ID, Name: p.Person.Name, Email: p.Person.Email, CreatedAt: s.Store.Now()}
 	invitation, err := s.Invitation(ctx, client, token)
 	if err != nil {
@@ -170,11 +171,12 @@ func (s *Service) answerInvitation(
 	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		roster, err := tx.LockMembers(ctx, invitation.AccountID, p.Person.ID, invitation.InviterID)
-		if errors.Is(err, account.ErrNotMember) { // the account, the person or the inviter has ended or is disabled
-			return account.ErrNoInvitation
+	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		// The person gets the role that the invitation has, so that nothing is given here.
+		if _, err := c.allow(roleEffect(invitation.Role, member.Role, true)); err != nil {
+			return err
 		}
+		roster, err := tx.Members(ctx, c.rights, invitation.AccountID)
 		if err != nil {
 			return err
 		}
@@ -182,7 +184,7 @@ func (s *Service) answerInvitation(
 		if inviter, err := roster.Find(invitation.InviterID); err != nil || (&Principal{Role: inviter.Role}).Check(Manage) != nil {
 			return account.ErrNoInvitation
 		}
-		if err := tx.UseInvitation(ctx, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
+		if err := tx.UseInvitation(ctx, c.rights, invitation.ID, account.HashToken(token), member.CreatedAt); err != nil {
 			return err
 		}
 		if invitation.Mailed && !p.Person.EmailVerified() { // the token came by mail to the address
@@ -194,9 +196,9 @@ func (s *Service) answerInvitation(
 			return err
 		}
 		return tx.Audit(ctx, entry)
-	})
-	if err == nil {
-		s.noticesQueued()
+	}, invitation.AccountID, invitation.InviterID)
+	if errors.Is(err, account.ErrNotMember) { // the account or the inviter has ended or is disabled
+		err = account.ErrNoInvitation
 	}
 	return invitation, member, err
 }
@@ -204,11 +206,9 @@ func (s *Service) answerInvitation(
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
 func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
 	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
-	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		if _, err := s.lockManaged(ctx, tx, p); err != nil {
-			return err
-		}
-		if err := tx.DeleteInvitation(ctx, p.Account.ID, invitation.ID); err != nil {
+	c := s.change(client, p)
+	return c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+		if err := tx.DeleteInvitation(ctx, c.rights, p.Account.ID, invitation.ID); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)

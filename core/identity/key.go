@@ -10,7 +10,6 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/identities"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/network"
 )
 
 // CreateKey creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
@@ -22,21 +21,22 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	if err := s.confirmKey(ctx, client, p, key); err != nil {
+	c := s.change(client, p)
+	if err := c.confirm(ctx, keyEffect(nil, key)); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	entry := s.entry(client, owner, account.KeyCreated, "")
-	if key.Environment == network.Live {
-		entry.Notice = s.notice(account.NoticeToOwners)
-	}
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	err = c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
+		if entry.Notice, err = c.allow(keyEffect(nil, key)); err != nil {
+			return err
+		}
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
-		if err := tx.InsertKey(ctx, key); err != nil {
+		if err := tx.InsertKey(ctx, c.rights, key); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry.OfKey(key, key.Describe()))
@@ -44,26 +44,29 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	s.noticesQueued()
 	return key, text, nil
 }
 
-// UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. It returns what account.Key.Change returns, and
-// account.ErrNotFound for a key the account does not have.
-func (s *Service) UpdateKey(ctx context.Context, client Client, owner, keyID uuid.UUID, c account.KeyChange) (*account.Key, error) {
-	now := s.Store.Now()
+// UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. A live key that may do more than before needs a
+// fresh session or the client's password. It returns what account.Key.Change returns, the errors of a confirmation, and account.ErrNotFound for a key the account does not have.
+func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, k account.KeyChange) (*account.Key, error) {
+	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyUpdated, "")
+	c := s.change(client, p)
 	var key *account.Key
-	err := s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		var err error
+	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
 		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
 			return err
 		}
-		detail, err := key.Change(c, now)
+		before := *key
+		detail, err := key.Change(k, now)
 		if err != nil {
 			return err
 		}
-		if err := tx.UpdateKey(ctx, key); err != nil {
+		if entry.Notice, err = c.allow(keyEffect(&before, key)); err != nil {
+			return err
+		}
+		if err := tx.UpdateKey(ctx, c.rights, key); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry.OfKey(key, detail))
@@ -78,25 +81,15 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, owner, keyID uui
 // period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrNotFound, and for the new
 // key what CreateKey returns.
 func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
-	owner := p.Account.ID
+	now, owner := s.Store.Now(), p.Account.ID
 	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
-	found, err := s.Store.Key(ctx, owner, keyID)
-	if err != nil {
-		return nil, apikey.Key{}, err
-	}
-	if err := s.confirmKey(ctx, client, p, found); err != nil { // the environment of a key never changes
-		return nil, apikey.Key{}, err
-	}
-	now := s.Store.Now()
 	entry := s.entry(client, owner, account.KeyRotated, "")
-	if found.Environment == network.Live {
-		entry.Notice = s.notice(account.NoticeToOwners)
-	}
+	c := s.change(client, p)
 	var next *account.Key
 	var text apikey.Key
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
 		old, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err
@@ -104,7 +97,10 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 		if next, text, err = old.Rotate(grace, now); err != nil {
 			return err
 		}
-		if err := tx.ReplaceKey(ctx, old, next); err != nil {
+		if entry.Notice, err = c.allow(keyEffect(nil, next)); err != nil {
+			return err
+		}
+		if err := tx.ReplaceKey(ctx, c.rights, old, next); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry.OfKey(old, rotation(old, next)))
@@ -112,7 +108,6 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	s.noticesQueued()
 	return next, text, nil
 }
 
@@ -125,27 +120,20 @@ func rotation(k, next *account.Key) string {
 }
 
 // DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
-func (s *Service) DeleteKey(ctx context.Context, client Client, owner, keyID uuid.UUID) error {
-	now := s.Store.Now()
+func (s *Service) DeleteKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID) error {
+	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyDeleted, "")
-	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	c := s.change(client, p)
+	return c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
 		key, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteKey(ctx, key, now); err != nil {
+		if err := tx.DeleteKey(ctx, c.rights, key, now); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry.OfKey(key, ""))
 	})
-}
-
-// confirmKey returns what confirm returns for a live key.
-func (s *Service) confirmKey(ctx context.Context, client Client, p *Principal, key *account.Key) error {
-	if key.Environment != network.Live {
-		return nil
-	}
-	return s.confirm(ctx, client, p)
 }
 
 // limitKey counts a new key for the account and for the address.

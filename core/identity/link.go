@@ -5,12 +5,12 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"slices"
 
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 )
 
 // Identities lists the identities of an account, oldest first.
@@ -19,23 +19,24 @@ func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.Li
 }
 
 // LinkWallet links the wallet that signed a message for this site to the account of a person, as another way to sign in. The
-// session must be fresh, or the client's password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink,
-// ErrSessionNotFresh, ErrPassword and ErrBusy.
+// session must be fresh, or the client's password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink, and
+// those of a confirmation.
 func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, message, signature string) (account.Identity, error) {
-	if err := s.confirm(ctx, client, p); err != nil {
+	c := s.change(client, p)
+	if err := c.confirm(ctx, changesSignIn); err != nil {
 		return account.Identity{}, err
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
 		return account.Identity{}, err
 	}
-	return identity, s.linkIdentity(ctx, client, p.Session, identity)
+	return identity, c.linkIdentity(ctx, identity)
 }
 
 // StartLink is StartOIDC for a flow that ends with a link to the account of a person. The session must be fresh, or the client's
-// password must confirm it: it may also return ErrSessionNotFresh, ErrPassword and ErrBusy.
+// password must confirm it: it may also return the errors of a confirmation.
 func (s *Service) StartLink(ctx context.Context, client Client, p *Principal) (redirectURL, opaque string, err error) {
-	if err := s.confirm(ctx, client, p); err != nil {
+	if err := s.change(client, p).confirm(ctx, changesSignIn); err != nil {
 		return "", "", err
 	}
 	f, redirectURL, err := s.startFlow(ctx, client)
@@ -60,7 +61,7 @@ func (s *Service) FinishLink(ctx context.Context, client Client, opaque, state, 
 	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(client.Token))) {
 		return ErrFlowExpired
 	}
-	session, _, err := s.Session(ctx, client.Token)
+	session, person, err := s.Session(ctx, client.Token)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,9 @@ func (s *Service) FinishLink(ctx context.Context, client Client, opaque, state, 
 	if err != nil {
 		return err
 	}
-	return s.linkIdentity(ctx, client, session, found.identity)
+	c := s.change(client, &Principal{Session: session, Person: person})
+	c.confirmed = true // StartLink has asked for it, for the lifetime of the flow
+	return c.linkIdentity(ctx, found.identity)
 }
 
 // sessionMAC binds a flow to the session with this token. It cannot be computed without the token, so that no site can plant a
@@ -80,32 +83,29 @@ func (f flow) sessionMAC(token string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (s *Service) linkIdentity(ctx context.Context, client Client, session *account.Session, identity account.Identity) error {
-	entry := s.entry(client, session.AccountID, account.IdentityLinked, identity.String())
-	entry.Notice = s.notice(account.NoticeToPerson)
-	err := s.Store.LinkIdentity(ctx, session, identity, entry)
-	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
-		return ErrSignedOut
-	}
-	if err == nil {
-		s.noticesQueued()
-	}
-	return err
+func (c *change) linkIdentity(ctx context.Context, identity account.Identity) error {
+	person := c.principal.Person.ID
+	entry := c.service.entry(c.client, person, account.IdentityLinked, identity.String())
+	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+			return err
+		}
+		return tx.LinkIdentity(ctx, c.rights, identity, entry)
+	})
 }
 
 // Unlink removes a way to sign in from the account of a person, and ends its other sessions. The session must be fresh, or the
-// client's password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in,
-// ErrSessionNotFresh, ErrPassword, ErrBusy or a *LimitedError.
+// client's password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in, and the
+// errors of a confirmation.
 func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
-	if err := s.confirm(ctx, client, p); err != nil {
-		return err
-	}
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, identity.String()+"; all other sessions ended")
-	err := s.Store.UnlinkIdentity(ctx, p.Session, identity, s.issuers(), entry)
-	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
-		return ErrSignedOut
-	}
-	return err
+	c := s.change(client, p)
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+			return err
+		}
+		return tx.UnlinkIdentity(ctx, c.rights, identity, s.issuers(), entry)
+	})
 }
 
 // issuers returns the issuers of identities that can sign in with the operator's configuration.

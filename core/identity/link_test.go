@@ -8,7 +8,6 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/pgtest"
-	"intents.internal/pkg/network"
 )
 
 // at is the client in whose browser a session is.
@@ -196,54 +195,5 @@ func TestUnlink_UnusableLeft(t *testing.T) {
 		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
 		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
 		is(t, issuer+" is left", s.Unlink(t.Context(), at(in), own(in), w.identity(t)), want)
-	}
-}
-
-// Owners and live keys are made, and members removed, only soon after a sign-in or with the password, like links. All else works in any
-// session.
-func TestConfirm(t *testing.T) {
-	t.Parallel()
-	core := newService(t, withPasswords(t))
-	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
-	ann.shares("Shop")
-	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleViewer)), nil)
-	live := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
-	test := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"}))(t)
-	pgtest.Exec(t, core.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-	on := ann.principal()
-	create := func(v identity.Client, env network.Environment) error {
-		return call2(core.CreateKey(t.Context(), v, on, account.KeyRequest{Name: "ci", Environment: env}))
-	}
-	rotate := func(v identity.Client, key *account.Key) error {
-		return call2(core.RotateKey(t.Context(), v, on, key.ID, 0))
-	}
-	change := func(v identity.Client, role account.Role) error {
-		return call(core.ChangeMember(t.Context(), v, on, bob.id, role))
-	}
-	invite := func(v identity.Client, role account.Role) error {
-		return call(core.Invite(t.Context(), v, on, string(role)+"@example.com", role, false))
-	}
-	for _, c := range []struct {
-		what  string
-		do    func(identity.Client) error
-		needs bool
-	}{
-		{"a test key", func(v identity.Client) error { return create(v, network.Test) }, false},
-		{"another test key", func(v identity.Client) error { return rotate(v, test) }, false},
-		{"a live key", func(v identity.Client) error { return create(v, network.Live) }, true},
-		{"another live key", func(v identity.Client) error { return rotate(v, live) }, true},
-		{"a developer", func(v identity.Client) error { return change(v, account.RoleDeveloper) }, false},
-		{"an owner", func(v identity.Client) error { return change(v, account.RoleOwner) }, true},
-		{"an invited viewer", func(v identity.Client) error { return invite(v, account.RoleViewer) }, false},
-		{"an invited owner", func(v identity.Client) error { return invite(v, account.RoleOwner) }, true},
-		{"a removed member", func(v identity.Client) error { return call(core.RemoveMember(t.Context(), v, on, bob.id)) }, true},
-	} {
-		if !c.needs {
-			is(t, c.what, c.do(ann.client), nil)
-			continue
-		}
-		is(t, c.what+" in an old session", c.do(ann.client), identity.ErrSessionNotFresh)
-		is(t, c.what+" with a wrong password", c.do(with(ann.client, "a wrong password")), identity.ErrPassword)
-		is(t, c.what+" with the password", c.do(with(ann.client, password)), nil)
 	}
 }

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -13,33 +12,20 @@ import (
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
-	return s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		if err := tx.SetActing(ctx, p.Session, accountID); err != nil || accountID == p.Session.ActingID() {
+	c := s.change(client, p)
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		if err := tx.SetActing(ctx, c.rights, accountID); err != nil || accountID == p.Session.ActingID() {
 			return err
 		}
 		return tx.AuditHourly(ctx, accountID, account.NewHourlyEntry(accountID.String(), client.Actor(), account.AccountSwitched, s.Store.Now()))
-	})
+	}, accountID)
 }
 
-// ChangeMember changes the role of a member. Making an owner needs a fresh session or the client's password. It returns
-// ErrSessionNotFresh, ErrPassword, ErrBusy, a *LimitedError, account.ErrNoSuchMember, account.ErrHolder, account.ErrLastOwner, and
-// ErrRole for a person who is no longer an owner.
+// ChangeMember changes the role of a member. A role that allows more, and one that takes something from another person, needs a fresh
+// session or the client's password. It returns the errors of a confirmation, account.ErrNoSuchMember, account.ErrHolder,
+// account.ErrLastOwner, and ErrRole for a person who is no longer an owner.
 func (s *Service) ChangeMember(ctx context.Context, client Client, p *Principal, person uuid.UUID, role account.Role) (account.Member, error) {
-	if role == account.RoleOwner {
-		if err := s.confirm(ctx, client, p); err != nil {
-			return account.Member{}, err
-		}
-	}
-	return s.changeMembers(ctx, client, p, person, account.MemberChanged, func(ctx context.Context, tx identities.Tx, roster account.Roster, m *account.Member) (string, error) {
-		if m.Role == account.RoleOwner && role != account.RoleOwner {
-			if err := roster.CanLose(*m); err != nil {
-				return "", err
-			}
-		}
-		detail := fmt.Sprintf("%s: %s, was %s", m.Email, role, m.Role)
-		m.Role = role
-		return detail, tx.ChangeMember(ctx, *m)
-	})
+	return s.changeMember(ctx, client, p, person, account.MemberChanged, role)
 }
 
 // RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It needs a fresh
@@ -48,73 +34,65 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 	if person == p.Person.ID {
 		return s.Leave(ctx, client, p)
 	}
-	if err := s.confirm(ctx, client, p); err != nil {
-		return account.Member{}, err
-	}
-	return s.changeMembers(ctx, client, p, person, account.MemberRemoved, func(ctx context.Context, tx identities.Tx, roster account.Roster, m *account.Member) (string, error) {
-		if err := roster.CanLose(*m); err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("%s, was %s", m.Email, m.Role), tx.DeleteMember(ctx, *m, uuid.Nil)
-	})
+	return s.changeMember(ctx, client, p, person, account.MemberRemoved, "")
 }
 
-// changeMembers calls change with a member of a locked account, and writes the returned text to the audit log. The person must be
-// an owner under the lock: if two owners remove each other, the second call fails.
-func (s *Service) changeMembers(
-	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action,
-	change func(context.Context, identities.Tx, account.Roster, *account.Member) (detail string, err error),
+// changeMember gives a member another role, none to remove the member. The person must be an owner under the lock: if two owners remove
+// each other, the second call fails.
+func (s *Service) changeMember(
+	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action, role account.Role,
 ) (member account.Member, err error) {
-	entry := s.entry(client, p.Account.ID, action, "")
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		roster, err := s.lockManaged(ctx, tx, p)
+	c := s.change(client, p)
+	err = c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {
 			return err
 		}
 		if member, err = roster.Find(person); err != nil {
 			return err
 		}
-		was := member.Role
-		if entry.Detail, err = change(ctx, tx, roster, &member); err != nil {
+		entry := s.entry(client, p.Account.ID, action, fmt.Sprintf("%s, was %s", member.Email, member.Role))
+		if role != "" {
+			entry.Detail = fmt.Sprintf("%s: %s, was %s", member.Email, role, member.Role)
+		}
+		decided := roleEffect(member.Role, role, person == p.Person.ID)
+		if entry.Notice, err = c.allow(decided); err != nil {
 			return err
 		}
-		if member.Role == account.RoleOwner && was != account.RoleOwner {
-			entry.Notice = s.notice(account.NoticeToOwners)
+		if decided == takesRole { // an owner who is one no longer is told too
+			if err := tx.Audit(ctx, entry); err != nil {
+				return err
+			}
+		}
+		if err := applyRole(ctx, tx, c.rights, roster, &member, role); err != nil || decided == takesRole {
+			return err
 		}
 		return tx.Audit(ctx, entry)
 	})
-	if err == nil {
-		s.noticesQueued()
-	}
 	return member, err
 }
 
-// lockManaged locks the members of an account and the person until the transaction ends. It returns ErrRole for a person who may no
-// longer manage them, and ErrSignedOut if the session has ended: its end may also have ended the person's invitations, and none
-// may be added after that.
-func (s *Service) lockManaged(ctx context.Context, tx identities.Tx, p *Principal) (account.Roster, error) {
-	roster, err := tx.LockMembers(ctx, p.Account.ID, p.Person.ID)
-	if err != nil {
-		return nil, err
+// applyRole stores a member's role, or removes the member if it is empty.
+func applyRole(ctx context.Context, tx identities.Tx, by identities.Rights, roster account.Roster, m *account.Member, role account.Role) error {
+	if role == "" || m.Role == account.RoleOwner && role != account.RoleOwner {
+		if err := roster.CanLose(*m); err != nil {
+			return err
+		}
 	}
-	if err := tx.CheckSession(ctx, p.Session, s.Store.Now()); errors.Is(err, account.ErrNotFound) {
-		return nil, ErrSignedOut
-	} else if err != nil {
-		return nil, err
+	if role == "" {
+		return tx.DeleteMember(ctx, by, *m, uuid.Nil)
 	}
-	me, err := roster.Find(p.Person.ID)
-	if err != nil {
-		return nil, account.ErrNotMember
-	}
-	return roster, (&Principal{Role: me.Role}).Check(Manage)
+	m.Role = role
+	return tx.ChangeMember(ctx, by, *m)
 }
 
 // Leave ends the person's own membership of an account, and all sessions of the person that act on it except the current one,
 // which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
 func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
-	err = s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		roster, err := tx.LockMembers(ctx, p.Account.ID)
+	c := s.change(client, p)
+	err = c.write(ctx, p.Account.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {
 			return err
 		}
@@ -124,7 +102,7 @@ func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (membe
 		if err := roster.CanLose(member); err != nil {
 			return err
 		}
-		if err := tx.DeleteMember(ctx, member, p.Session.ID); err != nil {
+		if err := tx.DeleteMember(ctx, c.rights, member, p.Session.ID); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)

@@ -49,7 +49,7 @@ func TestAdmit_Writes(t *testing.T) {
 			return err
 		}
 		on = !on
-		return call(core.UpdateKey(t.Context(), here, ann.id, key.ID, account.KeyChange{Enabled: &on}))
+		return call(core.UpdateKey(t.Context(), here, ann.principal(), key.ID, account.KeyChange{Enabled: &on}))
 	})
 	if n < 600 {
 		t.Errorf("only %d writes were admitted", n)

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
@@ -47,8 +48,9 @@ func (s *Service) composeSecurityNotice(ctx context.Context, queued *identities.
 		n.Browser = account.BrowserName(entry.Actor.UserAgent)
 	}
 	switch entry.Action { //nolint:exhaustive // these details are an address and roles
-	case account.MemberJoined, account.MemberChanged:
+	case account.MemberJoined, account.MemberChanged, account.MemberInvited, account.MemberRemoved:
 		n.Member = entry.Detail
+		n.NewOwner = entry.Action == account.MemberJoined || strings.Contains(entry.Detail, ": "+string(account.RoleOwner)+", was ")
 	}
 	return mail.Write(queued.Recipient, mail.Notice, n)
 }
@@ -56,14 +58,22 @@ func (s *Service) composeSecurityNotice(ctx context.Context, queued *identities.
 // noticePages are the pages of the console on which a person undoes what a notice tells of. A person whose password somebody else has
 // set can only reset it.
 var noticePages = map[account.Action]string{
-	account.PasswordChanged: forgotPath,
-	account.PasswordReset:   forgotPath,
-	account.EmailChanged:    "", // the address can no longer reset the password
-	account.IdentityLinked:  homePath + "/account",
-	account.KeyCreated:      homePath,
-	account.KeyRotated:      homePath,
-	account.MemberJoined:    homePath + "/members",
-	account.MemberChanged:   homePath + "/members",
+	account.PasswordChanged:      forgotPath,
+	account.PasswordReset:        forgotPath,
+	account.EmailChanged:         "", // the address can no longer reset the password
+	account.AccountDeleted:       "", // nobody can undo it
+	account.IdentityLinked:       homePath + "/account",
+	account.IdentityUnlinked:     homePath + "/account",
+	account.KeyCreated:           homePath,
+	account.KeyUpdated:           homePath,
+	account.KeyRotated:           homePath,
+	account.MemberInvited:        homePath + "/members",
+	account.MemberJoined:         homePath + "/members",
+	account.MemberChanged:        homePath + "/members",
+	account.MemberRemoved:        homePath + "/members",
+	account.WebhookCreated:       homePath + "/webhooks",
+	account.WebhookUpdated:       homePath + "/webhooks",
+	account.WebhookSecretRotated: homePath + "/webhooks",
 }
 
 // forgotPath is the page that asks for a link to a new password.

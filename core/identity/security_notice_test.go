@@ -57,14 +57,17 @@ func TestSecurityNotices(t *testing.T) {
 		is(t, email+" joins", p.accepts(core.token(t)), nil)
 	}
 	join(bob, "bob@example.com", account.RoleDeveloper)
-	compare("a developer has joined")
+	compare("a developer has joined", "ann@example.com: Somebody was invited to the account Shop x y at intents.example: bob@example.com as developer")
 	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner)))
 	const owner = "The account Shop x y at intents.example has a new owner: bob@example.com: owner, was developer"
 	compare("a new owner", "ann@example.com: "+owner, "bob@example.com: "+owner)
 	join(eve, "eve@example.com", account.RoleOwner) // the invitation's link proves the address
 	const joined = "The account Shop x y at intents.example has a new owner: eve@example.com as owner"
-	compare("an owner has joined", "ann@example.com: "+joined, "bob@example.com: "+joined, "eve@example.com: "+joined)
+	const invited = "Somebody was invited to the account Shop x y at intents.example: eve@example.com as owner"
+	compare("an owner has joined", "ann@example.com: "+invited, "ann@example.com: "+joined, "bob@example.com: "+invited, "bob@example.com: "+joined, "eve@example.com: "+joined)
 	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)))
+	const demoted = "A member of the account Shop x y at intents.example has another role: eve@example.com: viewer, was owner"
+	compare("an owner is a viewer", "ann@example.com: "+demoted, "bob@example.com: "+demoted, "eve@example.com: "+demoted)
 
 	key(ann, network.Test)
 	live := key(ann, network.Live)

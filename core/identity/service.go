@@ -9,6 +9,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -48,9 +49,14 @@ var (
 	// ErrLinkSignedOut means that a link works only for a client that is signed in to its account or knows its password.
 	ErrLinkSignedOut = errors.New("not signed in to the account of the link")
 	ErrSignUpClosed  = errors.New("sign-up is closed")
-	ErrSignedOut     = errors.New("not signed in")
-	// ErrSessionNotFresh means that an irreversible operation needs a newer session.
+	ErrSignedOut     = account.ErrSignedOut
+	// ErrSessionNotFresh means that the effect of an operation needs a newer session or the person's password. It comes as
+	// ErrPasswordNeeded or ErrSignInNeeded, which say what the person can do.
 	ErrSessionNotFresh = errors.New("the session is too old for this")
+	// ErrPasswordNeeded is for a person who has a password.
+	ErrPasswordNeeded = fmt.Errorf("%w without the password", ErrSessionNotFresh)
+	// ErrSignInNeeded is for a person without a password.
+	ErrSignInNeeded = fmt.Errorf("%w, and there is no password to confirm it", ErrSessionNotFresh)
 	// ErrBusy means that too many passwords wait for a check.
 	ErrBusy = errors.New("too many passwords to check")
 )

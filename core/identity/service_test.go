@@ -7,12 +7,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
+	"intents.internal/core/events/event"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -110,4 +114,17 @@ func equal[T any](t *testing.T, what string, got, want T) {
 // roomsOf has the stores of a service, for another on the same database.
 func roomsOf(s *identity.Service) *store.Rooms {
 	return &store.Rooms{Identities: s.Store, Events: s.Events}
+}
+
+// waiting waits until n statements of the test's database wait for a lock.
+func waiting(t *testing.T, core *identity.Service, n int) {
+	t.Helper()
+	asynctest.Eventually(t, "the statements wait for a lock", func() bool {
+		return pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == n
+	})
+}
+
+// ownerIn is an account in an environment.
+func ownerIn(id uuid.UUID, environment network.Environment) event.Owner {
+	return event.Owner{AccountID: id, Environment: environment}
 }

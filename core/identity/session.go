@@ -8,15 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 )
 
 // maxFreshAge is the maximum age of a session that replaces the confirmation by password.
 const maxFreshAge = 10 * time.Minute
-
-// Fresh reports whether a session is new enough to replace the confirmation by password.
-func (s *Service) Fresh(session *account.Session) bool {
-	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
-}
 
 // SignOut ends the client's session; an empty or unknown token is no error.
 func (s *Service) SignOut(ctx context.Context, client Client) error {
@@ -47,64 +43,59 @@ func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Ses
 	return s.Store.Sessions(ctx, owner, s.Store.Now())
 }
 
-// RevokeSession ends one session of an account. It returns account.ErrNotFound for a session the account does not have.
-func (s *Service) RevokeSession(ctx context.Context, client Client, owner, sessionID uuid.UUID) error {
-	return s.Store.DeleteSessionByID(ctx, owner, sessionID, s.entry(client, owner, account.SessionsRevoked, "one session"))
+// RevokeSession ends one session of a person. It returns account.ErrNotFound for a session the person does not have.
+func (s *Service) RevokeSession(ctx context.Context, client Client, p *Principal, sessionID uuid.UUID) error {
+	person := p.Person.ID
+	entry := s.entry(client, person, account.SessionsRevoked, "one session")
+	c := s.change(client, p)
+	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) error {
+		return tx.DeleteSessionByID(ctx, c.rights, person, sessionID, entry)
+	})
 }
 
-// RevokeOtherSessions ends all sessions of an account except this one and returns their number.
-func (s *Service) RevokeOtherSessions(ctx context.Context, client Client, session *account.Session) (int, error) {
-	entry := s.entry(client, session.AccountID, account.SessionsRevoked, "all other sessions")
-	return s.Store.DeleteSessionsExcept(ctx, session.AccountID, session.ID, entry)
+// RevokeOtherSessions ends all sessions of a person except the one that asks for it, and returns their number.
+func (s *Service) RevokeOtherSessions(ctx context.Context, client Client, p *Principal) (int, error) {
+	return s.revokeSessions(ctx, client, p, p.Session.ID, "all other sessions")
 }
 
-// RevokeSessions ends all sessions of an account and returns their number.
-func (s *Service) RevokeSessions(ctx context.Context, client Client, owner uuid.UUID) (int, error) {
-	return s.Store.DeleteSessionsExcept(ctx, owner, uuid.Nil, s.entry(client, owner, account.SessionsRevoked, "all sessions"))
+// RevokeSessions ends all sessions of a person and returns their number.
+func (s *Service) RevokeSessions(ctx context.Context, client Client, p *Principal) (int, error) {
+	return s.revokeSessions(ctx, client, p, uuid.Nil, "all sessions")
+}
+
+func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principal, keep uuid.UUID, which string) (ended int, err error) {
+	person := p.Person.ID
+	entry := s.entry(client, person, account.SessionsRevoked, which)
+	c := s.change(client, p)
+	err = c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+		ended, err = tx.DeleteSessionsExcept(ctx, c.rights, person, keep, entry)
+		return err
+	})
+	return ended, err
 }
 
 // DeleteAccount permanently ends the account of a person: its sessions end, its keys are rejected, its intents are kept for
 // audit. The client's password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
-// otherwise ErrSessionNotFresh. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
+// otherwise ErrSignInNeeded. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
-	if p.Person.PasswordHash == "" {
-		if !s.Fresh(p.Session) {
-			return ErrSessionNotFresh
+	c := s.change(client, p)
+	if p.Person.PasswordHash != "" {
+		if err := c.checkPassword(ctx, client.Password); err != nil {
+			return err
 		}
-	} else if err := s.checkPassword(ctx, client, p, client.Password); err != nil {
-		return err
 	}
-	err := s.Store.DeleteAccountByID(ctx, p.Person.ID, client.Actor(), s.Store.Now())
+	grant := c.grant(p.Person.ID, Person)
+	err := c.run(ctx, func() error {
+		return s.Store.DeleteAccountByID(ctx, func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
+			rights, err := grant(ctx, tx)
+			if err == nil {
+				_, err = c.allow(endsAccount)
+			}
+			return rights, err
+		}, p.Person.ID, s.notice(tells[endsAccount]), client.Actor(), s.Store.Now())
+	})
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut
 	}
 	return err
-}
-
-// confirm returns ErrSessionNotFresh unless the session is fresh or the request has the person's password, which it then checks:
-// somebody who finds a browser left open cannot do what cannot be taken back.
-func (s *Service) confirm(ctx context.Context, client Client, p *Principal) error {
-	if s.Fresh(p.Session) {
-		return nil
-	}
-	if p.Person.PasswordHash == "" || client.Password == "" {
-		return ErrSessionNotFresh
-	}
-	return s.checkPassword(ctx, client, p, client.Password)
-}
-
-// checkPassword returns ErrPassword for a password that is not the person's. Attempts are limited.
-func (s *Service) checkPassword(ctx context.Context, client Client, p *Principal, password string) error {
-	// The limit is the session's, so that attempts of others do not count.
-	if err := s.limitDevice(ctx, client, "session:"+p.Session.ID.String()); err != nil {
-		return err
-	}
-	matches, err := s.matches(ctx, password, p.Person.PasswordHash)
-	if err != nil {
-		return err
-	}
-	if !matches {
-		return ErrPassword
-	}
-	return nil
 }

@@ -30,15 +30,16 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, shared.ID, account.AccountShared, "")
-	return shared, s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	c := s.change(client, p)
+	return shared, c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
-		if err := tx.InsertSharedAccount(ctx, shared, p.Person.ID); err != nil {
+		if err := tx.InsertSharedAccount(ctx, c.rights, shared, p.Person.ID); err != nil {
 			return err
 		}
 		if !r.Stay {
-			if err := tx.SetActing(ctx, p.Session, shared.ID); err != nil {
+			if err := tx.SetActing(ctx, c.rights, shared.ID); err != nil {
 				return err
 			}
 		}
@@ -54,11 +55,9 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, renamed.ID, account.AccountRenamed, fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name))
-	return &renamed, s.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		if _, err := s.lockManaged(ctx, tx, p); err != nil {
-			return err
-		}
-		if err := tx.RenameAccount(ctx, &renamed, now); err != nil {
+	c := s.change(client, p)
+	return &renamed, c.write(ctx, renamed.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+		if err := tx.RenameAccount(ctx, c.rights, &renamed, now); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)
@@ -66,20 +65,25 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 }
 
 // DeleteShared permanently ends a shared account. If the client has a password it must be the person's, otherwise ErrPassword;
-// without one the session must be of the last ten minutes, otherwise ErrSessionNotFresh. It returns account.ErrNotShared for an account
+// without one the session must be of the last ten minutes, otherwise ErrPasswordNeeded or ErrSignInNeeded. It returns account.ErrNotShared for an account
 // with a sign-in.
 func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal) error {
 	if !p.Account.Shared {
 		return account.ErrNotShared
 	}
+	c := s.change(client, p)
 	if client.Password != "" && p.Person.PasswordHash != "" {
-		if err := s.checkPassword(ctx, client, p, client.Password); err != nil {
+		if err := c.checkPassword(ctx, client.Password); err != nil {
 			return err
 		}
-	} else if !s.Fresh(p.Session) {
-		return ErrSessionNotFresh
 	}
-	err := s.Store.DeleteSharedAccount(ctx, p.Account.ID, p.Session, client.Actor(), s.Store.Now())
+	err := c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+		notice, err := c.allow(endsAccount)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteSharedAccount(ctx, c.rights, p.Account.ID, notice, client.Actor(), s.Store.Now())
+	})
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return account.ErrNotMember
 	}

@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -108,7 +109,9 @@ func useSecrets(t *testing.T, store *store.Rooms) map[string][]byte {
 		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.Identities.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
-		"change":   store.Identities.ChangePassword(ctx, in.Account, reset, in.Session.ID, changed.Session, account.AuditEntry{}),
+		"change": store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+			return tx.ChangePassword(ctx, tx.OperatorRights(), in.Account, reset, changed.Session, account.AuditEntry{})
+		}),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)

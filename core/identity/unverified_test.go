@@ -39,7 +39,7 @@ func (h holder) signUp(t *testing.T, m *mailing) *identity.SignedIn {
 	if h.key != "" {
 		key := must2(m.CreateKey(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: h.key}))(t)
 		if h.deleted {
-			ok(t, m.DeleteKey(t.Context(), identity.Client{}, in.Account.ID, key.ID))
+			ok(t, m.DeleteKey(t.Context(), identity.Client{}, own(in), key.ID))
 		}
 	}
 	if h.statement != "" {

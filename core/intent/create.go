@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/pkg/wire"
 )
@@ -33,9 +34,25 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 // sent any more. This holds even if the request would be rejected now, because its deadline is too near or a token has left the
 // registry.
 func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *Record, replayed bool, err error) {
+	return s.create(ctx, nil, by, request, key)
+}
+
+// CreateGranted is Create for a caller whose rights are read in the transaction that stores the intent. It also returns the error of the
+// grant.
+func (s *Service) CreateGranted(
+	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+) (record *Record, replayed bool, err error) {
+	return s.create(ctx, grant, by, request, key)
+}
+
+func (s *Service) create(
+	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+) (record *Record, replayed bool, err error) {
 	c, err := s.prepare(by, request, key)
 	var intent *transfer.Intent
-	if err == nil {
+	if err == nil && grant != nil {
+		intent, err = s.Store.InsertTransferGranted(ctx, grant, c.draft, c.idempotency)
+	} else if err == nil {
 		intent, err = s.Store.InsertTransfer(ctx, c.draft, c.idempotency)
 	} else if _, rejected := errors.AsType[*transfer.Rejection](err); rejected && key != "" {
 		intent, err = s.firstOr(ctx, by, c.idempotency, err)

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
@@ -90,7 +91,7 @@ func TestPreviousScheme(t *testing.T) {
 // endPrevious has intents of the previous scheme cancelled, reported, expired and refunded.
 func (s *service) endPrevious(t *testing.T, by transfer.Caller, body string, found *transfer.Intent) {
 	t.Helper()
-	if reported, err := s.Report(t.Context(), found, common.Hash{1}); err != nil || reported.Status != transfer.Submitted {
+	if reported, err := s.Report(t.Context(), identities.OfOperator, found, common.Hash{1}); err != nil || reported.Status != transfer.Submitted {
 		t.Errorf("report: %+v, %v", reported, err)
 	}
 	other, err := s.Find(t.Context(), by.AccountID, s.insertPrevious(t, by, body, "").String())

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 )
 
 var (
@@ -17,9 +18,9 @@ var (
 )
 
 // Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
-// again changes nothing; another hash is another attempt.
-func (s *Service) Report(ctx context.Context, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
-	reported, added, err := s.Transactions.ReportTransaction(ctx, intent.AccountID, intent.ID, hash)
+// again changes nothing; another hash is another attempt. The grant is that of the caller to the account.
+func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
+	reported, added, err := s.Transactions.ReportTransaction(ctx, grant, intent.AccountID, intent.ID, hash)
 	switch {
 	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
 		return nil, ErrTooManyAttempts

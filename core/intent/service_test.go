@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
@@ -214,7 +215,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	made = s.create(t, ann)
-	if _, err := s.Report(t.Context(), made, common.Hash{1}); err != nil {
+	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Cancel(t.Context(), made); !errors.Is(err, transfer.ErrTransition) {
@@ -228,7 +229,7 @@ func TestReport(t *testing.T) {
 	ann := caller(network.Test)
 	made := s.create(t, ann)
 	for _, hash := range []common.Hash{{1}, {1}, {2}} {
-		if reported, err := s.Report(t.Context(), made, hash); err != nil || reported.Status != transfer.Submitted {
+		if reported, err := s.Report(t.Context(), identities.OfOperator, made, hash); err != nil || reported.Status != transfer.Submitted {
 			t.Errorf("%+v, %v", reported, err)
 		}
 	}
@@ -240,15 +241,15 @@ func TestReport(t *testing.T) {
 		t.Errorf("the hook (-want +got):\n%s", diff)
 	}
 	for n := range 48 {
-		if _, err := s.Report(t.Context(), made, common.Hash{3, byte(n)}); err != nil {
+		if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{3, byte(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Report(t.Context(), made, common.Hash{4}); !errors.Is(err, intent.ErrTooManyAttempts) {
+	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{4}); !errors.Is(err, intent.ErrTooManyAttempts) {
 		t.Errorf("the 51st transaction: %v", err)
 	}
 	pgtest.Exec(t, s.store, fmt.Sprintf("UPDATE transfers SET status = 'confirmed', hash = '%s'", common.Hash{1}.Hex()))
-	if _, err := s.Report(t.Context(), made, common.Hash{2}); !errors.Is(err, intent.ErrExecuted) {
+	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{2}); !errors.Is(err, intent.ErrExecuted) {
 		t.Errorf("after another transaction has executed the intent: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/wire"
 )
 
@@ -58,8 +59,9 @@ type Answer struct {
 }
 
 // Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
-// *intent.EnvironmentError or a *transfer.Rejection as a POST of the intent would, or one of the errors above.
-func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
+// *intent.EnvironmentError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
+// caller to the account.
+func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
 	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
 	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
 	if err := intent.CheckEnvironment(sides, known, by.Environment); err != nil {
@@ -76,7 +78,7 @@ func (s *Service) Ask(ctx context.Context, by transfer.Caller, request wire.Quot
 	answer, retryAfter := s.askAll(ctx, by, route, asked, known, now)
 	switch {
 	case len(answer.Quotes) > 0:
-		return answer, s.Store.Insert(ctx, answer.Quotes)
+		return answer, s.Store.Insert(ctx, grant, answer.Quotes)
 	case slices.ContainsFunc(answer.Failures, func(f quote.Failure) bool { return f.Code.Answered() }):
 		return Answer{}, &NoQuoteError{answer.Failures}
 	default:

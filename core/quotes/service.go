@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/quotes"
 	"intents.internal/pkg/caip"
@@ -53,8 +54,10 @@ var ErrMismatch = errors.New("the request differs from its quote")
 
 // Create stores the intent that a quote makes. It returns the errors of Find, an *intent.EnvironmentError, ErrMismatch, a *transfer.Rejection
 // where the registry has changed since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create, also
-// after the quote's end or removal.
-func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string) (record *intent.Record, replayed bool, err error) {
+// after the quote's end or removal. The grant is that of the caller to the account.
+func (s *Service) Create(
+	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+) (record *intent.Record, replayed bool, err error) {
 	if err := intent.CheckEnvironment(request, s.Registry.Current(), by.Environment); err != nil {
 		return nil, false, err
 	}
@@ -62,7 +65,7 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 	idempotency := intents.Idempotency{Key: key, Environment: by.Environment, Request: request}
 	draft, order, err := s.draft(ctx, by, request, now)
 	if err == nil {
-		err = s.Store.Use(ctx, draft, key)
+		err = s.Store.Use(ctx, grant, draft, key)
 	}
 	stored := draft
 	if err != nil && key != "" && refused(err) {

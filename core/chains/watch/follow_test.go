@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -47,7 +48,7 @@ func TestFollow_ReportedOpen(t *testing.T) {
 	w.want(late, "created submitted confirmed")
 	w.wantTransactions(early, "open mined*")
 	w.report(early, w.hash(first)) // it confirmed the intent, so the same report is no error
-	if _, _, err := w.store.Chains.ReportTransaction(t.Context(), early.AccountID, early.ID, w.hash(second)); !errors.Is(err, transfer.ErrTransition) {
+	if _, _, err := w.store.Chains.ReportTransaction(t.Context(), identities.OfOperator, early.AccountID, early.ID, w.hash(second)); !errors.Is(err, transfer.ErrTransition) {
 		t.Errorf("another transaction after that: %v", err)
 	}
 }

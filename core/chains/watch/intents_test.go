@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
@@ -99,7 +100,7 @@ func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
 // report reports a transaction as a client does.
 func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	w.Helper()
-	if _, _, err := w.store.Chains.ReportTransaction(w.Context(), intent.AccountID, intent.ID, hash); err != nil {
+	if _, _, err := w.store.Chains.ReportTransaction(w.Context(), identities.OfOperator, intent.AccountID, intent.ID, hash); err != nil {
 		w.Fatal(err)
 	}
 }

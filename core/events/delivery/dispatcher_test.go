@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
@@ -71,7 +72,7 @@ func TestDispatcher_DeliversQuoted(t *testing.T) {
 	s.start()
 	q := pgtest.InsertQuote(t, s.Store, s.Known, owner.AccountID)
 	intent := pgtest.NewQuotedIntent(t, s.Known, q)
-	pgtest.Must(t, s.Store.Quotes.Use(t.Context(), intent, ""))
+	pgtest.Must(t, s.Store.Quotes.Use(t.Context(), identities.OfOperator, intent, ""))
 	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
 	inFeed, _ := pgtest.ReadFeed(t, s.Store, owner, 0)
 	if len(inFeed) != 1 {
@@ -130,7 +131,7 @@ func TestDispatcher_Filter(t *testing.T) {
 	e, _ := s.Endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.Store.Events.TestWebhook(t.Context(), owner, e.ID); err != nil {
+	if _, err := s.Store.Events.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })

@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/telemetry"
 )
@@ -109,7 +110,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhook.Secret
 	entry := s.Entry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.Store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+	_, err := s.Store.Events.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (detail string, err error) {
 		secret, detail, err = s.Rules.Rotate(e, grace, s.Store.Now())
 		return detail, err
 	})
@@ -122,7 +123,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhook.Endpoint) {
 	s.Helper()
-	if err := s.Store.Events.DeleteWebhook(s.Context(), e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Events.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }

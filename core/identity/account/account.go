@@ -51,6 +51,7 @@ var (
 	ErrTooManyIdentities = errors.New("the account has as many identities as it may")
 
 	ErrNotFound   = errors.New("no such account, session or key")
+	ErrSignedOut  = errors.New("not signed in")
 	ErrNotEnded   = errors.New("the account has not ended")
 	ErrTooMany    = errors.New("the account has as many keys as it may")
 	ErrFormUsed   = errors.New("the form was sent already")

@@ -102,10 +102,12 @@ type SecurityNotice struct {
 	Link
 	// Action is that of the entry, such as password_changed.
 	Action string
-	// KeyName is that of a new key, or of the one that it replaces.
+	// KeyName is that of a new key, of the one that it replaces, or of one that may do more.
 	Account, KeyName string
-	// Member is the address of a new owner and their role, empty for other actions.
-	Member string
+	// Member is the address of a member or of who is invited, with the roles, empty for other actions. NewOwner is set where the role is new
+	// and an owner's.
+	Member   string
+	NewOwner bool
 	// At is when it happened.
 	At time.Time
 	// By is the address of the person who was signed in. Browser and IPAddress are what they used. Each is empty if it is not known.

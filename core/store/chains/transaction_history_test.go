@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -13,7 +14,7 @@ func TestTransferHistory_LaterColumns(t *testing.T) {
 	store := pgtest.New(t)
 	known, owner := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
 	intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
-	if _, _, err := store.Chains.ReportTransaction(t.Context(), owner, intent.ID, [32]byte{1}); err != nil {
+	if _, _, err := store.Chains.ReportTransaction(t.Context(), identities.OfOperator, owner, intent.ID, [32]byte{1}); err != nil {
 		t.Fatal(err)
 	}
 	intent.Status = transfer.Submitted

@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
@@ -190,11 +191,16 @@ const maxAttempts = 50
 // the attempt is new. The same hash again changes nothing, unless the attempt was dropped because no provider knew it. It returns
 // ErrTransferNotFound, or, if another transaction has already carried out the intent, an error that wraps transfer.ErrTransition
 // with the unchanged intent.
-func (s *Store) ReportTransaction(ctx context.Context, accountID, id uuid.UUID, hash common.Hash) (intent *transfer.Intent, added bool, err error) {
+func (s *Store) ReportTransaction(
+	ctx context.Context, grant identities.Grant, accountID, id uuid.UUID, hash common.Hash,
+) (intent *transfer.Intent, added bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	var events []transfer.Event
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
+			return err
+		}
 		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 )
 
@@ -106,36 +107,47 @@ func (s *Store) scanDeliveries(
 
 // TestWebhook queues a webhook.test event for one of an owner's endpoints, regardless of its filter. It returns
 // webhook.ErrNotFound or webhook.ErrDisabled.
-func (s *Store) TestWebhook(ctx context.Context, owner event.Owner, webhookID uuid.UUID) (event.ID, error) {
-	if _, err := enabledWebhook(ctx, s.db.NewSelect(), owner, webhookID); err != nil {
-		return event.ID{}, err
-	}
+func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, webhookID uuid.UUID) (event.ID, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return event.ID{}, err
 	}
-	now := s.Now()
-	row := newDeliveryRow(webhookID, event.ID(id), now.UnixMicro(), event.TypeWebhookTest, now)
-	if _, err := s.db.NewInsert().Model(&row).Exec(ctx); err != nil {
-		return event.ID{}, fmt.Errorf("insert a test delivery of webhook %s: %w", webhookID, err)
-	}
-	return event.ID(id), nil
+	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+			return err
+		}
+		if _, err := enabledWebhook(ctx, tx.db.NewSelect(), owner, webhookID); err != nil {
+			return err
+		}
+		now := s.Now()
+		row := newDeliveryRow(webhookID, event.ID(id), now.UnixMicro(), event.TypeWebhookTest, now)
+		if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
+			return fmt.Errorf("insert a test delivery of webhook %s: %w", webhookID, err)
+		}
+		return nil
+	})
+	return event.ID(id), err
 }
 
 // RetryDelivery redelivers an event at once to one of an owner's endpoints, whatever its state, and restarts the retry schedule.
 // An attempt in flight is no longer recorded. It returns webhook.ErrNotFound, webhook.ErrDisabled or webhook.ErrDeliveryNotFound.
-func (s *Store) RetryDelivery(ctx context.Context, owner event.Owner, webhookID uuid.UUID, eventID event.ID) error {
-	if _, err := enabledWebhook(ctx, s.db.NewSelect(), owner, webhookID); err != nil {
-		return err
-	}
-	now := s.Now()
-	retried, err := postgres.RowsChanged(s.db.NewRaw(`UPDATE deliveries SET status = 'pending', attempts = 0, next_attempt_at = ?0, response_status = NULL,
-		error = NULL, updated_at = ?0 WHERE webhook_id = ?1 AND event_id = ?2`, now, webhookID, uuid.UUID(eventID)).Exec(ctx))
-	if err != nil {
-		return fmt.Errorf("retry event %s of webhook %s: %w", eventID, webhookID, err)
-	}
-	if retried == 0 {
-		return webhook.ErrDeliveryNotFound
-	}
-	return nil
+func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner event.Owner, webhookID uuid.UUID, eventID event.ID) error {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+			return err
+		}
+		if _, err := enabledWebhook(ctx, tx.db.NewSelect(), owner, webhookID); err != nil {
+			return err
+		}
+		now := s.Now()
+		retried, err := postgres.RowsChanged(tx.db.NewRaw(`UPDATE deliveries SET status = 'pending', attempts = 0, next_attempt_at = ?0, response_status = NULL,
+			error = NULL, updated_at = ?0 WHERE webhook_id = ?1 AND event_id = ?2`, now, webhookID, uuid.UUID(eventID)).Exec(ctx))
+		if err != nil {
+			return fmt.Errorf("retry event %s of webhook %s: %w", eventID, webhookID, err)
+		}
+		if retried == 0 {
+			return webhook.ErrDeliveryNotFound
+		}
+		return nil
+	})
 }

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/outbound"
 	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -89,7 +90,7 @@ func TestReleaseIdleLeases(t *testing.T) {
 	owner, lease := s.Account(), pgtest.NewLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
-		if _, err := s.Store.Events.TestWebhook(t.Context(), owner, ids[name]); err != nil {
+		if _, err := s.Store.Events.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 )
 
@@ -38,13 +39,16 @@ type WebhookResponse struct {
 // request asked for something else. The lock on the account orders concurrent requests. After an OutcomeUnknownError another attempt
 // is safe.
 func (s *Store) InsertWebhookOnce(
-	ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry, request WebhookRequest,
+	ctx context.Context, grant identities.Grant, e *webhook.Endpoint, entry account.AuditEntry, request WebhookRequest,
 ) (first *WebhookResponse, err error) {
 	end, err := s.feedEnd(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if err := grant.Check(ctx, tx.Tx, e.AccountID); err != nil {
+			return err
+		}
 		if err := tx.LockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}

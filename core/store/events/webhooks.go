@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
 )
@@ -71,12 +72,17 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 // InsertWebhook stores a new endpoint, which receives events from now on. formToken is the SHA-256 of the one-time token of the
 // form, zero for no form. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, and account.ErrFormUsed
 // if the form was already used.
-func (s *Store) InsertWebhook(ctx context.Context, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte) error {
+func (s *Store) InsertWebhook(
+	ctx context.Context, grant identities.Grant, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte,
+) error {
 	end, err := s.feedEnd(ctx)
 	if err != nil {
 		return err
 	}
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, e.AccountID); err != nil {
+			return err
+		}
 		if err := tx.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
 			return err
 		}
@@ -169,11 +175,15 @@ func enabledWebhook(ctx context.Context, query *bun.SelectQuery, owner event.Own
 }
 
 // ChangeWebhook locks one of an owner's endpoints, applies webhook.Rules.Change or Rotate to it and stores it. change returns the
-// audit entry. It returns webhook.ErrNotFound, or the error of change; then nothing is changed.
+// detail of the audit entry, whose notice it may set. It returns webhook.ErrNotFound, or the error of change; then nothing is changed.
 func (s *Store) ChangeWebhook(
-	ctx context.Context, owner event.Owner, id uuid.UUID, entry account.AuditEntry, change func(*webhook.Endpoint) (detail string, err error),
+	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry *account.AuditEntry,
+	change func(*webhook.Endpoint) (detail string, err error),
 ) (e *webhook.Endpoint, err error) {
 	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+			return err
+		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
 		if err != nil {
 			return err
@@ -206,8 +216,11 @@ func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 
 // DeleteWebhook removes one of an owner's endpoints: no new attempt starts. Its deliveries are pruned later. It returns
 // webhook.ErrNotFound for an endpoint that the owner does not have.
-func (s *Store) DeleteWebhook(ctx context.Context, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
+func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+			return err
+		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("UPDATE"), owner, id)
 		if err != nil {
 			return err
@@ -222,8 +235,13 @@ func (s *Store) DeleteWebhook(ctx context.Context, owner event.Owner, id uuid.UU
 // ReplayWebhook redelivers to one of an owner's endpoints every event after a position of the feed that matches its filter. It
 // returns webhook.ErrNotFound, webhook.ErrDisabled, ErrFeedCursorExpired if the events after a position have been removed, or
 // webhook.ErrTooManyReplays.
-func (s *Store) ReplayWebhook(ctx context.Context, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry) error {
+func (s *Store) ReplayWebhook(
+	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
+) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+			return err
+		}
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/retention"
 )
@@ -23,7 +24,7 @@ func TestResealWebhooks(t *testing.T) {
 		_, _, err := before.Rotate(e, time.Hour, pgtest.Now())
 		return "", err
 	}
-	if _, err := store.Events.ChangeWebhook(t.Context(), e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated), rotate); err != nil {
+	if _, err := store.Events.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{1, 0} {
@@ -59,7 +60,7 @@ func TestPrune_Deliveries(t *testing.T) {
 	insert(kept, 31*day, day)
 	insert(kept, 29*day, 29*day)
 	insert(deleted, day, day)
-	if err := store.Events.DeleteWebhook(t.Context(), deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
+	if err := store.Events.DeleteWebhook(t.Context(), identities.OfOperator, deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	removed, err := store.Retention.Prune(t.Context(), pgtest.Now(), retention.Retention{})
@@ -79,7 +80,7 @@ func TestEraseAccount_Webhooks(t *testing.T) {
 	ended, other := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for _, owner := range []*account.Account{ended, other} {
 		e, _ := pgtest.InsertWebhook(t, store, r, owner)
-		if _, err := store.Events.TestWebhook(t.Context(), e.Owner(), e.ID); err != nil {
+		if _, err := store.Events.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -141,21 +141,45 @@ func accountDeletion(now time.Time) accountChange {
 // DeleteAccount permanently ends the account of an address. It returns account.ErrLastOwner for the last owner of a shared
 // account.
 func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
-	return s.changeAccount(ctx, accountDeletion(now), "email = ?", email, actor, now)
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		id, err := tx.leaveAccounts(ctx, "email = ?", email, actor, now)
+		if err != nil {
+			return err
+		}
+		return tx.changeAccount(ctx, accountDeletion(now), "id = ?", id, actor, now)
+	})
 }
 
 // DeleteAccountByID permanently ends an account. It returns account.ErrNotFound for one that has ended already, and
-// account.ErrLastOwner.
-func (s *Store) DeleteAccountByID(ctx context.Context, accountID uuid.UUID, actor account.Actor, now time.Time) error {
-	return s.changeAccount(ctx, accountDeletion(now), "id = ?", accountID, actor, now)
+// account.ErrLastOwner. The notice is about the end.
+func (s *Store) DeleteAccountByID(
+	ctx context.Context, grant Grant, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
+) error {
+	change := accountDeletion(now)
+	change.notice = notice
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		// The accounts of the person are locked in the order of their ids, those of the rights among them.
+		if _, err := tx.leaveAccounts(ctx, "id = ?", accountID, actor, now); err != nil {
+			return err
+		}
+		if err := grant.Check(ctx, tx, accountID); err != nil {
+			return err
+		}
+		return tx.changeAccount(ctx, change, "id = ?", accountID, actor, now)
+	})
 }
 
 // DeleteSharedAccount permanently ends a shared account by a session of one of its owners. That session goes on with the person's
 // own account, and all others that act on the shared one end. It returns account.ErrNotFound for one that has ended already.
-func (s *Store) DeleteSharedAccount(ctx context.Context, accountID uuid.UUID, session *account.Session, actor account.Actor, now time.Time) error {
+func (tx Tx) DeleteSharedAccount(
+	ctx context.Context, by Rights, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
+) error {
+	if err := by.cover(tx, accountID); err != nil {
+		return err
+	}
 	change := accountDeletion(now)
-	change.keep = session.ID
-	return s.changeAccount(ctx, change, "id = ? AND shared", accountID, actor, now)
+	change.keep, change.notice = by.Session.ID, notice
+	return tx.changeAccount(ctx, change, "id = ? AND shared", accountID, actor, now)
 }
 
 // accountChange is an assignment to an account's row, whose value is the parameter $1, and its side effects.
@@ -169,49 +193,54 @@ type accountChange struct {
 	endsActing  bool
 	keep        uuid.UUID
 	endsAccount bool
+	// notice is who gets a mail about the change, as the account is before it.
+	notice account.Notice
 }
 
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		var id uuid.UUID
-		if c.endsAccount {
-			var err error
-			if id, err = tx.leaveAccounts(ctx, where, is, actor, now); err != nil {
-				return err
-			}
-			where, is = "id = ?", id
-		}
-		// The account's row is locked first, so that no session starts between the two deletions and the commit.
-		err := tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).
-			Where(where, is).Where("deleted_at IS NULL").Returning("id").Conn(postgres.Bind(tx.db.Tx, c.to)).Scan(ctx, &id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return account.ErrNotFound
-		}
-		if err != nil {
-			return fmt.Errorf("change an account (%s): %w", c.action, err)
-		}
-		if c.endsAccess {
-			if _, err := tx.endAccess(ctx, id); err != nil {
-				return err
-			}
-		}
-		if c.endsActing {
-			if err := tx.deleteSessionsOn(ctx, id, c.keep); err != nil {
-				return err
-			}
-		}
-		if c.endsAccount {
-			if _, err := tx.db.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
-				return fmt.Errorf("free the identities of account %s: %w", id, err)
-			}
-		}
-		entry, err := account.NewAuditEntry(id, actor, c.action, now)
-		if err != nil {
+	return s.InTx(ctx, func(ctx context.Context, tx Tx) error { return tx.changeAccount(ctx, c, where, is, actor, now) })
+}
+
+func (tx Tx) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
+	var id uuid.UUID
+	// The account's row is locked first, so that no session starts between the two deletions and the commit.
+	err := tx.db.NewSelect().Model((*accountRow)(nil)).Column("id").Where(where, is).Where("deleted_at IS NULL").For("NO KEY UPDATE").Scan(ctx, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return account.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("lock an account (%s): %w", c.action, err)
+	}
+	entry, err := account.NewAuditEntry(id, actor, c.action, now)
+	if err != nil {
+		return err
+	}
+	entry.Detail, entry.Notice = c.detail, c.notice
+	if err := tx.Audit(ctx, entry); err != nil {
+		return err
+	}
+	_, err = tx.db.NewUpdate().Model((*accountRow)(nil)).Set(c.set).Set("updated_at = ?", now).Where("id = ?", id).
+		Returning("NULL").Conn(postgres.Bind(tx.db.Tx, c.to)).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("change an account (%s): %w", c.action, err)
+	}
+	if c.endsAccess {
+		if err := tx.endAccess(ctx, id); err != nil {
 			return err
 		}
-		entry.Detail = c.detail
-		return tx.Audit(ctx, entry)
-	})
+	}
+	if c.endsActing {
+		if err := tx.deleteSessionsOn(ctx, id, c.keep); err != nil {
+			return err
+		}
+	}
+	if !c.endsAccount {
+		return nil
+	}
+	if _, err := tx.db.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("free the identities of account %s: %w", id, err)
+	}
+	return nil
 }
 
 // leaveAccounts finds the account of a person that is about to end, and writes audit entries for leaving the accounts of others.

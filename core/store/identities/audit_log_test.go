@@ -22,6 +22,10 @@ type mutation struct {
 	do   func(context.Context, *store.Rooms) error
 }
 
+func asOperator(ctx context.Context, s *store.Rooms, do func(identities.Tx) error) error {
+	return s.Identities.InTx(ctx, func(_ context.Context, tx identities.Tx) error { return do(tx) })
+}
+
 // mutations is every such call, in an order in which each succeeds.
 func mutations(t *testing.T, at time.Time) []mutation {
 	t.Helper()
@@ -58,14 +62,22 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		{signedUp, func(ctx ctx, s db) error { return s.Identities.InsertAccount(ctx, ann, signedUp) }},
 		{signedIn, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, one, ann, signedIn) }},
 		{signedInAgain, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, two, ann, signedInAgain) }},
-		{oneRevoked, func(ctx ctx, s db) error { return s.Identities.DeleteSessionByID(ctx, ann.ID, two.ID, oneRevoked) }},
+		{oneRevoked, func(ctx ctx, s db) error {
+			return asOperator(ctx, s, func(tx identities.Tx) error {
+				return tx.DeleteSessionByID(ctx, tx.OperatorRights(), ann.ID, two.ID, oneRevoked)
+			})
+		}},
 		{allRevoked, func(ctx ctx, s db) error {
-			_, err := s.Identities.DeleteSessionsExcept(ctx, ann.ID, uuid.Nil, allRevoked)
-			return err
+			return asOperator(ctx, s, func(tx identities.Tx) error {
+				_, err := tx.DeleteSessionsExcept(ctx, tx.OperatorRights(), ann.ID, uuid.Nil, allRevoked)
+				return err
+			})
 		}},
 		{signedInLast, func(ctx ctx, s db) error { return s.Identities.InsertSession(ctx, three, ann, signedInLast) }},
 		{passwordChanged, func(ctx ctx, s db) error {
-			return s.Identities.ChangePassword(ctx, ann, "another", three.ID, four, passwordChanged)
+			return asOperator(ctx, s, func(tx identities.Tx) error {
+				return tx.ChangePassword(ctx, tx.OperatorRights(), ann, "another", four, passwordChanged)
+			})
 		}},
 		{linkMade, func(ctx ctx, s db) error {
 			return s.Identities.InsertResetToken(ctx, ann, token, at.Add(time.Hour), &linkMade)
@@ -75,7 +87,9 @@ func mutations(t *testing.T, at time.Time) []mutation {
 			return err
 		}},
 		{changeRequested, func(ctx ctx, s db) error {
-			return s.Identities.InsertMailWithEntry(ctx, identities.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
+			return asOperator(ctx, s, func(tx identities.Tx) error {
+				return tx.InsertMailWithEntry(ctx, tx.OperatorRights(), identities.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
+			})
 		}},
 		{created, func(ctx ctx, s db) error { return pgtest.AddKey(ctx, s, key, created) }},
 		{updated, func(ctx ctx, s db) error {
@@ -85,7 +99,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 					return err
 				}
 				k.Enabled = false
-				return errors.Join(tx.UpdateKey(ctx, k), tx.Audit(ctx, updated))
+				return errors.Join(tx.UpdateKey(ctx, tx.OperatorRights(), k), tx.Audit(ctx, updated))
 			})
 		}},
 		{rotated, func(ctx ctx, s db) error {
@@ -98,14 +112,14 @@ func mutations(t *testing.T, at time.Time) []mutation {
 				if err != nil {
 					return err
 				}
-				return errors.Join(tx.ReplaceKey(ctx, k, next), tx.Audit(ctx, rotated))
+				return errors.Join(tx.ReplaceKey(ctx, tx.OperatorRights(), k, next), tx.Audit(ctx, rotated))
 			})
 		}},
 		{
 			deletedKey,
 			func(ctx ctx, s db) error {
 				return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-					return errors.Join(tx.DeleteKey(ctx, key, at), tx.Audit(ctx, deletedKey))
+					return errors.Join(tx.DeleteKey(ctx, tx.OperatorRights(), key, at), tx.Audit(ctx, deletedKey))
 				})
 			},
 		},
@@ -134,7 +148,9 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		}},
 		{
 			entry(wallet, pgtest.Browser, account.AccountDeleted),
-			func(ctx ctx, s db) error { return s.Identities.DeleteAccountByID(ctx, wallet.ID, pgtest.Browser, at) },
+			func(ctx ctx, s db) error {
+				return s.Identities.DeleteAccountByID(ctx, identities.OfOperator, wallet.ID, "", pgtest.Browser, at)
+			},
 		},
 	}
 }
@@ -205,7 +221,9 @@ func TestAudit_RefusedChanges(t *testing.T) {
 	for what, err := range map[string]error{
 		"an address that is taken": store.Identities.InsertAccount(t.Context(), twin, pgtest.AuditEntry(twin.ID, account.SignedUp)),
 		"an unknown key":           pgtest.DeleteKey(t.Context(), store, ann.ID, uuid.New()),
-		"an unknown session":       store.Identities.DeleteSessionByID(t.Context(), ann.ID, uuid.New(), pgtest.AuditEntry(ann.ID, account.SessionsRevoked)),
+		"an unknown session": asOperator(t.Context(), store, func(tx identities.Tx) error {
+			return tx.DeleteSessionByID(t.Context(), tx.OperatorRights(), ann.ID, uuid.New(), pgtest.AuditEntry(ann.ID, account.SessionsRevoked))
+		}),
 		"an unknown account":       store.Identities.SetPassword(t.Context(), "nobody@example.com", "hash", pgtest.Browser, pgtest.Now()),
 		"a change that is refused": updated,
 	} {
@@ -253,7 +271,7 @@ func TestAuditLog_ByKey(t *testing.T) {
 	owner := pgtest.SignUp(t, store, "ann@example.com")
 	key := pgtest.InsertKey(t, store, owner.ID)
 	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), owner)
-	if err := store.Events.DeleteWebhook(t.Context(), e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
+	if err := store.Events.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := store.Identities.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)

@@ -30,7 +30,7 @@ func rotate(t *testing.T, store *store.Rooms, k *account.Key, grace time.Duratio
 		if next, _, err = old.Rotate(grace, pgtest.Now()); err != nil {
 			return err
 		}
-		if err := tx.ReplaceKey(ctx, old, next); err != nil {
+		if err := tx.ReplaceKey(ctx, tx.OperatorRights(), old, next); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, pgtest.KeyEntry(old, account.KeyRotated))

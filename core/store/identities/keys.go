@@ -83,7 +83,10 @@ const activeKey = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > no
 
 // InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them. The account's row is
 // locked, so that no other key is added while they are counted.
-func (tx Tx) InsertKey(ctx context.Context, k *account.Key) error {
+func (tx Tx) InsertKey(ctx context.Context, by Rights, k *account.Key) error {
+	if err := by.cover(tx, k.AccountID); err != nil {
+		return err
+	}
 	if err := tx.LockAccount(ctx, k.AccountID); err != nil {
 		return err
 	}
@@ -151,7 +154,10 @@ func (tx Tx) LockKey(ctx context.Context, accountID, keyID uuid.UUID) (*account.
 }
 
 // UpdateKey stores the name, the state, the expiry, the rotation, the scopes and the networks of a key that LockKey has locked.
-func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
+func (tx Tx) UpdateKey(ctx context.Context, by Rights, k *account.Key) error {
+	if err := by.cover(tx, k.AccountID); err != nil {
+		return err
+	}
 	row := newKeyRow(k)
 	_, err := tx.db.NewUpdate().Model(&row).WherePK().
 		Column("name", "enabled", "expires_at", "rotated_at", "scopes", "networks", "updated_at").Exec(ctx)
@@ -162,7 +168,10 @@ func (tx Tx) UpdateKey(ctx context.Context, k *account.Key) error {
 }
 
 // DeleteKey marks a key that LockKey has locked as deleted. The key is rejected from then on.
-func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error {
+func (tx Tx) DeleteKey(ctx context.Context, by Rights, k *account.Key, now time.Time) error {
+	if err := by.cover(tx, k.AccountID); err != nil {
+		return err
+	}
 	_, err := tx.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", k.ID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("delete key %s: %w", k.ID, err)
@@ -172,16 +181,16 @@ func (tx Tx) DeleteKey(ctx context.Context, k *account.Key, now time.Time) error
 
 // ReplaceKey stores the rotation of a key that LockKey has locked. A key without RotatedAt is deleted at once; otherwise it is
 // stored for its grace period. It returns account.ErrTooMany as InsertKey does.
-func (tx Tx) ReplaceKey(ctx context.Context, old, next *account.Key) (err error) {
+func (tx Tx) ReplaceKey(ctx context.Context, by Rights, old, next *account.Key) (err error) {
 	if old.RotatedAt == nil {
-		err = tx.DeleteKey(ctx, old, next.CreatedAt)
+		err = tx.DeleteKey(ctx, by, old, next.CreatedAt)
 	} else {
-		err = tx.UpdateKey(ctx, old)
+		err = tx.UpdateKey(ctx, by, old)
 	}
 	if err != nil {
 		return err
 	}
-	return tx.InsertKey(ctx, next)
+	return tx.InsertKey(ctx, by, next)
 }
 
 // UsableKey finds the key with this hash if it may be used now: enabled, not expired, not deleted, its account neither

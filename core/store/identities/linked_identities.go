@@ -72,99 +72,69 @@ func (tx Tx) unlinkAll(ctx context.Context, of account.AuditEntry) error {
 	return nil
 }
 
-// LinkIdentity links an identity to the account of a session; one that is already linked is no error. It returns
-// account.ErrNotFound if the session or the account has ended, account.ErrIdentityTaken if another account has the identity, and
-// account.ErrTooManyIdentities.
-func (s *Store) LinkIdentity(ctx context.Context, session *account.Session, identity account.Identity, entry account.AuditEntry) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if _, err := tx.lockOwnerOf(ctx, session, entry.OccurredAt); err != nil {
+// LinkIdentity links an identity to the account of the entry; one that is already linked is no error. It returns
+// account.ErrIdentityTaken if another account has the identity, and account.ErrTooManyIdentities.
+func (tx Tx) LinkIdentity(ctx context.Context, by Rights, identity account.Identity, entry account.AuditEntry) error {
+	accountID := entry.AccountID
+	if err := by.cover(tx, accountID); err != nil {
+		return err
+	}
+	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: accountID, CreatedAt: entry.OccurredAt}
+	inserted, err := postgres.RowsChanged(tx.db.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
+	if err != nil {
+		return fmt.Errorf("insert an identity of account %s: %w", accountID, err)
+	}
+	if inserted == 0 {
+		if owned, err := tx.ownsIdentity(ctx, accountID, identity); err != nil || owned {
 			return err
 		}
-		row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: session.AccountID, CreatedAt: entry.OccurredAt}
-		inserted, err := postgres.RowsChanged(tx.db.NewInsert().Model(&row).On("CONFLICT DO NOTHING").Exec(ctx))
-		if err != nil {
-			return fmt.Errorf("insert an identity of account %s: %w", session.AccountID, err)
-		}
-		if inserted == 0 {
-			if owned, err := tx.ownsIdentity(ctx, session.AccountID, identity); err != nil || owned {
-				return err
-			}
-			return account.ErrIdentityTaken
-		}
-		count, err := tx.db.NewSelect().Model((*identityRow)(nil)).Where("account_id = ?", session.AccountID).Count(ctx)
-		if err != nil {
-			return fmt.Errorf("count the identities of account %s: %w", session.AccountID, err)
-		}
-		if count > account.MaxIdentities {
-			return account.ErrTooManyIdentities
-		}
-		return tx.Audit(ctx, entry)
-	})
-}
-
-// UnlinkIdentity removes an identity from the account of a session and ends its other sessions, which the identity may have
-// started. issuers are those that are configured now. It returns account.ErrNotFound if the session or the account has ended,
-// account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a password nor an identity of issuers would remain.
-func (s *Store) UnlinkIdentity(
-	ctx context.Context, session *account.Session, identity account.Identity, issuers []string, entry account.AuditEntry,
-) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		owner, err := tx.lockOwnerOf(ctx, session, entry.OccurredAt)
-		if err != nil {
-			return err
-		}
-		unlinked, err := postgres.RowsChanged(tx.db.NewDelete().Model((*identityRow)(nil)).
-			Where("issuer = ? AND subject = ? AND account_id = ?", identity.Issuer, identity.Subject, session.AccountID).Exec(ctx))
-		if err != nil {
-			return fmt.Errorf("delete an identity of account %s: %w", session.AccountID, err)
-		}
-		if unlinked == 0 {
-			return account.ErrIdentityNotFound
-		}
-		left, err := tx.db.NewSelect().Model((*identityRow)(nil)).
-			Where("account_id = ? AND issuer IN (?)", session.AccountID, bun.List(issuers)).Exists(ctx)
-		if err != nil {
-			return fmt.Errorf("look for an identity of account %s: %w", session.AccountID, err)
-		}
-		if !left && owner.PasswordHash == "" {
-			return account.ErrLastWayIn
-		}
-		// The identity's next sign-in creates a new account, whose placeholder address must be free.
-		_, err = tx.db.NewUpdate().Model((*accountRow)(nil)).Set("email = id || '@unlinked.invalid'").Set("updated_at = ?", entry.OccurredAt).
-			Where("id = ? AND email = ?", session.AccountID, identity.Placeholder()).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("free the placeholder of account %s: %w", session.AccountID, err)
-		}
-		_, err = tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ? AND id <> ?", session.AccountID, session.ID).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("end the other sessions of account %s: %w", session.AccountID, err)
-		}
-		return tx.Audit(ctx, entry)
-	})
-}
-
-// lockOwnerOf is lockOwner of the account of a session. It returns account.ErrNotFound if the session has ended too: a link in
-// progress must not outlive the change that ended its session.
-func (tx Tx) lockOwnerOf(ctx context.Context, session *account.Session, now time.Time) (*account.Account, error) {
-	owner, err := tx.lockOwner(ctx, session.AccountID)
+		return account.ErrIdentityTaken
+	}
+	count, err := tx.db.NewSelect().Model((*identityRow)(nil)).Where("account_id = ?", accountID).Count(ctx)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("count the identities of account %s: %w", accountID, err)
 	}
-	return owner, tx.CheckSession(ctx, session, now)
+	if count > account.MaxIdentities {
+		return account.ErrTooManyIdentities
+	}
+	return tx.Audit(ctx, entry)
 }
 
-// CheckSession returns account.ErrNotFound if a session has ended. It is conclusive once its account is locked, because everything
-// that ends sessions locks that first.
-func (tx Tx) CheckSession(ctx context.Context, session *account.Session, now time.Time) error {
-	live, err := tx.db.NewSelect().Model((*sessionRow)(nil)).
-		Where("id = ? AND account_id = ? AND expires_at > ?", session.ID, session.AccountID, now).Exists(ctx)
+// UnlinkIdentity removes an identity from the person of the rights and ends the person's other sessions, which the identity may have
+// started. issuers are those that are configured now. It returns account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a
+// password nor an identity of issuers would remain.
+func (tx Tx) UnlinkIdentity(ctx context.Context, by Rights, identity account.Identity, issuers []string, entry account.AuditEntry) error {
+	if err := by.cover(tx, entry.AccountID); err != nil {
+		return err
+	}
+	person, session := by.Person, by.Session
+	unlinked, err := postgres.RowsChanged(tx.db.NewDelete().Model((*identityRow)(nil)).
+		Where("issuer = ? AND subject = ? AND account_id = ?", identity.Issuer, identity.Subject, person.ID).Exec(ctx))
 	if err != nil {
-		return fmt.Errorf("find session %s: %w", session.ID, err)
+		return fmt.Errorf("delete an identity of account %s: %w", person.ID, err)
 	}
-	if !live {
-		return account.ErrNotFound
+	if unlinked == 0 {
+		return account.ErrIdentityNotFound
 	}
-	return nil
+	left, err := tx.db.NewSelect().Model((*identityRow)(nil)).
+		Where("account_id = ? AND issuer IN (?)", person.ID, bun.List(issuers)).Exists(ctx)
+	if err != nil {
+		return fmt.Errorf("look for an identity of account %s: %w", person.ID, err)
+	}
+	if !left && person.PasswordHash == "" {
+		return account.ErrLastWayIn
+	}
+	// The identity's next sign-in creates a new account, whose placeholder address must be free.
+	_, err = tx.db.NewUpdate().Model((*accountRow)(nil)).Set("email = id || '@unlinked.invalid'").Set("updated_at = ?", entry.OccurredAt).
+		Where("id = ? AND email = ?", person.ID, identity.Placeholder()).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("free the placeholder of account %s: %w", person.ID, err)
+	}
+	_, err = tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ? AND id <> ?", person.ID, session.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end the other sessions of account %s: %w", person.ID, err)
+	}
+	return tx.Audit(ctx, entry)
 }
 
 func (tx Tx) ownsIdentity(ctx context.Context, accountID uuid.UUID, identity account.Identity) (bool, error) {

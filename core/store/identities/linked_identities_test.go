@@ -1,6 +1,7 @@
 package identities_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -28,13 +30,17 @@ func signedInWallet(t *testing.T, store *store.Rooms) (*account.Account, account
 
 func link(t *testing.T, store *store.Rooms, session *account.Session, identity account.Identity) error {
 	t.Helper()
-	return store.Identities.LinkIdentity(t.Context(), session, identity, pgtest.AuditEntry(session.AccountID, account.IdentityLinked))
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+		return tx.LinkIdentity(ctx, by, identity, pgtest.AuditEntry(session.AccountID, account.IdentityLinked))
+	})
 }
 
 func unlink(t *testing.T, store *store.Rooms, session *account.Session, identity account.Identity) error {
 	t.Helper()
 	issuers := []string{account.WalletIssuer}
-	return store.Identities.UnlinkIdentity(t.Context(), session, identity, issuers, pgtest.AuditEntry(session.AccountID, account.IdentityUnlinked))
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+		return tx.UnlinkIdentity(ctx, by, identity, issuers, pgtest.AuditEntry(session.AccountID, account.IdentityUnlinked))
+	})
 }
 
 func TestLinkIdentity_Bound(t *testing.T) {
@@ -69,16 +75,16 @@ func TestLinkIdentity_EndedSession(t *testing.T) {
 	store := pgtest.New(t)
 	owner, identity, session := signedInWallet(t, store)
 	pgtest.Exec(t, store, `DELETE FROM sessions`)
-	if err := link(t, store, session, otherWallet(1)); !errors.Is(err, account.ErrNotFound) {
+	if err := link(t, store, session, otherWallet(1)); !errors.Is(err, account.ErrSignedOut) {
 		t.Errorf("link: %v", err)
 	}
-	if err := unlink(t, store, session, identity); !errors.Is(err, account.ErrNotFound) {
+	if err := unlink(t, store, session, identity); !errors.Is(err, account.ErrSignedOut) {
 		t.Errorf("unlink: %v", err)
 	}
 	if err := store.Identities.DisableAccount(t.Context(), owner.Email, pgtest.Browser, pgtest.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := link(t, store, session, otherWallet(1)); !errors.Is(err, account.ErrNotFound) {
+	if err := link(t, store, session, otherWallet(1)); !errors.Is(err, account.ErrSignedOut) {
 		t.Errorf("disabled: %v", err)
 	}
 }

@@ -54,13 +54,14 @@ type QueuedMail struct {
 func (s *Store) InsertMail(ctx context.Context, m Mail) error { return insertMail(ctx, s.db, m) }
 
 // InsertMailWithEntry is InsertMail with an audit entry for the request.
-func (s *Store) InsertMailWithEntry(ctx context.Context, m Mail, entry account.AuditEntry) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		if err := insertMail(ctx, tx.db, m); err != nil {
-			return err
-		}
-		return tx.Audit(ctx, entry)
-	})
+func (tx Tx) InsertMailWithEntry(ctx context.Context, by Rights, m Mail, entry account.AuditEntry) error {
+	if err := by.cover(tx, entry.AccountID); err != nil {
+		return err
+	}
+	if err := insertMail(ctx, tx.db, m); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, entry)
 }
 
 // InsertMail is Store.InsertMail in a transaction.

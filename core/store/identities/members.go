@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,27 +84,23 @@ func members(ctx context.Context, db bun.IDB, accountID uuid.UUID) (account.Rost
 	return roster, nil
 }
 
-// LockMembers reads the members of an account and locks them, the account and the persons, who may become members, until the
-// transaction ends. Rows are locked in the order of their ids, which prevents deadlocks. It returns account.ErrNotMember if one
-// of the accounts has ended.
-func (tx Tx) LockMembers(ctx context.Context, accountID uuid.UUID, persons ...uuid.UUID) (account.Roster, error) {
-	ids := append([]uuid.UUID{accountID}, persons...)
-	var locked []uuid.UUID
-	err := tx.db.NewRaw(`SELECT id FROM accounts WHERE id IN (?) AND deleted_at IS NULL AND disabled_at IS NULL ORDER BY id FOR NO KEY UPDATE`,
-		bun.List(ids)).Scan(ctx, &locked)
-	if err != nil {
-		return nil, fmt.Errorf("lock the members of account %s: %w", accountID, err)
-	}
-	for _, id := range ids {
-		if !slices.Contains(locked, id) {
-			return nil, account.ErrNotMember
-		}
+// Members lists the members of an account that the rights have locked: whatever changes members locks the account first.
+func (tx Tx) Members(ctx context.Context, by Rights, accountID uuid.UUID) (account.Roster, error) {
+	if err := by.cover(tx, accountID); err != nil {
+		return nil, err
 	}
 	return members(ctx, tx.db, accountID)
 }
 
 // InsertMember stores a new member.
-func (tx Tx) InsertMember(ctx context.Context, m account.Member) error {
+func (tx Tx) InsertMember(ctx context.Context, by Rights, m account.Member) error {
+	if err := by.cover(tx, m.AccountID, m.PersonID); err != nil {
+		return err
+	}
+	return tx.insertMember(ctx, m)
+}
+
+func (tx Tx) insertMember(ctx context.Context, m account.Member) error {
 	row := memberRow{AccountID: m.AccountID, PersonID: m.PersonID, Role: m.Role, CreatedAt: m.CreatedAt}
 	_, err := tx.db.NewInsert().Model(&row).Exec(ctx)
 	if postgres.BrokenConstraint(err) == "members_pkey" {
@@ -118,7 +113,10 @@ func (tx Tx) InsertMember(ctx context.Context, m account.Member) error {
 }
 
 // ChangeMember stores another role of a member. The member's open invitations end.
-func (tx Tx) ChangeMember(ctx context.Context, m account.Member) error {
+func (tx Tx) ChangeMember(ctx context.Context, by Rights, m account.Member) error {
+	if err := by.cover(tx, m.AccountID); err != nil {
+		return err
+	}
 	_, err := tx.db.NewRaw("UPDATE members SET role = ? WHERE account_id = ? AND person_id = ?", m.Role, m.AccountID, m.PersonID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("change a member of account %s: %w", m.AccountID, err)
@@ -128,7 +126,10 @@ func (tx Tx) ChangeMember(ctx context.Context, m account.Member) error {
 
 // DeleteMember ends a membership, the member's open invitations and the member's sessions that act on the account. The session
 // keep is kept and acts on the person's own account; uuid.Nil keeps none.
-func (tx Tx) DeleteMember(ctx context.Context, m account.Member, keep uuid.UUID) error {
+func (tx Tx) DeleteMember(ctx context.Context, by Rights, m account.Member, keep uuid.UUID) error {
+	if err := by.cover(tx, m.AccountID); err != nil {
+		return err
+	}
 	for _, statement := range []string{
 		"DELETE FROM members WHERE account_id = ?0 AND person_id = ?1",
 		"UPDATE sessions SET acting_account_id = NULL WHERE account_id = ?1 AND acting_account_id = ?0 AND id = ?2",
@@ -141,20 +142,17 @@ func (tx Tx) DeleteMember(ctx context.Context, m account.Member, keep uuid.UUID)
 	return tx.endInvitationsBy(ctx, m)
 }
 
-// SetActing makes a session of a person act on an account in which the person is a member, or on the person's own. It returns
-// account.ErrNotMember. The account is locked, so that a concurrent end of it either ends the session or prevents this.
-func (tx Tx) SetActing(ctx context.Context, session *account.Session, accountID uuid.UUID) error {
-	err := tx.db.NewRaw("SELECT id FROM accounts WHERE id = ? AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE", accountID).
-		Scan(ctx, new(uuid.UUID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return account.ErrNotMember
-	}
-	if err != nil {
-		return fmt.Errorf("lock account %s: %w", accountID, err)
+// SetActing makes the session of the rights act on an account in which the person is a member, or on the person's own. It returns
+// account.ErrNotMember. The rights have locked the account, so that a concurrent end of it either ends the session or prevents this,
+// unless the transaction has made it.
+func (tx Tx) SetActing(ctx context.Context, by Rights, accountID uuid.UUID) error {
+	if err := by.cover(tx); err != nil {
+		return err
 	}
 	changed, err := postgres.RowsChanged(tx.db.NewRaw(`UPDATE sessions SET acting_account_id = nullif(?0::uuid, account_id)
-		WHERE id = ?1 AND EXISTS (SELECT FROM members WHERE members.account_id = ?0 AND person_id = sessions.account_id)`,
-		accountID, session.ID).Exec(ctx))
+		WHERE id = ?1 AND EXISTS (SELECT FROM members JOIN accounts ON accounts.id = members.account_id
+			WHERE members.account_id = ?0 AND person_id = sessions.account_id AND deleted_at IS NULL AND disabled_at IS NULL)`,
+		accountID, by.Session.ID).Exec(ctx))
 	if err != nil {
 		return fmt.Errorf("let a session act on account %s: %w", accountID, err)
 	}
@@ -187,7 +185,10 @@ const otherOwner = `EXISTS (SELECT FROM members AS others JOIN accounts AS owner
 		AND owners.disabled_at IS NULL AND owners.deleted_at IS NULL)`
 
 // RenameAccount stores the name of an account.
-func (tx Tx) RenameAccount(ctx context.Context, a *account.Account, now time.Time) error {
+func (tx Tx) RenameAccount(ctx context.Context, by Rights, a *account.Account, now time.Time) error {
+	if err := by.cover(tx, a.ID); err != nil {
+		return err
+	}
 	_, err := tx.db.NewRaw("UPDATE accounts SET name = ?, updated_at = ? WHERE id = ?", a.Name, now, a.ID).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("rename account %s: %w", a.ID, err)
@@ -195,10 +196,10 @@ func (tx Tx) RenameAccount(ctx context.Context, a *account.Account, now time.Tim
 	return nil
 }
 
-// InsertSharedAccount stores an account without a sign-in, with its first owner. It returns account.ErrTooManyShared, and
-// account.ErrNotMember for a person whose account has ended.
-func (tx Tx) InsertSharedAccount(ctx context.Context, a *account.Account, owner uuid.UUID) error {
-	if _, err := tx.LockMembers(ctx, owner); err != nil {
+// InsertSharedAccount stores an account without a sign-in, whose first owner is a person that the rights have locked. It returns
+// account.ErrTooManyShared.
+func (tx Tx) InsertSharedAccount(ctx context.Context, by Rights, a *account.Account, owner uuid.UUID) error {
+	if err := by.cover(tx, owner); err != nil {
 		return err
 	}
 	var owned int
@@ -213,5 +214,5 @@ func (tx Tx) InsertSharedAccount(ctx context.Context, a *account.Account, owner 
 	if err := tx.insertAccount(ctx, a); err != nil {
 		return err
 	}
-	return tx.InsertMember(ctx, account.Member{AccountID: a.ID, PersonID: owner, Role: account.RoleOwner, CreatedAt: a.CreatedAt})
+	return tx.insertMember(ctx, account.Member{AccountID: a.ID, PersonID: owner, Role: account.RoleOwner, CreatedAt: a.CreatedAt})
 }

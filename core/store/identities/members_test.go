@@ -18,7 +18,7 @@ import (
 func join(t *testing.T, store *store.Rooms, accountID, person uuid.UUID, role account.Role) account.Member {
 	t.Helper()
 	m := account.Member{AccountID: accountID, PersonID: person, Role: role, CreatedAt: pgtest.Now()}
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.InsertMember(ctx, m) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.InsertMember(ctx, tx.OperatorRights(), m) }))
 	return m
 }
 
@@ -27,14 +27,18 @@ func share(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Account {
 	t.Helper()
 	shared, err := account.NewSharedAccount("Shop", pgtest.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.InsertSharedAccount(ctx, shared, owner) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+		return tx.InsertSharedAccount(ctx, tx.OperatorRights(), shared, owner)
+	}))
 	return shared
 }
 
 // acts lets a session act on an account.
 func acts(t *testing.T, store *store.Rooms, session *account.Session, accountID uuid.UUID) error {
 	t.Helper()
-	return store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.SetActing(ctx, session, accountID) })
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+		return tx.SetActing(ctx, by, accountID)
+	})
 }
 
 // acting is the account that a session acts on and the role, nil and empty for a session that has ended.
@@ -116,7 +120,7 @@ func TestSession_Acting(t *testing.T) {
 	pgtest.Must(t, acts(t, store, session, ann.ID))
 	is("a member", ann.ID, "viewer")
 	m.Role = account.RoleDeveloper
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.ChangeMember(ctx, m) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.ChangeMember(ctx, tx.OperatorRights(), m) }))
 	is("with another role", ann.ID, "developer")
 	listed, err := store.Identities.Sessions(t.Context(), bob.ID, pgtest.Now())
 	pgtest.Must(t, err)
@@ -135,7 +139,9 @@ func TestSession_Acting(t *testing.T) {
 	pgtest.Must(t, acts(t, store, session, bob.ID))
 	is("back", bob.ID, "owner")
 	pgtest.Must(t, acts(t, store, session, ann.ID))
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.DeleteMember(ctx, m, uuid.Nil) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+		return tx.DeleteMember(ctx, tx.OperatorRights(), m, uuid.Nil)
+	}))
 	is("removed", uuid.Nil, "")
 	if id, _ := acting(t, store, elsewhere); id != bob.ID {
 		t.Error("a session that acts on the person's own account has ended")
@@ -155,7 +161,9 @@ func TestSession_ActingEnds(t *testing.T) {
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for name, end := range map[string]func(deleting, watching *account.Session, id uuid.UUID) error{
 		"deleted": func(deleting, _ *account.Session, id uuid.UUID) error {
-			return store.Identities.DeleteSharedAccount(t.Context(), id, deleting, pgtest.Browser, pgtest.Now())
+			return pgtest.As(t.Context(), store, deleting, id, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+				return tx.DeleteSharedAccount(ctx, by, id, "", pgtest.Browser, pgtest.Now())
+			})
 		},
 		"deleted by the version before": func(_, _ *account.Session, id uuid.UUID) error {
 			pgtest.Exec(t, store, `UPDATE accounts SET deleted_at = now() WHERE id = $1`, id)
@@ -211,7 +219,7 @@ func TestDeleteAccount_Members(t *testing.T) {
 			t.Errorf("the audit log has %+v", log[0])
 		}
 	}
-	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), shop.ID, pgtest.Browser, pgtest.Now()))
+	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, shop.ID, "", pgtest.Browser, pgtest.Now()))
 	if memberships, err := store.Identities.Memberships(t.Context(), bob.ID); err != nil || len(memberships) != 1 {
 		t.Errorf("memberships %v, %v", memberships, err)
 	}

@@ -87,7 +87,7 @@ func (s *Store) ResetPassword(
 		if err != nil {
 			return fmt.Errorf("reset the password of account %s: %w", id, err)
 		}
-		if _, err := tx.endAccess(ctx, id); err != nil {
+		if err := tx.endAccess(ctx, id); err != nil {
 			return err
 		}
 		if unlink && owner.HasEmail() {
@@ -147,16 +147,16 @@ func (tx Tx) insertSuccessor(ctx context.Context, email string, with SignUp, ent
 	return a.ID, tx.Audit(ctx, signedUp)
 }
 
-// endAccess ends what somebody who knew the credentials of an account may have left behind: its sessions, whose ids it returns, its
-// links, and the invitations that it made. The caller has locked the account's row, so that none is added before the commit.
-func (tx Tx) endAccess(ctx context.Context, id uuid.UUID) (sessions []uuid.UUID, err error) {
-	if sessions, err = tx.deleteSessionsOf(ctx, id); err != nil {
-		return nil, err
+// endAccess ends what somebody who knew the credentials of an account may have left behind: its sessions, its links, and the
+// invitations that it made. The caller has locked the account's row, so that none is added before the commit.
+func (tx Tx) endAccess(ctx context.Context, id uuid.UUID) error {
+	if _, err := tx.db.NewRaw("DELETE FROM sessions WHERE account_id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("end the sessions of account %s: %w", id, err)
 	}
 	if err := tx.deleteLinks(ctx, id); err != nil {
-		return nil, err
+		return err
 	}
-	return sessions, tx.endAllInvitationsBy(ctx, id)
+	return tx.endAllInvitationsBy(ctx, id)
 }
 
 // deleteLinks ends all links of an account: to a new password, and to another or a verified address.

@@ -170,8 +170,8 @@ func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte, entry fun
 }
 
 // DeleteSessionByID ends one of an account's sessions. It returns account.ErrNotFound for one the account does not have.
-func (s *Store) DeleteSessionByID(ctx context.Context, accountID, sessionID uuid.UUID, entry account.AuditEntry) error {
-	ended, err := s.deleteSessions(ctx, entry, "account_id = ? AND id = ?", accountID, sessionID)
+func (tx Tx) DeleteSessionByID(ctx context.Context, by Rights, accountID, sessionID uuid.UUID, entry account.AuditEntry) error {
+	ended, err := tx.deleteSessions(ctx, by, entry, "account_id = ? AND id = ?", accountID, sessionID)
 	if err == nil && ended == 0 {
 		return account.ErrNotFound
 	}
@@ -180,16 +180,8 @@ func (s *Store) DeleteSessionByID(ctx context.Context, accountID, sessionID uuid
 
 // DeleteSessionsExcept ends an account's live sessions except the one to keep, uuid.Nil for none, and returns their number. If
 // there was none, the entry is not written.
-func (s *Store) DeleteSessionsExcept(ctx context.Context, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
-	return s.deleteSessions(ctx, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
-}
-
-// deleteSessionsOf ends all sessions of an account and returns their ids.
-func (tx Tx) deleteSessionsOf(ctx context.Context, id uuid.UUID) (ended []uuid.UUID, err error) {
-	if err := tx.db.NewRaw("DELETE FROM sessions WHERE account_id = ? RETURNING id", id).Scan(ctx, &ended); err != nil {
-		return nil, fmt.Errorf("end the sessions of account %s: %w", id, err)
-	}
-	return ended, nil
+func (tx Tx) DeleteSessionsExcept(ctx context.Context, by Rights, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
+	return tx.deleteSessions(ctx, by, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
 }
 
 // deleteSessionsOn ends all sessions that act on an account of which the person is a member, except the one to keep, uuid.Nil for
@@ -206,20 +198,16 @@ func (tx Tx) deleteSessionsOn(ctx context.Context, id, keep uuid.UUID) error {
 	return nil
 }
 
-func (s *Store) deleteSessions(ctx context.Context, entry account.AuditEntry, where string, args ...any) (int, error) {
-	var ended int64
-	err := s.InTx(ctx, func(ctx context.Context, tx Tx) error {
-		result, err := tx.db.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("end sessions of account %s: %w", entry.AccountID, err)
-		}
-		if ended, err = result.RowsAffected(); err != nil || ended == 0 {
-			return err
-		}
-		return tx.Audit(ctx, entry)
-	})
-	if err != nil {
+func (tx Tx) deleteSessions(ctx context.Context, by Rights, entry account.AuditEntry, where string, args ...any) (int, error) {
+	if err := by.cover(tx, entry.AccountID); err != nil {
 		return 0, err
 	}
-	return int(ended), nil
+	ended, err := postgres.RowsChanged(tx.db.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx))
+	if err != nil {
+		return 0, fmt.Errorf("end sessions of account %s: %w", entry.AccountID, err)
+	}
+	if ended == 0 {
+		return 0, nil
+	}
+	return int(ended), tx.Audit(ctx, entry)
 }

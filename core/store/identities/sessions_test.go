@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -73,18 +74,28 @@ func TestSessions(t *testing.T) {
 	entry := func() account.AuditEntry { return pgtest.AuditEntry(ann.ID, account.SessionsRevoked) }
 	except := func(keep uuid.UUID, want int) {
 		t.Helper()
-		if ended, err := store.Identities.DeleteSessionsExcept(t.Context(), ann.ID, keep, entry()); ended != want || err != nil {
+		var ended int
+		err := asOperator(t.Context(), store, func(tx identities.Tx) (err error) {
+			ended, err = tx.DeleteSessionsExcept(t.Context(), tx.OperatorRights(), ann.ID, keep, entry())
+			return err
+		})
+		if ended != want || err != nil {
 			t.Errorf("%d sessions ended, %v; want %d", ended, err, want)
 		}
+	}
+	end := func(id uuid.UUID) error {
+		return asOperator(t.Context(), store, func(tx identities.Tx) error {
+			return tx.DeleteSessionByID(t.Context(), tx.OperatorRights(), ann.ID, id, entry())
+		})
 	}
 	listed("at first", third, second, first)
 
 	for name, id := range map[string]uuid.UUID{"another account's": others.ID, "unknown": uuid.New()} {
-		if err := store.Identities.DeleteSessionByID(t.Context(), ann.ID, id, entry()); !errors.Is(err, account.ErrNotFound) {
+		if err := end(id); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("end %s: %v", name, err)
 		}
 	}
-	if err := store.Identities.DeleteSessionByID(t.Context(), ann.ID, second.ID, entry()); err != nil {
+	if err := end(second.ID); err != nil {
 		t.Fatal(err)
 	}
 	listed("one ended", third, first)

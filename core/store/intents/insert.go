@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -121,4 +122,30 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 		}
 		return s.Inserted(ctx, r)
 	}
+}
+
+// InsertTransferGranted is InsertTransfer in a transaction of its own that first asks for the grant. It also returns the grant's error.
+func (s *Store) InsertTransferGranted(
+	ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotency Idempotency,
+) (*transfer.Intent, error) {
+	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
+	defer cancel()
+	inserted := false
+	err := s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+		if err := grant.Check(ctx, identities.Within(tx.db), intent.AccountID); err != nil {
+			return err
+		}
+		inserted, err = tx.InsertTransfer(ctx, intent, idempotency.Key)
+		return err
+	})
+	switch {
+	case postgres.IsOutcomeUnknown(err):
+		return nil, &postgres.OutcomeUnknownError{Err: err, Repeatable: idempotency.Key != ""}
+	case err != nil:
+		return nil, err
+	case !inserted:
+		return s.TransferByIdempotencyKey(ctx, intent.AccountID, idempotency)
+	}
+	s.CountTransitions([]transfer.Event{{To: transfer.Created}})
+	return intent, nil
 }

@@ -67,7 +67,7 @@ func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 // AddKey stores a key with its entry in the audit log.
 func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry account.AuditEntry) error {
 	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
-		if err := tx.InsertKey(ctx, k); err != nil {
+		if err := tx.InsertKey(ctx, tx.OperatorRights(), k); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, entry)
@@ -101,7 +101,7 @@ func UpdateKey(
 		if err := change(key); err != nil {
 			return err
 		}
-		if err := tx.UpdateKey(ctx, key); err != nil {
+		if err := tx.UpdateKey(ctx, tx.OperatorRights(), key); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, KeyEntry(key, account.KeyUpdated))
@@ -116,7 +116,7 @@ func DeleteKey(ctx context.Context, store *store.Rooms, accountID, keyID uuid.UU
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteKey(ctx, key, Now()); err != nil {
+		if err := tx.DeleteKey(ctx, tx.OperatorRights(), key, Now()); err != nil {
 			return err
 		}
 		return tx.Audit(ctx, KeyEntry(key, account.KeyDeleted))
@@ -311,7 +311,7 @@ func InsertWebhook(t *testing.T, store *store.Rooms, r *webhook.Rules, owner *ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Events.InsertWebhook(t.Context(), e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := store.Events.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	return e, secret
@@ -349,3 +349,17 @@ var NoFilter event.Filter
 
 // Connections is how many a store has that is opened without options.
 const Connections = 16
+
+// As runs work in a transaction with the rights of a session on an account, whatever the role.
+func As(
+	ctx context.Context, store *store.Rooms, session *account.Session, on uuid.UUID,
+	work func(context.Context, identities.Tx, identities.Rights) error,
+) error {
+	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		rights, err := tx.Rights(ctx, session, on, func(account.Role) error { return nil })
+		if err != nil {
+			return err
+		}
+		return work(ctx, tx, rights)
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/store"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -34,7 +35,7 @@ func InsertQuote(tb testing.TB, store *store.Rooms, known *registry.Snapshot, ow
 	for _, c := range change {
 		c(&q)
 	}
-	if err := store.Quotes.Insert(tb.Context(), []quote.Quote{q}); err != nil {
+	if err := store.Quotes.Insert(tb.Context(), identities.OfOperator, []quote.Quote{q}); err != nil {
 		tb.Fatal(err)
 	}
 	return q

@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/outbound"
 	"intents.internal/core/store"
 	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
 )
 
 // Webhooks is a database with accounts and endpoints, and the rules that these obey.
@@ -83,7 +84,7 @@ func (s *Webhooks) Endpoint(owner event.Owner, url string, types ...string) (*we
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.Store.Events.InsertWebhook(s.Context(), e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := s.Store.Events.InsertWebhook(s.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 		s.Fatal(err)
 	}
 	return e, secret.Reveal()
@@ -92,7 +93,7 @@ func (s *Webhooks) Endpoint(owner event.Owner, url string, types ...string) (*we
 // Change changes an endpoint as its owner does.
 func (s *Webhooks) Change(e *webhook.Endpoint, change webhook.Change) {
 	s.Helper()
-	_, err := s.Store.Events.ChangeWebhook(s.Context(), e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookUpdated), func(e *webhook.Endpoint) (string, error) {
+	_, err := s.Store.Events.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, new(s.Entry(e.AccountID, account.WebhookUpdated)), func(e *webhook.Endpoint) (string, error) {
 		return s.Rules.Change(e, change, s.Store.Now())
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
@@ -29,8 +30,8 @@ func New(db *postgres.DB, of *intents.Store) *Store { return &Store{db: db, inte
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }
 
-// Insert stores quotes in one statement.
-func (s *Store) Insert(ctx context.Context, quotes []quote.Quote) error {
+// Insert stores quotes of one account in one statement.
+func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quote.Quote) error {
 	if len(quotes) == 0 {
 		return nil
 	}
@@ -40,10 +41,15 @@ func (s *Store) Insert(ctx context.Context, quotes []quote.Quote) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	if _, err := s.db.NewInsert().Model(&rows).Exec(ctx); err != nil {
-		return fmt.Errorf("insert %d quotes: %w", len(rows), err)
-	}
-	return nil
+	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := grant.Check(ctx, identities.Within(tx), quotes[0].AccountID); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
+			return fmt.Errorf("insert %d quotes: %w", len(rows), err)
+		}
+		return nil
+	})
 }
 
 // ErrNotFound is returned for a quote that does not exist, or is of another account or environment.
@@ -77,10 +83,13 @@ func (e *UsedError) Error() string { return "the quote has made transfer " + e.T
 // Use stores the intent that a quote makes, with its first event, and sets the intent's times, all in the transaction that marks the quote as
 // used. It returns a *UsedError, ErrExpired or ErrNotFound if the quote cannot be used, and postgres.ErrKeyReused for an idempotency key that the
 // account has used before in this environment; nothing is written then. After an OutcomeUnknownError the intent may be stored.
-func (s *Store) Use(ctx context.Context, intent *transfer.Intent, idempotencyKey string) error {
+func (s *Store) Use(ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotencyKey string) error {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := grant.Check(ctx, identities.Within(tx), intent.AccountID); err != nil {
+			return err
+		}
 		expiresAt, err := markUsed(ctx, tx, intent)
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/quotes"
@@ -50,7 +51,7 @@ func TestStore_Find(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if err := store.Quotes.Insert(t.Context(), nil); err != nil {
+	if err := store.Quotes.Insert(t.Context(), identities.OfOperator, nil); err != nil {
 		t.Errorf("no quotes: %v", err)
 	}
 }
@@ -62,7 +63,7 @@ func TestStore_Use(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	q := pgtest.InsertQuote(t, store, known, owner)
 	intent := pgtest.NewQuotedIntent(t, known, q)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), intent, "once"))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, intent, "once"))
 	if age := store.Now().Sub(intent.CreatedAt); age.Abs() > time.Minute || !intent.UpdatedAt.Equal(intent.CreatedAt) {
 		t.Errorf("created at %s, updated at %s", intent.CreatedAt, intent.UpdatedAt)
 	}
@@ -97,7 +98,7 @@ func TestStore_Use_Refused(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	used, fresh, ended := pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner)
 	first := pgtest.NewQuotedIntent(t, known, used)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), first, "once"))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, first, "once"))
 	pgtest.Exec(t, store, `UPDATE quotes SET expires_at = clock_timestamp() - interval '1 s' WHERE id = $1`, ended.ID)
 	with := func(q quote.Quote, change func(*quote.Quote)) quote.Quote { change(&q); return q }
 	for name, c := range map[string]struct {
@@ -112,7 +113,7 @@ func TestStore_Use_Refused(t *testing.T) {
 		"another account":         {with(fresh, func(q *quote.Quote) { q.AccountID = uuid.New() }), "", quotes.ErrNotFound.Error()},
 		"unknown":                 {with(fresh, func(q *quote.Quote) { q.ID = uuid.New() }), "", quotes.ErrNotFound.Error()},
 	} {
-		if err := store.Quotes.Use(t.Context(), pgtest.NewQuotedIntent(t, known, c.of), c.key); err == nil || err.Error() != c.want {
+		if err := store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, c.of), c.key); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -125,7 +126,7 @@ func TestStore_Use_Refused(t *testing.T) {
 	ended.ExpiresAt = store.Now().Add(-time.Hour)
 	for {
 		end := pgtest.LookUp[time.Time](t, store, `UPDATE quotes SET expires_at = clock_timestamp() + interval '1 s' WHERE id = $1 RETURNING expires_at`, ended.ID)
-		err := store.Quotes.Use(t.Context(), pgtest.NewQuotedIntent(t, known, ended), "")
+		err := store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, ended), "")
 		if late := pgtest.LookUp[bool](t, store, `SELECT clock_timestamp() >= $1`, end); errors.Is(err, quotes.ErrExpired) && late {
 			continue
 		}
@@ -149,7 +150,7 @@ func TestStore_UsesIndexes(t *testing.T) {
 	pgtest.Exec(t, plain, `ANALYZE quotes`)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), pgtest.NewQuotedIntent(t, known, q), ""))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""))
 	if _, err := store.Quotes.Find(t.Context(), owner, network.Test, q.ID); err != nil {
 		t.Fatal(err)
 	}

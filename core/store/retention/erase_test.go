@@ -76,7 +76,7 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	pgtest.Must(t, err)
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
 	pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: p.traces[0]}))
-	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), p.account.ID, actor, pgtest.Now()))
+	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, p.account.ID, "", actor, pgtest.Now()))
 	link := identities.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
 	pgtest.Must(t, store.Identities.InsertLink(t.Context(), account.HashToken(p.traces[0]), link, pgtest.Now()))
 	pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{
@@ -90,7 +90,7 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	invitation, err := account.NewInvitation(friend.ID, friend.ID, p.traces[0], account.RoleViewer, pgtest.Now())
 	pgtest.Must(t, err)
 	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
-		return errors.Join(tx.Audit(ctx, there), tx.ReplaceInvitation(ctx, invitation, nil))
+		return errors.Join(tx.Audit(ctx, there), tx.ReplaceInvitation(ctx, tx.OperatorRights(), invitation, nil))
 	}))
 	return p
 }

@@ -12,11 +12,13 @@ func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		NewEmail    string `json:"newEmail"`
 		CallbackURL string `json:"callbackURL"`
+		Password    string `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.ChangeEmail(r.Context(), s.client(r), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL); err != nil {
+	err = s.Identity.ChangeEmail(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL)
+	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

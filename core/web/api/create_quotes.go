@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"intents.internal/core/quotes"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/web/apierror"
 	"intents.internal/pkg/wire"
 )
@@ -38,7 +39,7 @@ func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
 	if refusal, ok := request.CheckAmounts(); !ok {
 		return &apiError{status: http.StatusBadRequest, body: refusal}
 	}
-	answer, err := s.Quotes.Ask(r.Context(), by, request)
+	answer, err := s.Quotes.Ask(r.Context(), identities.OfKey(by.AccountID), by, request)
 	if unknown, ok := errors.AsType[*quotes.UnknownProviderError](err); ok {
 		return invalid(unknownProvider(request.Providers, unknown.Name, string(by.Environment)))
 	}

@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/wire"
 )
 
@@ -45,11 +46,14 @@ func readCreateRequest(r *http.Request) (c createRequest, err error) {
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest) error {
-	create := s.Intents.Create
+	var record *intent.Record
+	var replayed bool
+	var err error
 	if c.request.QuoteID != "" {
-		create = s.Quotes.Create
+		record, replayed, err = s.Quotes.Create(r.Context(), identities.OfKey(c.by.AccountID), c.by, c.request, c.key)
+	} else {
+		record, replayed, err = s.Intents.Create(r.Context(), c.by, c.request, c.key)
 	}
-	record, replayed, err := create(r.Context(), c.by, c.request, c.key)
 	if err == nil {
 		writeCreated(w, record, replayed)
 	}

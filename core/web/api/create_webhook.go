@@ -8,6 +8,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/events"
+	"intents.internal/core/store/identities"
 )
 
 // webhookBody is the body of POST /v2/webhooks.
@@ -44,9 +45,9 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 		return err
 	}
 	if key == "" {
-		err = s.Events.InsertWebhook(r.Context(), created, entry, [32]byte{})
+		err = s.Events.InsertWebhook(r.Context(), by.grant, created, entry, [32]byte{})
 	} else {
-		response, err = s.createWebhookOnce(w, r, created, entry, key, body, response)
+		response, err = s.createWebhookOnce(w, r, by.grant, created, entry, key, body, response)
 	}
 	if err != nil {
 		return err
@@ -58,14 +59,15 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 // createWebhookOnce stores a new endpoint with the request's idempotency key. It returns the response, which is that of the first
 // request with the key.
 func (s *Server) createWebhookOnce(
-	w http.ResponseWriter, r *http.Request, created *webhook.Endpoint, entry account.AuditEntry, key string, body webhookBody, response []byte,
+	w http.ResponseWriter, r *http.Request, grant identities.Grant, created *webhook.Endpoint, entry account.AuditEntry, key string, body webhookBody,
+	response []byte,
 ) ([]byte, error) {
 	asked, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	sealer := s.Webhooks.Sealer
-	first, err := s.Events.InsertWebhookOnce(r.Context(), created, entry, events.WebhookRequest{
+	first, err := s.Events.InsertWebhookOnce(r.Context(), grant, created, entry, events.WebhookRequest{
 		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
 	})
 	if first == nil || err != nil {

@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
 
 // deleteKey answers POST /auth/api-key/delete: the key is rejected from then on.
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
@@ -14,7 +18,7 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteKey(r.Context(), s.client(r), actingID(r), keyID); err != nil {
+	if err := s.Identity.DeleteKey(r.Context(), s.client(r), identity.PrincipalOf(r), keyID); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})

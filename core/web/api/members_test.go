@@ -138,7 +138,7 @@ func TestConfirmation(t *testing.T) {
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	bobID := idOf(t, s, "bob@example.com")
-	old := refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes.")
+	old := refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password.")
 	for _, c := range [][2]string{
 		{"/auth/api-key/create", `{"name":"ci","environment":"live"`},
 		{"/auth/api-key/rotate", `{"keyId":"` + live + `"`},

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/wire"
 )
 
@@ -23,5 +24,5 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	if !ok {
 		return nil, invalid(wire.Issue{Path: "/hash", Message: "must be a transaction hash: 0x and 64 hexadecimal digits"})
 	}
-	return s.Intents.Report(r.Context(), intent, hash)
+	return s.Intents.Report(r.Context(), identities.OfKey(intent.AccountID), intent, hash)
 }

@@ -4,16 +4,13 @@ import (
 	"errors"
 	"net/http"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
 
 // revokeSession answers POST /auth/revoke-session: it ends the session. A session of another account is unchanged and gets the
 // same response, as in better-auth.
 func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := authenticate(r)
-	if err != nil {
-		return err
-	}
 	request, err := decode[struct {
 		Token string `json:"token"`
 	}](r)
@@ -22,7 +19,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	sessionID, err := parseID(request.Token)
 	if err == nil {
-		err = s.Identity.RevokeSession(r.Context(), s.client(r), owner.ID, sessionID)
+		err = s.Identity.RevokeSession(r.Context(), s.client(r), identity.PrincipalOf(r), sessionID)
 	}
 	if err != nil && !errors.Is(err, account.ErrNotFound) {
 		return err
@@ -32,11 +29,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 
 // revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
 func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
-	session, _, err := authenticate(r)
-	if err != nil {
-		return err
-	}
-	if _, err := s.Identity.RevokeOtherSessions(r.Context(), s.client(r), session); err != nil {
+	if _, err := s.Identity.RevokeOtherSessions(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)
@@ -44,11 +37,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 
 // revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
 func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
-	_, owner, err := authenticate(r)
-	if err != nil {
-		return err
-	}
-	if _, err := s.Identity.RevokeSessions(r.Context(), s.client(r), owner.ID); err != nil {
+	if _, err := s.Identity.RevokeSessions(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

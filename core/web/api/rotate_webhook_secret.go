@@ -29,7 +29,7 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 		return err
 	}
 	var secret webhook.Secret
-	_, err = s.Events.ChangeWebhook(r.Context(), by.owner, by.id, entry, func(e *webhook.Endpoint) (detail string, err error) {
+	_, err = s.Events.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (detail string, err error) {
 		secret, detail, err = s.Webhooks.Rotate(e, grace, by.now)
 		return detail, err
 	})

@@ -120,7 +120,7 @@ func TestDeleteUser_WithoutPassword(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "Sign in again, then repeat this within ten minutes."),
+	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago and have no password. Sign in again the same way, then repeat this within ten minutes."),
 		s.call(t, "POST", "/auth/delete-user", `{}`, ann...))
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '1 minute'`)
 	same(t, "signed in just now", want(t, 200, `{"success":true,"message":"User deleted"}`, "Set-Cookie", cookieCleared),

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/wire"
 )
@@ -21,6 +22,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 		ExpiresIn expiresIn `json:"expiresIn"`
 		Scopes    []string  `json:"scopes"`
 		Networks  []string  `json:"networks"`
+		Password  string    `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -50,7 +52,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Identity.UpdateKey(r.Context(), s.client(r), actingID(r), keyID, change)
+	key, err := s.Identity.UpdateKey(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, change)
 	if err != nil {
 		return err
 	}

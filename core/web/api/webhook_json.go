@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/representation"
+	"intents.internal/core/store/identities"
 	"intents.internal/pkg/network"
 )
 
@@ -107,6 +108,7 @@ type webhookRequest struct {
 	id uuid.UUID
 	// entry is the audit log entry of the caller's action.
 	entry func(account.Action) (account.AuditEntry, error)
+	grant identities.Grant
 	now   time.Time
 }
 
@@ -125,7 +127,7 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 				return err
 			}
 		}
-		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now()}
+		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now(), grant: identities.OfKey(by.AccountID)}
 		request.id, _ = parseID(r.PathValue("id"))
 		request.entry = func(action account.Action) (account.AuditEntry, error) {
 			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)

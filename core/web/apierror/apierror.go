@@ -323,9 +323,13 @@ var errorMap = []struct {
 		Status: http.StatusForbidden, Code: "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS", Message: "You own as many shared accounts as you may; delete one or hand it over first.",
 		Page: correctable("", fmt.Sprintf("You own %d shared accounts, and more are not possible. Delete one or hand it over.", account.MaxSharedAccounts)),
 	}},
-	{identity.ErrSessionNotFresh, Error{
-		Status: http.StatusForbidden, Code: "SESSION_NOT_FRESH", Message: "Sign in again, then repeat this within ten minutes.",
-		Page: correctable("", "You signed in too long ago for this. Sign out, sign in again and repeat it within ten minutes."),
+	{identity.ErrPasswordNeeded, Error{
+		Status: http.StatusForbidden, Code: "SESSION_NOT_FRESH", Message: "You signed in more than ten minutes ago. Repeat this with your password in the member password.",
+		Page: correctable("password", "You signed in more than ten minutes ago. Type your password here to confirm."),
+	}},
+	{identity.ErrSignInNeeded, Error{
+		Status: http.StatusForbidden, Code: "SESSION_NOT_FRESH", Message: "You signed in more than ten minutes ago and have no password. Sign in again the same way, then repeat this within ten minutes.",
+		Page: correctable("", "You signed in more than ten minutes ago. You have no password, so sign out, sign in again the same way, and do this within ten minutes."),
 	}},
 	{identity.ErrBusy, Error{
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "Too many people are signing in; try again in a second.", RetryAfter: time.Second,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes"
@@ -82,7 +83,7 @@ func (c *console) askQuotes(w http.ResponseWriter, r *http.Request, user current
 	if err := c.Identity.TakeRequest(r.Context(), user.principal.Account, key); err != nil {
 		return err
 	}
-	answer, err := c.Quotes.Ask(r.Context(), callerOf(key), request)
+	answer, err := c.Quotes.Ask(r.Context(), c.Identity.Grant(user.principal, identity.Develop), callerOf(key), request)
 	if err != nil {
 		return f.noteNoQuote(err)
 	}
@@ -157,7 +158,7 @@ func (c *console) recordQuoted(
 	if c.Quotes == nil {
 		return "", f.noteNoQuote(quotes.ErrNotConfigured)
 	}
-	record, _, err := c.Quotes.Create(r.Context(), callerOf(key), request, formKey(token))
+	record, _, err := c.Quotes.Create(r.Context(), c.Identity.Grant(user.principal, identity.Develop), callerOf(key), request, formKey(token))
 	if used, ok := errors.AsType[*stored.UsedError](err); ok {
 		return quoteUsedPath(used.TransferID), nil
 	}

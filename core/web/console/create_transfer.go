@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
@@ -127,7 +128,7 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if request.QuoteID != "" {
 		return c.recordQuoted(w, r, user, f, key, request, token)
 	}
-	record, _, err := c.Intents.Create(r.Context(), callerOf(key), request, formKey(token))
+	record, _, err := c.Intents.CreateGranted(r.Context(), c.Identity.Grant(user.principal, identity.Develop), callerOf(key), request, formKey(token))
 	if err != nil {
 		return "", f.noteRejection(err)
 	}

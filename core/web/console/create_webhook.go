@@ -7,7 +7,6 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/identity/account"
 	"intents.internal/pkg/network"
 )
 
@@ -32,11 +31,7 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	if err != nil {
 		return nil, secret, err
 	}
-	entry, err := c.auditEntry(r, user, account.WebhookCreated)
-	if err != nil {
-		return nil, secret, err
-	}
-	return created, secret, c.Events.InsertWebhook(r.Context(), created, entry, token)
+	return created, secret, c.Identity.CreateWebhook(r.Context(), c.confirming(r, f), user.principal, created, token)
 }
 
 // types parses the names of event types, separated by spaces or commas; no name means all types.
@@ -46,11 +41,6 @@ func (f *form) types() []string {
 		return nil
 	}
 	return names
-}
-
-// auditEntry returns the audit log entry for an action of the signed-in owner.
-func (c *console) auditEntry(r *http.Request, user currentUser, action account.Action) (account.AuditEntry, error) {
-	return account.NewAuditEntry(user.principal.Account.ID, c.client(r).Actor(), action, c.Identities.Now())
 }
 
 // secretPage shows a secret.

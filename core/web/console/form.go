@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,8 @@ const maxFormBytes = 64 << 10
 // form holds the values of a form and their errors; it is empty before the form is sent.
 type form struct {
 	values map[string]string
+	// sent is the last step of the path of a form that was sent, empty before that.
+	sent string
 	// Errors are in the order in which they were found.
 	Errors []pageError
 }
@@ -98,7 +101,12 @@ func readForm(r *http.Request, fields ...string) (*form, error) {
 	if err != nil {
 		return nil, errNotAForm
 	}
-	return newForm(sent, fields)
+	f, err := newForm(sent, fields)
+	if err != nil {
+		return nil, err
+	}
+	f.sent = path.Base(r.URL.Path)
+	return f, nil
 }
 
 // readQuery is readForm for the query of a GET. The parameter done is allowed on every page, and account where a form is sent to

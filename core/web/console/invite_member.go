@@ -15,7 +15,7 @@ func (c *console) inviteMember(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	invited, err := c.Identity.Invite(r.Context(), c.client(r), user.principal, f.values["email"], role, true)
+	invited, err := c.Identity.Invite(r.Context(), c.confirming(r, f), user.principal, f.values["email"], role, true)
 	if err != nil {
 		return "", err
 	}

@@ -134,7 +134,7 @@ func TestShowAccount_WithoutPassword(t *testing.T) {
 	}
 	old, fresh := s.session(t, owner, now.Add(-account.SessionLifetime/2)), s.session(t, owner, now)
 	old.get("/console/account").is(http.StatusOK, "E-mail address none", "You have no password")
-	old.post("/console/account/delete").is(http.StatusForbidden).alerts("You signed in too long ago for this.")
+	old.post("/console/account/delete").is(http.StatusForbidden).alerts("You have no password, so sign out, sign in again the same way")
 	fresh.post("/console/account/delete").leadsTo("/console/sign-in?done=account-ended")
 }
 

@@ -40,28 +40,8 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 
 func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user currentUser, f *form, target string) error {
 	return c.render(w, r, user, "link", view{Title: "Link a way to sign in", Section: "account", Form: f, Body: map[string]any{
-		"Confirm": c.confirmation(user), "OpenIDConnect": c.Identity.OIDCName(), "Continue": target,
+		"OpenIDConnect": c.Identity.OIDCName(), "Continue": target,
 	}})
-}
-
-// confirmation returns what linking and unlinking, a live key, a new owner and the removal of a member require: nothing from a
-// recent session, otherwise the password, or a new sign-in if there is no password.
-func (c *console) confirmation(user currentUser) string {
-	switch {
-	case c.Identity.Fresh(user.session):
-		return ""
-	case user.owner.PasswordHash != "":
-		return "password"
-	default:
-		return "sign-in"
-	}
-}
-
-// confirming is the client of a form that confirms its operation by the password, if it has that field.
-func (c *console) confirming(r *http.Request, f *form) identity.Client {
-	client := c.client(r)
-	client.Password = f.values["password"]
-	return client
 }
 
 // wayIn is an identity as the account page shows it.

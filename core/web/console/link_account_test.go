@@ -56,15 +56,15 @@ func TestShowAccount_WaysToSignIn(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	form := []string{"issuer", issuer, "subject", "ann <b>"}
 	ann.get(unlinkPath+"?"+url.Values{"issuer": {issuer}, "subject": {"ann <b>"}}.Encode()).is(http.StatusOK, "Your password, to confirm")
-	ann.post(unlinkPath, append(form, "password", "")...).is(http.StatusForbidden).alerts("You signed in too long ago for this.")
+	ann.post(unlinkPath, append(form, "password", "")...).is(http.StatusForbidden).alerts("You signed in more than ten minutes ago.")
 	ann.post(unlinkPath, append(form, "password", "wrong")...).is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post(unlinkPath, append(form, "password", password)...).leadsTo("/console/account?done=unlinked")
 
 	t.Log("an account without a password must sign in again, and keeps its last way in")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
 	last := []string{"issuer", "eip155:8453", "subject", strings.ToLower(linkedWallet)}
-	ann.get(unlinkPath+"?issuer=eip155:8453&subject="+strings.ToLower(linkedWallet)).is(http.StatusOK, "Sign out, sign in again, and unlink it within ten minutes.")
-	ann.post(unlinkPath, last...).is(http.StatusForbidden).alerts("You signed in too long ago for this.")
+	ann.get(unlinkPath+"?issuer=eip155:8453&subject="+strings.ToLower(linkedWallet)).is(http.StatusOK, "You have no password, so sign out, sign in again the same way, and do this within ten minutes.")
+	ann.post(unlinkPath, last...).is(http.StatusForbidden).alerts("You signed in more than ten minutes ago.")
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now()`)
 	ann.post(unlinkPath, last...).is(http.StatusBadRequest).alerts("This is the only way to sign in to your account.")
 }
@@ -102,11 +102,11 @@ func TestLinkAccount(t *testing.T) {
 	}
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	ann.get(page).is(http.StatusOK, "Your password, to confirm")
-	ann.post(form).is(http.StatusForbidden).alerts("You signed in too long ago for this.")
+	ann.post(form).is(http.StatusForbidden).alerts("You signed in more than ten minutes ago.")
 	ann.post(form, "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post(form, "password", password).is(http.StatusOK, "Continue at Example")
 	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
-	ann.get(page).is(http.StatusOK, "Sign out, sign in again, and link another way within ten minutes.")
+	ann.get(page).is(http.StatusOK, "You have no password, so sign out, sign in again the same way, and do this within ten minutes.")
 }
 
 // Without a provider only wallets can be linked.

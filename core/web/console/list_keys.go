@@ -65,7 +65,7 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 	}
 	c.fillLimits(r.Context(), views)
 	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries, "Confirm": c.confirmation(user),
+		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
 		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
 	}})
 }

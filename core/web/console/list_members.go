@@ -26,6 +26,6 @@ func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user cur
 	}
 	return c.render(w, r, user, "members", view{Title: "Members", Section: "members", Form: f, Body: map[string]any{
 		"Members": members, "Invitations": invitations, "Roles": account.Roles, "Me": user.owner.ID, "Mail": c.Identity.MailQueued != nil, "Link": link,
-		"Shared": on.Shared, "Holder": on.ID == user.owner.ID, "Password": user.owner.PasswordHash != "", "Confirm": c.confirmation(user), "Most": account.MaxMembers,
+		"Shared": on.Shared, "Holder": on.ID == user.owner.ID, "Password": user.owner.PasswordHash != "", "Most": account.MaxMembers,
 	}})
 }

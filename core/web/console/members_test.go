@@ -139,7 +139,7 @@ func TestInvitation_Mailed(t *testing.T) {
 	ann.post("/console/members/cancel", "invitation", id).leadsTo("/console/members?done=invite-canceled")
 }
 
-// Some time after signing in, a live key wants the password, and a new owner and the removal of a member want another sign-in.
+// Some time after signing in, what gives or takes rights wants the password, in the form that asks for it.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -154,9 +154,11 @@ func TestConfirmation(t *testing.T) {
 	}
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	ann.get("/console/members").is(http.StatusOK, old)
-	ann.post("/console/members/remove", "person", bob).is(http.StatusForbidden, "You signed in too long ago for this.")
+	ann.post("/console/members/remove", "person", bob).is(http.StatusForbidden, old).tied("password", old+". Type your password here to confirm.")
+	ann.post("/console/members/remove", "person", bob, "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
+	ann.post("/console/members/change", "person", bob, "role", "developer", "password", password).leadsTo("/console/members?done=member-changed")
 	create := func(environment, confirmed string) *answer {
-		page := ann.get("/console").is(http.StatusOK, "Your password, to confirm", "For a live key")
+		page := ann.get("/console").is(http.StatusOK, "Your password, to confirm", "For a live key only")
 		return ann.post("/console/keys", "name", "ci", "environment", environment, "expiresIn", "never", "webhooks", "1", "formToken", page.field("formToken"), "password", confirmed)
 	}
 	create("test", "").is(http.StatusOK, "Your new key")

@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
 	"intents.internal/core/store/chains"
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/docs"
@@ -251,7 +252,7 @@ func TestShowTransfer_History(t *testing.T) {
 	}
 	hash := common.HexToHash(strings.Repeat("ab", 32))
 	lost := common.HexToHash(strings.Repeat("cd", 32))
-	if _, _, err := s.store.Chains.ReportTransaction(t.Context(), owner.ID, intent.ID, lost); err != nil {
+	if _, _, err := s.store.Chains.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, intent.ID, lost); err != nil {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain

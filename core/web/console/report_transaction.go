@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/intent/transfer"
 )
 
@@ -22,6 +23,6 @@ func (c *console) reportTransaction(_ http.ResponseWriter, r *http.Request, user
 	if !ok {
 		return "", errHash
 	}
-	_, err = c.Intents.Report(r.Context(), intent, hash)
+	_, err = c.Intents.Report(r.Context(), c.Identity.Grant(user.principal, identity.Develop), intent, hash)
 	return parentPath(r.URL.Path) + "?done=reported", err
 }

@@ -37,12 +37,12 @@ func (c *console) revokeSession(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", account.ErrNotFound
 	}
-	return "/console/account?done=revoked", c.Identity.RevokeSession(r.Context(), c.client(r), user.owner.ID, id)
+	return "/console/account?done=revoked", c.Identity.RevokeSession(r.Context(), c.client(r), user.principal, id)
 }
 
 // revokeOtherSessions answers POST /console/account/revoke-others.
 func (c *console) revokeOtherSessions(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
-	_, err := c.Identity.RevokeOtherSessions(r.Context(), c.client(r), user.session)
+	_, err := c.Identity.RevokeOtherSessions(r.Context(), c.client(r), user.principal)
 	return "/console/account?done=revoked-all", err
 }
 

@@ -36,7 +36,7 @@ func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUs
 	accountLimit.fill(c.Identity.AccountRateLimit(r.Context(), user.principal.Account, key.Environment))
 	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
 	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Form: f, Body: map[string]any{
-		"Key": views[0], "AccountLimit": accountLimit, "Name": f.or("name", key.Name), "Expiries": expiries, "Graces": graces, "Confirm": c.confirmation(user),
+		"Key": views[0], "AccountLimit": accountLimit, "Name": f.or("name", key.Name), "Expiries": expiries, "Graces": graces,
 		"Restrictions": newRestrictionsView(f, key.Scopes, key.Networks),
 		"Charts":       []chart.Chart{chart.Hour(hour, perMinute, now), chart.Day(day, perMinute, now)},
 	}})

@@ -25,6 +25,6 @@ func (c *console) confirmUnlink(w http.ResponseWriter, r *http.Request, user cur
 		return account.ErrIdentityNotFound
 	}
 	return c.render(w, r, user, "unlink", view{Title: "Unlink a way to sign in", Section: "account", Form: f, Body: map[string]any{
-		"Way": c.waysIn(identities[at : at+1])[0], "Confirm": c.confirmation(user),
+		"Way": c.waysIn(identities[at : at+1])[0],
 	}})
 }

@@ -16,7 +16,7 @@ func (c *console) changeMember(_ http.ResponseWriter, r *http.Request, user curr
 	}
 	role, err := account.ParseRole(f.values["role"])
 	if err == nil {
-		_, err = c.Identity.ChangeMember(r.Context(), c.client(r), user.principal, person, role)
+		_, err = c.Identity.ChangeMember(r.Context(), c.confirming(r, f), user.principal, person, role)
 	}
 	return membersPath + "?done=member-changed", err
 }
@@ -25,7 +25,7 @@ func (c *console) changeMember(_ http.ResponseWriter, r *http.Request, user curr
 func (c *console) removeMember(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	person, err := personOf(f)
 	if err == nil {
-		_, err = c.Identity.RemoveMember(r.Context(), c.client(r), user.principal, person)
+		_, err = c.Identity.RemoveMember(r.Context(), c.confirming(r, f), user.principal, person)
 	}
 	return membersPath + "?done=member-removed", err
 }

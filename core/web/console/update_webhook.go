@@ -14,32 +14,28 @@ import (
 // changeWebhook answers POST /console/webhooks/{id}/change with a new URL, new types or a new description.
 func (c *console) changeWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	target, types, description := strings.TrimSpace(f.values["url"]), f.types(), f.values["description"]
-	return c.updateWebhook(r, user, webhook.Change{URL: &target, Types: &types, Description: &description}, "webhook-changed")
+	return c.updateWebhook(r, user, f, webhook.Change{URL: &target, Types: &types, Description: &description}, "webhook-changed")
 }
 
 // enableWebhook answers POST /console/webhooks/{id}/enable.
-func (c *console) enableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+func (c *console) enableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	enabled := true
-	return c.updateWebhook(r, user, webhook.Change{Enabled: &enabled}, "webhook-enabled")
+	return c.updateWebhook(r, user, f, webhook.Change{Enabled: &enabled}, "webhook-enabled")
 }
 
 // disableWebhook answers POST /console/webhooks/{id}/disable.
-func (c *console) disableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+func (c *console) disableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	enabled := false
-	return c.updateWebhook(r, user, webhook.Change{Enabled: &enabled}, "webhook-disabled")
+	return c.updateWebhook(r, user, f, webhook.Change{Enabled: &enabled}, "webhook-disabled")
 }
 
 // updateWebhook changes the webhook and returns the path of its page with the notice done.
-func (c *console) updateWebhook(r *http.Request, user currentUser, change webhook.Change, done string) (string, error) {
+func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, change webhook.Change, done string) (string, error) {
 	e, err := c.webhookOf(r, user)
 	if err != nil {
 		return "", err
 	}
-	entry, err := c.auditEntry(r, user, account.WebhookUpdated)
-	if err != nil {
-		return "", err
-	}
-	_, err = c.Events.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (string, error) {
+	_, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookUpdated, func(e *webhook.Endpoint) (string, error) {
 		return c.Webhooks.Change(e, change, c.Identities.Now())
 	})
 	return parentPath(r.URL.Path) + "?done=" + done, err
@@ -51,8 +47,7 @@ func (c *console) testWebhook(_ http.ResponseWriter, r *http.Request, user curre
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Events.TestWebhook(r.Context(), e.Owner(), e.ID)
-	return parentPath(r.URL.Path) + "?done=webhook-tested", err
+	return parentPath(r.URL.Path) + "?done=webhook-tested", c.Identity.TestWebhook(r.Context(), user.principal, e.ID)
 }
 
 // replayWebhook answers POST /console/webhooks/{id}/replay, which sends the events of the given last seconds again.
@@ -65,11 +60,7 @@ func (c *console) replayWebhook(_ http.ResponseWriter, r *http.Request, user cur
 		return "", &account.InvalidError{Field: "since", Message: "is not one of the choices"}
 	}
 	since := c.Identities.Now().Add(-time.Duration(f.number("since")) * time.Second)
-	entry, err := c.auditEntry(r, user, account.WebhookReplayed)
-	if err != nil {
-		return "", err
-	}
-	err = c.Events.ReplayWebhook(r.Context(), e.Owner(), e.ID, since.UnixMicro(), entry) // positions are at least microseconds
+	err = c.Identity.ReplayWebhook(r.Context(), c.client(r), user.principal, e.ID, since.UnixMicro()) // positions are at least microseconds
 	return parentPath(r.URL.Path) + "?done=webhook-replayed", err
 }
 
@@ -83,7 +74,7 @@ func (c *console) retryDelivery(_ http.ResponseWriter, r *http.Request, user cur
 	if !ok {
 		return "", webhook.ErrDeliveryNotFound
 	}
-	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Events.RetryDelivery(r.Context(), e.Owner(), e.ID, id)
+	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Identity.RetryDelivery(r.Context(), user.principal, e.ID, id)
 }
 
 // rotateSecret answers POST /console/webhooks/{id}/rotate with the new secret, which is shown only once.
@@ -92,7 +83,7 @@ func (c *console) rotateSecret(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	e, secret, err := c.rotate(r, user, e, f.number("gracePeriod"))
+	e, secret, err := c.rotate(r, user, e, f)
 	if err != nil {
 		return "", err
 	}
@@ -103,16 +94,12 @@ func (c *console) rotateSecret(w http.ResponseWriter, r *http.Request, user curr
 	return "", c.renderSecret(w, r, user, secretPage{Webhook: e, Secret: secret.Reveal(), PreviousUntil: &now})
 }
 
-func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint, seconds int64) (rotated *webhook.Endpoint, secret webhook.Secret, err error) {
-	grace, err := webhook.ParseGracePeriod(seconds)
+func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint, f *form) (rotated *webhook.Endpoint, secret webhook.Secret, err error) {
+	grace, err := webhook.ParseGracePeriod(f.number("gracePeriod"))
 	if err != nil {
 		return nil, secret, err
 	}
-	entry, err := c.auditEntry(r, user, account.WebhookSecretRotated)
-	if err != nil {
-		return nil, secret, err
-	}
-	rotated, err = c.Events.ChangeWebhook(r.Context(), e.Owner(), e.ID, entry, func(e *webhook.Endpoint) (detail string, err error) {
+	rotated, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookSecretRotated, func(e *webhook.Endpoint) (detail string, err error) {
 		secret, detail, err = c.Webhooks.Rotate(e, grace, c.Identities.Now())
 		return detail, err
 	})
@@ -136,9 +123,5 @@ func (c *console) deleteWebhook(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", err
 	}
-	entry, err := c.auditEntry(r, user, account.WebhookDeleted)
-	if err != nil {
-		return "", err
-	}
-	return webhooksPath + "?done=webhook-deleted", c.Events.DeleteWebhook(r.Context(), e.Owner(), e.ID, entry)
+	return webhooksPath + "?done=webhook-deleted", c.Identity.DeleteWebhook(r.Context(), c.client(r), user.principal, e.ID)
 }

@@ -62,6 +62,8 @@ type view struct {
 	Owner *account.Account
 	// Acting is the person and the account that the session acts on, nil for none.
 	Acting *identity.Principal
+	// needs is what the person would be asked for to confirm an effect, see identity.Service.ConfirmationOf.
+	needs error
 	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
@@ -91,6 +93,9 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 	v.Owner, v.Acting, v.Notice = user.owner, user.principal, notices[r.URL.Query().Get("done")]
 	if len(v.Form.Errors) > 0 {
 		v.Notice = ""
+	}
+	if user.principal != nil {
+		v.needs = c.Identity.ConfirmationOf(user.principal)
 	}
 	var out bytes.Buffer
 	if err := c.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {

@@ -1,0 +1,149 @@
+package identity
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
+)
+
+// change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
+// transaction that writes; and what needs confirmation is decided there, by the effect.
+type change struct {
+	service   *Service
+	client    Client
+	principal *Principal
+	// confirmed is set once the request's password was right.
+	confirmed bool
+	// rights are those of the present transaction.
+	rights identities.Rights
+}
+
+func (s *Service) change(client Client, p *Principal) *change {
+	return &change{service: s, client: client, principal: p}
+}
+
+// errUnconfirmed ends a transaction whose effect the request's password may confirm. It is checked outside, because that takes longer
+// than a lock may be held.
+var errUnconfirmed = errors.New("the password is not checked yet")
+
+// run calls write, and once more after the request's password was found right if it turns out to be needed. Write begins a transaction
+// with a grant of the change. Notices are sent after it.
+func (c *change) run(ctx context.Context, write func() error) error {
+	err := write()
+	if errors.Is(err, errUnconfirmed) {
+		if err := c.checkPassword(ctx, c.client.Password); err != nil {
+			return err
+		}
+		err = write()
+	}
+	if err == nil {
+		c.service.noticesQueued()
+	}
+	return err
+}
+
+// write is run in a transaction of the store of identities, with the rights of the session on an account, which must allow need. The
+// further accounts are locked too.
+func (c *change) write(
+	ctx context.Context, on uuid.UUID, need Need, do func(context.Context, identities.Tx) error, further ...uuid.UUID,
+) error {
+	grant := c.grant(on, need, further...)
+	return c.run(ctx, func() error {
+		return c.service.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+			if _, err := grant(ctx, tx); err != nil {
+				return err
+			}
+			return do(ctx, tx)
+		})
+	})
+}
+
+// grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
+func (c *change) grant(on uuid.UUID, need Need, further ...uuid.UUID) identities.Grant {
+	return func(ctx context.Context, tx identities.Tx) (rights identities.Rights, err error) {
+		c.rights, err = tx.Rights(ctx, c.principal.Session, on, func(role account.Role) error {
+			return (&Principal{Role: role}).Check(need)
+		}, further...)
+		return c.rights, err
+	}
+}
+
+// Grant reads the rights of a person in the transaction of a write that has no effect on what principals may do. It returns
+// ErrSignedOut, account.ErrNotMember and ErrRole.
+func (s *Service) Grant(p *Principal, need Need) identities.Grant {
+	return s.change(Client{}, p).grant(p.Account.ID, need)
+}
+
+// allow decides on an effect under the lock, and returns who is told of it: somebody who finds a browser left open gives nothing to
+// anybody, and takes nothing away. It returns what confirm returns.
+func (c *change) allow(e effect) (account.Notice, error) {
+	if e == noEffect {
+		return "", nil
+	}
+	if !c.confirmed && !c.service.fresh(c.rights.Session) {
+		if err := c.needed(); err != nil {
+			return "", err
+		}
+		return "", errUnconfirmed
+	}
+	return c.service.notice(tells[e]), nil
+}
+
+// confirm decides on an effect that is known before the transaction, so that a refused request takes nothing from a limit. It returns
+// ErrPasswordNeeded or ErrSignInNeeded in an old session, ErrPassword, ErrBusy, and a *LimitedError.
+func (c *change) confirm(ctx context.Context, e effect) error {
+	if e == noEffect || c.confirmed || c.service.fresh(c.principal.Session) {
+		return nil
+	}
+	if err := c.needed(); err != nil {
+		return err
+	}
+	return c.checkPassword(ctx, c.client.Password)
+}
+
+// needed returns what the person can do to confirm an effect, nil if the request has a password to check.
+func (c *change) needed() error {
+	switch {
+	case c.principal.Person.PasswordHash == "":
+		return ErrSignInNeeded
+	case c.client.Password == "":
+		return ErrPasswordNeeded
+	default:
+		return nil
+	}
+}
+
+// checkPassword returns ErrPassword for a password that is not the person's. Attempts are limited.
+func (c *change) checkPassword(ctx context.Context, password string) error {
+	s, p := c.service, c.principal
+	// The limit is the session's, so that attempts of others do not count.
+	if err := s.limitDevice(ctx, c.client, "session:"+p.Session.ID.String()); err != nil {
+		return err
+	}
+	matches, err := s.matches(ctx, password, p.Person.PasswordHash)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		return ErrPassword
+	}
+	c.confirmed = true
+	return nil
+}
+
+// fresh reports whether a session is new enough to confirm an effect by itself.
+func (s *Service) fresh(session *account.Session) bool {
+	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
+}
+
+// ConfirmationOf returns what a person would be asked for now to confirm an effect: nil in a fresh session, otherwise ErrPasswordNeeded or ErrSignInNeeded.
+func (s *Service) ConfirmationOf(p *Principal) error {
+	if s.fresh(p.Session) {
+		return nil
+	}
+	return s.change(Client{}, p).needed()
+}

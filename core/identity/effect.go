@@ -1,0 +1,99 @@
+package identity
+
+import (
+	"net/netip"
+	"slices"
+
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/network"
+)
+
+// effect is what a write gives to a principal that it did not have (a person, a key, an invitation, the receiver of a webhook, a way to
+// sign in), or takes from another person. It is decided from the values before and after the write, whatever route asks for it. A
+// write with an effect needs a fresh session or the password, see change.allow, and its notice is in tells.
+type effect string
+
+// The effects of writes.
+const (
+	noEffect effect = ""
+	// givesLiveKey is a live key that is new, or may do more, from more networks or for longer than before.
+	givesLiveKey effect = "live_key"
+	// givesLiveWebhook is a live webhook with another receiver, more events or a new secret. Events have amounts and addresses, and the
+	// secret signs what the receiver believes.
+	givesLiveWebhook effect = "live_webhook"
+	givesRole        effect = "role"
+	givesOwner       effect = "owner"
+	// takesRole takes a role, or a part of it, from another person.
+	takesRole effect = "role_taken"
+	// changesSignIn links or unlinks a way to sign in.
+	changesSignIn effect = "sign_in"
+	// changesEmail asks for another address, which can reset the password.
+	changesEmail effect = "email"
+	// endsAccount ends an account, and with it the roles of its members.
+	endsAccount effect = "account_ended"
+)
+
+// tells is who gets a notice of an effect, whose page is in noticePages. A change of the address has mails of its own.
+var tells = map[effect]account.Notice{
+	givesLiveKey: account.NoticeToOwners, givesLiveWebhook: account.NoticeToOwners, givesRole: account.NoticeToOwners,
+	givesOwner: account.NoticeToOwners, takesRole: account.NoticeToOwners, endsAccount: account.NoticeToOwners,
+	changesSignIn: account.NoticeToPerson,
+}
+
+// keyEffect compares a key with what it was before, nil for a new one. Test keys move nothing of value.
+func keyEffect(before, after *account.Key) effect {
+	if after.Environment != network.Live {
+		return noEffect
+	}
+	switch {
+	case before == nil, after.Enabled && !before.Enabled, after.Scopes&^before.Scopes != 0, widens(before.Networks, after.Networks),
+		before.ExpiresAt != nil && (after.ExpiresAt == nil || after.ExpiresAt.After(*before.ExpiresAt)):
+		return givesLiveKey
+	}
+	return noEffect
+}
+
+// widens reports whether networks have an address that none of those before has alone. No networks are all.
+func widens(before, after []netip.Prefix) bool {
+	if len(before) == 0 {
+		return false
+	}
+	return len(after) == 0 || slices.ContainsFunc(after, func(a netip.Prefix) bool {
+		return !slices.ContainsFunc(before, func(b netip.Prefix) bool { return b.Bits() <= a.Bits() && b.Contains(a.Addr()) })
+	})
+}
+
+// webhookEffect compares a webhook with what it was before, nil for a new one.
+func webhookEffect(before, after *webhook.Endpoint) effect {
+	if after.Environment != network.Live {
+		return noEffect
+	}
+	switch {
+	case before == nil, after.URL != before.URL, after.Enabled && !before.Enabled, !slices.Equal(before.Secrets.Current, after.Secrets.Current),
+		before.Types != nil && (after.Types == nil || slices.ContainsFunc(after.Types, func(t string) bool { return !slices.Contains(before.Types, t) })):
+		return givesLiveWebhook
+	}
+	return noEffect
+}
+
+// roleEffect compares the role of a person or an invitation with what it was before, empty for none. own is true for the role of the
+// person who acts.
+func roleEffect(before, after account.Role, own bool) effect {
+	rank := func(role account.Role) int { // of the most powerful role first, none last
+		if at := slices.Index(account.Roles, role); at >= 0 {
+			return at
+		}
+		return len(account.Roles)
+	}
+	switch was, is := rank(before), rank(after); {
+	case is < was && after == account.RoleOwner:
+		return givesOwner
+	case is < was:
+		return givesRole
+	case is > was && !own:
+		return takesRole
+	default:
+		return noEffect
+	}
+}

@@ -1,0 +1,85 @@
+package identity
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/events/webhook"
+	"intents.internal/core/identity/account"
+	"intents.internal/core/store/identities"
+)
+
+// CreateWebhook stores a new endpoint of the account. A live one needs a fresh session or the client's password. formToken is the
+// SHA-256 of the form's one-time token. It returns what events.Store.InsertWebhook returns, and the errors of a confirmation.
+func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal, e *webhook.Endpoint, formToken [32]byte) error {
+	c, entry := s.change(client, p), s.entry(client, p.Account.ID, account.WebhookCreated, "")
+	given := webhookEffect(nil, e)
+	if err := c.confirm(ctx, given); err != nil {
+		return err
+	}
+	entry.Notice = s.notice(tells[given])
+	return c.run(ctx, func() error {
+		return s.Events.InsertWebhook(ctx, c.deciding(given), e, entry, formToken)
+	})
+}
+
+// deciding is grant on the acting account for developers, with the decision on an effect that does not depend on what is stored.
+func (c *change) deciding(e effect) identities.Grant {
+	grant := c.grant(c.principal.Account.ID, Develop)
+	return func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
+		rights, err := grant(ctx, tx)
+		if err == nil {
+			_, err = c.allow(e)
+		}
+		return rights, err
+	}
+}
+
+// ChangeWebhook applies a change of package webhook to one of the account's endpoints, and writes what it returns to the audit log as the
+// action. A live one that gives more than before needs a fresh session or the client's password. It returns
+// webhook.ErrNotFound, the error of apply, and the errors of a confirmation.
+func (s *Service) ChangeWebhook(
+	ctx context.Context, client Client, p *Principal, id uuid.UUID, action account.Action, apply func(*webhook.Endpoint) (detail string, err error),
+) (changed *webhook.Endpoint, err error) {
+	c, entry := s.change(client, p), s.entry(client, p.Account.ID, action, "")
+	err = c.run(ctx, func() (err error) {
+		changed, err = s.Events.ChangeWebhook(ctx, c.deciding(noEffect), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
+			before := *e
+			detail, err := apply(e)
+			if err != nil {
+				return "", err
+			}
+			entry.Notice, err = c.allow(webhookEffect(&before, e))
+			return detail, err
+		})
+		return err
+	})
+	return changed, err
+}
+
+// DeleteWebhook removes one of the account's endpoints. It returns webhook.ErrNotFound.
+func (s *Service) DeleteWebhook(ctx context.Context, client Client, p *Principal, id uuid.UUID) error {
+	return s.Events.DeleteWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, s.entry(client, p.Account.ID, account.WebhookDeleted, ""))
+}
+
+// ReplayWebhook sends the events after a position of the feed again, see events.Store.ReplayWebhook.
+func (s *Service) ReplayWebhook(ctx context.Context, client Client, p *Principal, id uuid.UUID, position int64) error {
+	entry := s.entry(client, p.Account.ID, account.WebhookReplayed, "")
+	return s.Events.ReplayWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, position, entry)
+}
+
+// TestWebhook queues a test event, see events.Store.TestWebhook.
+func (s *Service) TestWebhook(ctx context.Context, p *Principal, id uuid.UUID) error {
+	_, err := s.Events.TestWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id)
+	return err
+}
+
+// RetryDelivery sends an event again at once, see events.Store.RetryDelivery.
+func (s *Service) RetryDelivery(ctx context.Context, p *Principal, id uuid.UUID, eventID event.ID) error {
+	return s.Events.RetryDelivery(ctx, s.Grant(p, Develop), ownerOf(p), id, eventID)
+}
+
+// ownerOf is the acting account, in both environments.
+func ownerOf(p *Principal) event.Owner { return event.Owner{AccountID: p.Account.ID} }

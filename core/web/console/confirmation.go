@@ -1,0 +1,73 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+
+	"intents.internal/core/identity"
+	"intents.internal/core/web/apierror"
+)
+
+// confirmation is what a form asks for so that its effect is confirmed: the password in place, or, of a person without one, another
+// sign-in. The texts are those of the errors, so that a page says the same before a form is sent and after it was refused.
+type confirmation struct {
+	// Asked is false in a fresh session.
+	Asked bool
+	// Password is false for a person without one.
+	Password bool
+	Text     string
+	// ID is that of the password's element, and Help what describes it.
+	ID   string
+	Help fieldHelp
+}
+
+// Confirm returns the confirmation of a form by its name, the last step of its path, for forms whose effect may need one. A form that
+// there is once for each member also has the member's id; the name is empty on a page with one form.
+func (v view) Confirm(name string, person ...any) confirmation {
+	if v.needs == nil {
+		return confirmation{}
+	}
+	public, _ := apierror.Of(v.needs)
+	c := confirmation{Asked: true, Password: v.needs == identity.ErrPasswordNeeded, Text: public.Page.Text}
+	c.ID, c.Help = v.Form.passwordOf(name, person...)
+	if c.Help.Error == c.Text {
+		c.Text = "" // it is the problem already
+	}
+	if c.Password && c.Text != "" {
+		c.Help.Hints = []string{c.ID + "-hint"}
+	}
+	return c
+}
+
+// ConfirmsBySignIn reports whether only another sign-in confirms an effect, so that a form would be of no use.
+func (v view) ConfirmsBySignIn() bool { return v.needs == identity.ErrSignInNeeded }
+
+// Password returns the confirmation of a form that always asks for the password.
+func (v view) Password(name string) confirmation {
+	c := confirmation{Asked: true, Password: true}
+	c.ID, c.Help = v.Form.passwordOf(name)
+	return c
+}
+
+// passwordOf returns the id and the help of a form's password. Errors are about the form that was sent, whose password has the id that
+// they refer to.
+func (f *form) passwordOf(name string, person ...any) (id string, help fieldHelp) {
+	sent := name == "" || f.sent == name
+	id = "password-" + name
+	for _, p := range person {
+		text := fmt.Sprint(p)
+		sent = sent && f.is("person", text)
+		id += "-" + text
+	}
+	if !sent {
+		return id, fieldHelp{Name: id}
+	}
+	return "password", f.At("password")
+}
+
+// confirming is the client of a form that confirms its operation by the password, if it has that field.
+func (c *console) confirming(r *http.Request, f *form) identity.Client {
+	client := c.client(r)
+	client.Password = f.values["password"]
+	return client
+}
