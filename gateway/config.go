@@ -99,8 +99,10 @@ type Config struct {
 	// StreamRate is the minimum average rate, in bytes per second, at which a client must read a list or page. The gateway closes
 	// the connection of a client that is more than WriteTimeout behind it. 0 turns this off. Default 65536.
 	StreamRate int `env:"GATEWAY_STREAM_RATE" envDefault:"65536"`
-	// IdleTimeout is the maximum time that a client connection may be idle between requests. Default 60s; at least 1s.
-	IdleTimeout time.Duration `env:"GATEWAY_IDLE_TIMEOUT" envDefault:"60s"`
+	// IdleTimeout is the maximum time that a client connection may be idle between requests. Set it above the idle timeout of a load
+	// balancer before the gateway, so that the load balancer is the side that closes: it could otherwise send a request while the
+	// gateway closes, and answer 502. That of AWS ALB and of nginx is 60s. Default 75s; at least 1s.
+	IdleTimeout time.Duration `env:"GATEWAY_IDLE_TIMEOUT" envDefault:"75s"`
 	// MaxConns is the maximum number of client connections; further ones get 503 and are closed. It is reduced to at most three
 	// quarters of the process's limit of open files (ulimit -n), and MaxConnsPerIP in proportion. Default 65536; at least 1.
 	MaxConns int `env:"GATEWAY_MAX_CONNS" envDefault:"65536"`

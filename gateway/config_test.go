@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -55,6 +56,15 @@ func TestConfig_TrustedProxies(t *testing.T) {
 		if (err == nil) != trusted || !trusted && !strings.HasPrefix(err.Error(), "GATEWAY_TRUSTED_PROXIES must not have 0.0.0.0/0 or ::/0") {
 			t.Errorf("%s: %v", given, err)
 		}
+	}
+}
+
+// AWS ALB and nginx close idle connections after 60 s, and must be the side that closes.
+func TestConfig_IdleTimeout(t *testing.T) {
+	t.Parallel()
+	config, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32)})
+	if err != nil || config.IdleTimeout < 70*time.Second {
+		t.Errorf("%s, %v", config.IdleTimeout, err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // No settings are needed to be told how a command is used.
@@ -38,5 +39,13 @@ func TestRun_Usage(t *testing.T) {
 		if _, misuse := errors.AsType[usageError](err); !misuse || !strings.HasPrefix(err.Error(), c.says) {
 			t.Errorf("core %s: %v", c.args, err)
 		}
+	}
+}
+
+// Gateways and the proxies before core, whose idle timeout is 60 s by default, must be the side that closes.
+func TestIdleTimeout(t *testing.T) {
+	t.Parallel()
+	if idleTimeout < 70*time.Second {
+		t.Errorf("idle connections of gateways are closed after %s", idleTimeout)
 	}
 }

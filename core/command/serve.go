@@ -34,8 +34,9 @@ import (
 )
 
 const (
-	// idleTimeout is longer than the gateways', so that core never closes a connection that a gateway is about to use.
-	idleTimeout = time.Minute
+	// idleTimeout is longer than the 20 s of gateways and the 60 s of common proxies, so that core never closes a connection that one of
+	// them is about to use.
+	idleTimeout = 75 * time.Second
 	// redisBudget bounds the wait of a sign-in for Redis.
 	redisBudget = 250 * time.Millisecond
 )

@@ -294,8 +294,9 @@ func (x *exchange) writeHeader() {
 	to, from := &x.ctx.Response, x.response
 	from.CopyHeader(&to.Header)
 	to.SkipBody = from.HasNoBody
-	if x.ctx.IsHead() {
-		to.Header.SetContentLength(from.Head.ContentLength())
+	if x.ctx.IsHead() && from.Stream != nil && !to.IsBodyStream() { // of a stream, the header alone is sent
+		to.SkipBody = true
+		to.Header.SetContentLength(from.Stream.Length())
 	}
 }
 

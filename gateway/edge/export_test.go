@@ -33,6 +33,22 @@ func (e *Edge) ServeUnverified(ctx *fasthttp.RequestCtx) {
 	}
 }
 
+// ReadPatterns are the routes that have a GET.
+func ReadPatterns() []string {
+	var all []string
+	for _, r := range routes {
+		if r.action([]byte(get)) != refuse {
+			all = append(all, r.pattern)
+		}
+	}
+	for path, r := range sessionRoutes {
+		if r.action([]byte(get)) != refuse {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
 // NeededScopes are the scopes that keyed operations need, by method and pattern, empty for none.
 func NeededScopes() map[string]string {
 	all := map[string]string{}

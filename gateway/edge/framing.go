@@ -51,7 +51,6 @@ var (
 	badLength       = badRequest("Content-Length must be one decimal number.")
 	badEncoding     = badRequest("Transfer-Encoding must be chunked.")
 	badHost         = badRequest("There must be one Host header with a host name.")
-	upgradeRefused  = badRequest("This service does not switch protocols.")
 	trailerRefused  = badRequest("This service does not take trailers.")
 	unexpectedBody  = badRequest("This method does not take a body.")
 	badTarget       = badRequest("The request target must be a path.")
@@ -112,13 +111,22 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	if r := f.checkBody(); r != nil {
 		return r
 	}
-	if f.seen&hasHost == 0 || !isHost(h.Host()) {
+	switch hosted := f.seen&hasHost != 0; {
+	case !hosted && isHealthCheckOf10(h):
+	case !hosted || !isHost(h.Host()):
 		return badHost
 	}
 	if r := checkTarget(h.RequestURI()); r != nil {
 		return r
 	}
 	return f.checkContent(h, longest)
+}
+
+// isHealthCheckOf10 reports whether the request is a health check by HTTP/1.0, which load balancers such as HAProxy send without a Host
+// field. HTTP/1.1 requires one (RFC 9112 section 3.2).
+func isHealthCheckOf10(h *fasthttp.RequestHeader) bool {
+	path, _, _ := bytes.Cut(h.RequestURI(), []byte("?"))
+	return !h.IsHTTP11() && match(path).action(h.Method()) == healthCheck
 }
 
 // checkBody checks how the body is delimited.
@@ -222,8 +230,6 @@ func (f *framing) addField(name, value []byte) *reply {
 		bit = hasCookie
 	case equalName(name, "origin"):
 		bit = hasOrigin
-	case equalName(name, "upgrade"):
-		return upgradeRefused
 	case equalName(name, "trailer"):
 		return trailerRefused
 	}

@@ -135,7 +135,9 @@ var headerRules = []rule{
 				list("host: b\r\n"),
 				"GET /v2/tokens HTTP/1.1\r\nHost : a\r\n"+withKey+"\r\n",
 			),
-			refused(badHost, "GET /v2/tokens HTTP/1.0\r\n"+withKey+"\r\n"),
+			refused(badHost,
+				"GET /v2/tokens HTTP/1.0\r\n"+withKey+"\r\n", "GET /healthy HTTP/1.0\r\n\r\n", "POST /health HTTP/1.0\r\n\r\n", "GET /health HTTP/1.0\r\nHost: \r\n\r\n",
+			),
 			anyRefusal(hosts(
 				"", "  ", " a b", " a\tb", " a,b", " a, b", " a;b", " a@b", " user:password@a", " a/b", " a?b", " a#b", ` a\b`,
 				" http://a", " a%41", " a%00", " é", " \xff", ` "a"`, " (a)", " *",

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,6 @@ var (
 	badMethod  = refusal(405, `{"code":"METHOD_NOT_ALLOWED","message":"This path does not have this method."}`,
 		"Allow", "GET, HEAD, POST, PATCH, DELETE", "Connection", "close")
 	badExpectation = unclear(417, "EXPECTATION_FAILED", "The only expectation met is 100-continue.")
-	noSwitch       = bad("This service does not switch protocols.")
 )
 
 var lineRules = []rule{
@@ -131,12 +131,23 @@ var lineRules = []rule{
 		),
 	},
 	{
-		input: "`Upgrade`", answer: "400, closed",
-		rows: refused(noSwitch,
-			list("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"),
-			list("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"),
-			list("upgrade: TLS/1.0\r\n"),
-			write("Upgrade: h2c\r\nContent-Length: 2\r\n", "{}"),
+		input: "`Upgrade`, to whatever protocol", answer: "200; it is ignored, and core is not told",
+		rows: slices.Concat(
+			passing(tellsList(),
+				list("Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n"),
+				list("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"),
+				list("upgrade: TLS/1.0\r\n"),
+				list("Upgrade:\r\n"),
+				list("Connection: upgrade\r\nUpgrade: a/1, b\r\nUpgrade: HTTP/2.0\r\n"),
+			),
+			passing(tellsWrite("{}"), write("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\nContent-Length: 2\r\n", "{}")),
+		),
+	},
+	{
+		input: "A health check by HTTP/1.0, also without `Host`", answer: "204, closed",
+		rows: refused(last(response{Status: 204, Header: http.Header{"Cache-Control": {"no-store"}}}),
+			"GET /health HTTP/1.0\r\n\r\n", "HEAD /health HTTP/1.0\r\n\r\n", "GET /v2/health HTTP/1.0\r\n\r\n", "GET /health?a HTTP/1.0\r\nHost: a\r\n\r\n",
+			"GET /health HTTP/1.0\r\nUser-Agent: HAProxy\r\n\r\n",
 		),
 	},
 	{

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -57,6 +58,12 @@ func outsideNetworks(address string) response {
 // Every operation that needs a key is tried with every set of scopes.
 func TestScopes_EveryOperation(t *testing.T) {
 	t.Parallel()
+	neededScopes := maps.Clone(neededScopes)
+	for operation, needed := range neededScopes {
+		if pattern, reads := strings.CutPrefix(operation, "GET "); reads {
+			neededScopes["HEAD "+pattern] = needed
+		}
+	}
 	if diff := cmp.Diff(neededScopes, edge.NeededScopes()); diff != "" {
 		t.Fatalf("scopes of the routes (-want +got):\n%s", diff)
 	}
@@ -79,7 +86,13 @@ func TestScopes_EveryOperation(t *testing.T) {
 					if got.Status != 200 {
 						t.Errorf("%s: %+v", operation, got)
 					}
-				} else if diff := cmp.Diff(lacksScope(needed), got); diff != "" {
+					continue
+				}
+				want := lacksScope(needed)
+				if method == "HEAD" {
+					want = headOf(want)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s: %s", operation, diff)
 				}
 			}
@@ -95,7 +108,7 @@ func TestScopes_None(t *testing.T) {
 	g := start(t, core, settings{})
 	for operation, scopes := range map[string][]string{
 		"200 GET /v2/transfers": nil, "200 GET /v2/webhooks": nil, "404 GET /v2/nothing": {"webhooks"}, "404 POST /v2/transfers/1/2": {"webhooks"},
-		"405 PUT /v2/transfers": {"webhooks"}, "405 HEAD /v2/transfers": {"webhooks"}, "405 OPTIONS /v2/transfers/1": {"webhooks"},
+		"405 PUT /v2/transfers": {"webhooks"}, "405 HEAD /v2/transfers/1/cancel": {"webhooks"}, "403 HEAD /v2/transfers": {"webhooks"}, "405 OPTIONS /v2/transfers/1": {"webhooks"},
 		"405 POST /v2/health": {"webhooks"}, "403 GET /v2/transfers": {"webhooks"},
 	} {
 		key := apikey.New(network.Test)

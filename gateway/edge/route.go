@@ -17,7 +17,7 @@ type access int
 const (
 	// anyKey routes require an API key of any scope and use its rate limit.
 	anyKey access = iota
-	// intentsKey routes require the scope intents:read for a GET, and intents:write for every other method.
+	// intentsKey routes require the scope intents:read for a GET or HEAD, and intents:write for every other method.
 	intentsKey
 	// intentsReadKey and intentsWriteKey routes require the scope intents:read or intents:write, whatever the method.
 	intentsReadKey
@@ -61,15 +61,13 @@ type route struct {
 	number int
 }
 
-// actions are a route's actions by method.
-type actions struct{ get, head, post, patch, remove action }
+// actions are a route's actions by method. HEAD is answered as GET is, without the body (RFC 9110 section 9.3.2).
+type actions struct{ get, post, patch, remove action }
 
 func (a *actions) of(method []byte) action {
 	switch string(method) {
-	case get:
+	case get, head:
 		return a.get
-	case head:
-		return a.head
 	case post:
 		return a.post
 	case patch:
@@ -93,12 +91,12 @@ const (
 var routedMethods = []string{get, head, post, patch, remove}
 
 var (
-	health  = newRoute("/health", open, actions{get: healthCheck, head: healthCheck})
-	openAPI = newDocument("/openapi.json", open, actions{get: serveShared, head: serveShared})
-	docs    = newDocument("/docs", session, actions{get: serveShared, head: serveShared})
-	style   = newDocument("/docs/style.css", session, actions{get: serveShared, head: serveShared})
-	agents  = newDocument("/docs/agents.md", open, actions{get: serveShared, head: serveShared})
-	llms    = newDocument("/llms.txt", open, actions{get: serveShared, head: serveShared})
+	health  = newRoute("/health", open, actions{get: healthCheck})
+	openAPI = newDocument("/openapi.json", open, actions{get: serveShared})
+	docs    = newDocument("/docs", session, actions{get: serveShared})
+	style   = newDocument("/docs/style.css", session, actions{get: serveShared})
+	agents  = newDocument("/docs/agents.md", open, actions{get: serveShared})
+	llms    = newDocument("/llms.txt", open, actions{get: serveShared})
 
 	tokens      = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
 	chains      = newDocument("/v2/chains", anyKey, actions{get: serveShared})
@@ -121,7 +119,7 @@ var (
 	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", webhooksKey, actions{post: forwardAsIs})
 
 	auth    = newRoute("/auth/*", session, actions{}) // of the paths that core does not have, see sessionRoutes
-	console = newRoute("/console/*", session, actions{get: forwardAsIs, head: forwardAsIs, post: forwardAsIs})
+	console = newRoute("/console/*", session, actions{get: forwardAsIs, post: forwardAsIs})
 
 	// unknownKeyedPath and unknownPath match all other paths.
 	unknownKeyedPath = newRoute("/v2/*", anyKey, actions{})
@@ -150,7 +148,7 @@ func init() {
 		}
 		var does actions
 		if slices.Contains(path.Methods, get) {
-			does.get, does.head = forwardAsIs, forwardAsIs
+			does.get = forwardAsIs
 		}
 		if slices.Contains(path.Methods, post) {
 			does.post = forwardAsIs
@@ -305,7 +303,7 @@ func (r *route) scope(method []byte) apikey.Scopes {
 	switch {
 	case r.action(method) == refuse:
 		return 0
-	case r.access == intentsReadKey, r.access == intentsKey && string(method) == get:
+	case r.access == intentsReadKey, r.access == intentsKey && isRead(method):
 		return apikey.IntentsRead
 	case r.access == intentsKey, r.access == intentsWriteKey:
 		return apikey.IntentsWrite
@@ -322,17 +320,20 @@ func (r *route) streams(method []byte) bool {
 	case transfer, refund, preflight, quote, webhooks, webhook:
 		return false
 	}
-	return (string(method) == get || string(method) == head) && r.action(method) != refuse && r.action(method) != healthCheck
+	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck
 }
 
 // lists reports whether the cost of the response grows with the account's intents.
 func (r *route) lists(method []byte) bool {
-	return (r == transfers || r == events || r == deliveries) && string(method) == get
+	return (r == transfers || r == events || r == deliveries) && isRead(method)
 }
 
 // methods are the methods that this server recognizes, whether or not a route has them.
 var methods = []string{
 	get, head, post, fasthttp.MethodPut, patch, remove, fasthttp.MethodOptions,
 }
+
+// isRead reports whether the method is one of those that every route with a GET has.
+func isRead(method []byte) bool { return string(method) == get || string(method) == head }
 
 func isKnownMethod(method []byte) bool { return slices.Contains(methods, string(method)) }

@@ -67,7 +67,9 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 		return refusal
 	}
 	answer := &x.ctx.Response
-	if stream := x.response.Stream; stream != nil {
+	if stream := x.response.Stream; stream != nil && x.ctx.IsHead() {
+		stream.Reject() // fasthttp would end a body of unknown length with a line break although it sends none
+	} else if stream != nil {
 		if refusal := e.streamList(x, stream, release); refusal != nil {
 			return refusal
 		}

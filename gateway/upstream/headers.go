@@ -83,7 +83,7 @@ const (
 // appendRequest appends the encoded request for the core with this address, with the line of the secret.
 func (c *Client) appendRequest(b []byte, r *Request, host string, span trace.Span) []byte {
 	from := &r.Client.Header
-	b = append(b, from.Method()...)
+	b = append(b, r.method()...)
 	b = append(b, ' ')
 	b = append(b, r.Target...)
 	b = append(b, " HTTP/1.1\r\n"...)

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// idleTimeout closes idle connections to core long before core does (60 s), because a request that is sent while core closes
+	// idleTimeout closes idle connections to core long before core does (75 s), because a request that is sent while core closes
 	// would be lost.
 	idleTimeout = 20 * time.Second
 	// connWait is how long a client's request waits for a connection when all are in use.

@@ -12,7 +12,7 @@ import (
 
 // Request is a client's request to core. Do does not use it after it returns.
 type Request struct {
-	// Client is the request as the client sent it. Its method, body and the headers of the allowlist are forwarded.
+	// Client is the request as the client sent it. Its method, body and the headers of the allowlist are forwarded, and HEAD as GET.
 	Client *fasthttp.Request
 	// Target is the path and query, sent unchanged.
 	Target []byte
@@ -58,6 +58,17 @@ type Identity struct {
 	AccountID, KeyID string
 	Environment      network.Environment
 }
+
+// method is what core is asked with. A HEAD is asked as a GET, so that its header fields are those of the GET; the server of clients leaves
+// the body out.
+func (r *Request) method() []byte {
+	if r.Client.Header.IsHead() {
+		return getMethod
+	}
+	return r.Client.Header.Method()
+}
+
+var getMethod = []byte(fasthttp.MethodGet)
 
 // IsWrite reports whether the request may change something.
 func (r *Request) IsWrite() bool {

@@ -63,13 +63,9 @@ func (c *Client) read(x *exchange, r *Request, p *Response) error {
 		return err
 	}
 	length, status := p.Head.ContentLength(), p.Status()
-	p.HasNoBody = r.Client.Header.IsHead() || status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
+	p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
 	switch {
 	case p.HasNoBody:
-		// Only session routes have a 401 of their own.
-		if status == fasthttp.StatusUnauthorized && !r.Session {
-			return errSecretRejected
-		}
 		return nil
 	case length < chunked:
 		return errInvalidResponse // a body that ends with the connection may be truncated

@@ -1,0 +1,47 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// HEAD is answered as GET by every operation of the document, without the body.
+func TestHead_EveryRoute(t *testing.T) {
+	t.Parallel()
+	operations, err := documentedOperations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, withWebhooks(t))
+	owner, key := newOwner(t, s)
+	_, transfer, _ := s.create(t, transferBody, keyed(owner, "test")...)
+	ann := signUp(t, s, "ann@example.com")
+	head := func(method, path string) (int, http.Header) {
+		header := ann
+		if strings.HasPrefix(path, "/v2/") {
+			header = key
+		}
+		response := s.send(t, method, path, "", append(slices.Clip(header), "Accept-Encoding", "identity")...) //nolint:bodyclose // readAll closes it
+		if body := readAll(t, response); method == http.MethodHead && body != "" {
+			t.Errorf("HEAD %s has a body", path)
+		}
+		response.Header.Del("Date")
+		return response.StatusCode, response.Header
+	}
+	for name, operation := range operations {
+		template, reads := strings.CutPrefix(name, "GET ")
+		if !reads || slices.Contains(answeredByGateway, operation.OperationID) {
+			continue
+		}
+		path := strings.NewReplacer("/v2/transfers/{id}", transfer, "{id}", "0199d3b4-0000-7000-8000-000000000001").Replace(template)
+		status, want := head(http.MethodGet, path)
+		again, got := head(http.MethodHead, path)
+		if diff := cmp.Diff(want, got); diff != "" || status != again {
+			t.Errorf("%s: GET %d, HEAD %d (-GET +HEAD):\n%s", path, status, again, diff)
+		}
+	}
+}
