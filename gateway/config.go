@@ -46,7 +46,7 @@ type Config struct {
 	// which may last 3s, may be a quarter of this number, those of one account 1/8 of that quarter and those of one key 1/16. Default
 	// 512; at least 1.
 	CoreMaxConns int `env:"GATEWAY_CORE_MAX_CONNS" envDefault:"512"`
-	// CoreSilence is how long all cores may be silent before /health responds with 503. Default 5s; at least 1s.
+	// CoreSilence is how long all cores may be silent, or not ready, before /health responds with 503. Default 5s; at least 1s.
 	CoreSilence time.Duration `env:"GATEWAY_CORE_SILENCE" envDefault:"5s"`
 	// ChainsRefresh is the interval at which the gateway reads the environments of chains from core. Default 5s; at least 100ms.
 	ChainsRefresh time.Duration `env:"GATEWAY_CHAINS_REFRESH" envDefault:"5s"`

@@ -38,7 +38,7 @@ type Options struct {
 	Upstream *upstream.Client
 	Polls    *polls.Polls
 	Usage    *usage.Recorder
-	// CoreSilence is how long all cores may be silent before /health responds with 503.
+	// CoreSilence is how long all cores may be silent, or not ready, before /health responds with 503.
 	CoreSilence time.Duration
 	// TrustedProxies are the addresses whose X-Forwarded-For and X-Forwarded-Proto are used; may be empty.
 	TrustedProxies []netip.Prefix
@@ -301,7 +301,7 @@ func (x *exchange) writeHeader() {
 }
 
 func (e *Edge) checkHealth() *reply {
-	if e.core.Silence() > e.coreSilence {
+	if max(e.core.Silence(), e.upstream.Cores().Unready()) > e.coreSilence {
 		return unhealthy
 	}
 	return healthy

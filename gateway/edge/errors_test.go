@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,6 +130,19 @@ func TestErrorResponses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A core without its database answers from memory what the gateway asks of it, and is not ready.
+func TestHealth_NoCoreReady(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, nil)
+	g := start(t, core, settings{coreSilence: 700 * time.Millisecond})
+	status := func() int { return g.send(t, request("GET", "/v2/health", "", "")).Status }
+	asynctest.Eventually(t, "a core is ready", func() bool { return status() == 204 })
+	core.Draining.Store(true)
+	asynctest.Eventually(t, "no core is ready", func() bool { return status() == 503 })
+	core.Draining.Store(false)
+	asynctest.Eventually(t, "a core is ready again", func() bool { return status() == 204 })
 }
 
 func TestHealth(t *testing.T) {

@@ -35,6 +35,9 @@ func (s *Set) probeLoop(ctx context.Context, c *Core) {
 			return
 		}
 		c.setProbeResult(result)
+		if result == up {
+			s.setReady()
+		}
 		if (result == up) != (logged == up) {
 			s.logState(ctx, c, err)
 		}
@@ -50,6 +53,15 @@ func (s *Set) probeLoop(ctx context.Context, c *Core) {
 		}
 	}
 }
+
+func (s *Set) setReady() {
+	now := time.Now()
+	s.readyAt.Store(&now)
+}
+
+// Unready is the time since a core last answered its probe as ready, or since the set was made. A core that cannot reach its database is
+// not ready, and still answers what it has in memory.
+func (s *Set) Unready() time.Duration { return time.Since(*s.readyAt.Load()) }
 
 // errSecret is the error of a probe that the core rejected with 401.
 var errSecret = errors.New("the core answered its probe with 401: GATEWAY_CORE_SECRET is neither its CORE_GATEWAY_SECRET nor its CORE_GATEWAY_SECRET_PREVIOUS")

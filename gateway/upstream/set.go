@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // MaxCores bounds the cores of a set.
@@ -30,6 +31,8 @@ type Set struct {
 	mu sync.Mutex
 	// warned is the last warning about each name, so that none is repeated. Only run uses it.
 	warned map[*url.URL]string
+	// readyAt is when a probe last found a core ready, or the set was made.
+	readyAt atomic.Pointer[time.Time]
 	// roundRobin spreads requests evenly over cores with equally many in flight.
 	roundRobin atomic.Uint32
 }
@@ -44,6 +47,7 @@ func newSet(client *Client, o Options) *Set {
 		s.resolve = lookupNetIP
 	}
 	s.cores.Store(new([]*Core))
+	s.setReady()
 	for _, u := range o.URLs {
 		s.add(u, Address(u), up)
 	}
