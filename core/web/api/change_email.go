@@ -10,14 +10,14 @@ import (
 // one. The response is the same if another account has the new address.
 func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		NewEmail    string `json:"newEmail"`
-		CallbackURL string `json:"callbackURL"`
-		Password    string `json:"password"`
+		NewEmail    string           `json:"newEmail"`
+		CallbackURL nullable[string] `json:"callbackURL"`
+		Password    string           `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	err = s.Identity.ChangeEmail(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL)
+	err = s.Identity.ChangeEmail(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL.get())
 	if err != nil {
 		return err
 	}

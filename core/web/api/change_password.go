@@ -10,9 +10,9 @@ import (
 // sessions end even without revokeOtherSessions, because others may know the old password.
 func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		CurrentPassword     string `json:"currentPassword"`
-		NewPassword         string `json:"newPassword"`
-		RevokeOtherSessions *bool  `json:"revokeOtherSessions"`
+		CurrentPassword     string         `json:"currentPassword"`
+		NewPassword         string         `json:"newPassword"`
+		RevokeOtherSessions nullable[bool] `json:"revokeOtherSessions"`
 	}](r)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		Name        string              `json:"name"`
 		Environment network.Environment `json:"environment"`
-		ExpiresIn   *int64              `json:"expiresIn"`
+		ExpiresIn   nullable[int64]     `json:"expiresIn"`
 		Scopes      []string            `json:"scopes"`
 		Networks    []string            `json:"networks"`
 		Password    string              `json:"password"`
@@ -23,8 +23,8 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wanted := account.KeyRequest{Name: request.Name, Environment: request.Environment}
-	if request.ExpiresIn != nil {
-		if wanted.ExpiresIn, err = account.ParseExpiresIn(*request.ExpiresIn); err != nil {
+	if request.ExpiresIn.value != nil {
+		if wanted.ExpiresIn, err = account.ParseExpiresIn(*request.ExpiresIn.value); err != nil {
 			return err
 		}
 	}

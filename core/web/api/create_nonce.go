@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 
 	"intents.internal/core/identity/account"
@@ -11,17 +12,17 @@ import (
 // the body, because the message names the wallet.
 func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		WalletAddress string  `json:"walletAddress"`
-		ChainID       *uint64 `json:"chainId"`
+		WalletAddress string           `json:"walletAddress"`
+		ChainID       nullable[uint64] `json:"chainId"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if _, err := account.NewWalletIdentity(request.WalletAddress); err != nil {
+	if err := checkChainID(request.ChainID.value); err != nil {
 		return err
 	}
-	if request.ChainID != nil && *request.ChainID == 0 {
-		return errChainID
+	if _, err := account.NewWalletIdentity(request.WalletAddress); err != nil {
+		return err
 	}
 	nonce, err := s.Identity.WalletNonce(r.Context(), s.client(r))
 	if err != nil {
@@ -30,4 +31,13 @@ func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, map[string]string{"nonce": nonce})
 }
 
-var errChainID = invalid(wire.Issue{Path: "/chainId", Message: "must be an EIP-155 chain id, such as 1"})
+// maxChainID is the largest integer that every JSON parser keeps exact.
+const maxChainID = 1<<53 - 1
+
+// checkChainID checks the EIP-155 chain id of a request, nil for none.
+func checkChainID(id *uint64) error {
+	if id != nil && (*id < 1 || *id > maxChainID) {
+		return invalid(wire.Issue{Path: "/chainId", Message: fmt.Sprintf("must be an EIP-155 chain id, 1 to %d", maxChainID)})
+	}
+	return nil
+}

@@ -11,9 +11,9 @@ import (
 // slug that better-auth's client sends is ignored: accounts have none.
 func (s *Server) createOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Name string  `json:"name"`
-		Slug *string `json:"slug"`
-		Keep bool    `json:"keepCurrentActiveOrganization"`
+		Name string           `json:"name"`
+		Slug nullable[string] `json:"slug"`
+		Keep bool             `json:"keepCurrentActiveOrganization"`
 	}](r)
 	if err != nil {
 		return err

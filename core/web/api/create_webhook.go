@@ -21,10 +21,15 @@ type webhookBody struct {
 // createWebhook answers POST /v2/webhooks with the new endpoint and its secret, which is shown only here, and to the same request with
 // the same Idempotency-Key for a day.
 func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	body, err := decode[webhookBody](r)
+	request, err := decode[struct {
+		URL         string             `json:"url"`
+		Types       nullable[[]string] `json:"types"`
+		Description nullable[string]   `json:"description"`
+	}](r)
 	if err != nil {
 		return err
 	}
+	body := webhookBody{URL: request.URL, Types: request.Types.get(), Description: request.Description.get()}
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 // one needs a fresh session.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Password    string  `json:"password"`
-		CallbackURL *string `json:"callbackURL"`
+		Password    string           `json:"password"`
+		CallbackURL nullable[string] `json:"callbackURL"`
 	}](r)
 	if err != nil {
 		return err

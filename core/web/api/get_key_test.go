@@ -39,7 +39,7 @@ func TestListKeys_Pages(t *testing.T) {
 		}
 		return want(t, 200, fmt.Sprintf(`{"apiKeys":[%s],"total":3%s}`, strings.Join(listed, ","), asked), "Cache-Control", "no-store")
 	}
-	const number, by, direction = "must be a whole number, 0 or more", "must be name, createdAt, updatedAt or expiresAt", "must be asc or desc"
+	const number, by, direction = "must be a whole number from 0 to 2147483647", "must be name, createdAt, updatedAt or expiresAt", "must be asc or desc"
 	for query, expected := range map[string]answer{
 		"":                                    page("a c b", ""),
 		"?limit=2":                            page("a c", `,"limit":2`),

@@ -37,7 +37,7 @@ func TestKeyRestrictions(t *testing.T) {
 		`"scopes":["intents:read","intents:write","webhooks"],"networks":[]`: {made: all},
 
 		`"scopes":[]`:                        {invalid: []string{"/scopes", scopeRule}},
-		`"scopes":[null]`:                    {invalid: []string{"/scopes", scopeRule}},
+		`"scopes":[null]`:                    {invalid: []string{"/scopes/0", "must not be null"}},
 		`"scopes":"webhooks"`:                {invalid: []string{"/scopes", "must not be a JSON string"}},
 		`"networks":["10.0.0.0/33"]`:         {invalid: []string{"/networks", badNetwork + `"10.0.0.0/33"`}},
 		`"networks":[7]`:                     {invalid: []string{"/networks/0", "must not be a JSON number"}},

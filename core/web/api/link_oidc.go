@@ -10,21 +10,21 @@ import (
 // linkOIDC answers POST /auth/oauth2/link with the URL at which the browser links the provider's identity to the account.
 func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		ProviderID  string `json:"providerId"`
-		CallbackURL string `json:"callbackURL"`
-		Password    string `json:"password"`
+		ProviderID  string           `json:"providerId"`
+		CallbackURL nullable[string] `json:"callbackURL"`
+		Password    string           `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if err := checkStart(request.ProviderID, request.CallbackURL); err != nil {
+	if err := checkStart(request.ProviderID, request.CallbackURL.get()); err != nil {
 		return err
 	}
 	to, flow, err := s.Identity.StartLink(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
-	s.flowCookie.Set(w, flow, request.CallbackURL)
+	s.flowCookie.Set(w, flow, request.CallbackURL.get())
 	return writeJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: true})
 }
 

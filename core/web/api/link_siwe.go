@@ -10,16 +10,16 @@ import (
 // for this. The body is that of siwe/verify, with the password if the session is not fresh.
 func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Message       string  `json:"message"`
-		Signature     string  `json:"signature"`
-		WalletAddress string  `json:"walletAddress"`
-		ChainID       *uint64 `json:"chainId"`
-		Password      string  `json:"password"`
+		Message       string           `json:"message"`
+		Signature     string           `json:"signature"`
+		WalletAddress string           `json:"walletAddress"`
+		ChainID       nullable[uint64] `json:"chainId"`
+		Password      string           `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID); err != nil {
+	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID.value); err != nil {
 		return err
 	}
 	_, err = s.Identity.LinkWallet(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.Message, request.Signature)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/pkg/wire"
@@ -47,11 +46,9 @@ func parseDeliveryQuery(r *http.Request) (wanted webhook.DeliveryQuery, err erro
 		}
 	}
 	if text, given := parameters["limit"]; given {
-		limit, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || limit < 1 || limit > maxDeliveries {
-			issues = append(issues, wire.Issue{Path: "limit", Message: "must be a whole number from 1 to 1000"})
+		if wanted.Limit, err = wholeNumber(text, 1, maxDeliveries); err != nil {
+			issues = append(issues, wire.Issue{Path: "limit", Message: err.Error()})
 		}
-		wanted.Limit = int(limit)
 	}
 	if text, given := parameters["status"]; given {
 		known := false

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -131,22 +130,9 @@ func (list *eventList) set(owner event.Owner, name, given string) (err error) {
 	case "types":
 		list.filter, err = event.ParseFilter(given)
 	case "limit":
-		if list.limit, err = wholeNumber(given); err != nil || list.limit < 1 || list.limit > maxEvents {
-			err = fmt.Errorf("must be a number from 1 to %d", maxEvents)
-		}
+		list.limit, err = wholeNumber(given, 1, maxEvents)
 	case "wait":
-		if list.wait, err = wholeNumber(given); err != nil || list.wait > maxPollWait {
-			err = fmt.Errorf("must be a whole number of seconds from 0 to %d", maxPollWait)
-		}
+		list.wait, err = wholeNumber(given, 0, maxPollWait)
 	}
 	return err
-}
-
-// wholeNumber parses a number below 2^31, without sign and leading zeros.
-func wholeNumber(text string) (int, error) {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || strconv.FormatUint(n, 10) != text {
-		return 0, errors.New("is no whole number")
-	}
-	return int(n), nil
 }

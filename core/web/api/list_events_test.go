@@ -107,8 +107,8 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 	otherEnvironment := event.FormatCursor(event.Owner{AccountID: account, Environment: network.Live}, 1)
 	const (
 		cursor = "is not a cursor of this feed; take it from next"
-		limit  = "must be a number from 1 to 1000"
-		wait   = "must be a whole number of seconds from 0 to 25"
+		limit  = "must be a whole number from 1 to 1000"
+		wait   = "must be a whole number from 0 to 25"
 	)
 	for query, issues := range map[string][]string{
 		"after=":                     {"after", cursor},

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -139,10 +138,4 @@ func nextLink(r *http.Request, last intents.KeysetCursor) string {
 	parameters, _ := url.ParseQuery(r.URL.RawQuery) // it was parsed before without error
 	parameters.Set("cursor", formatCursor(last, parameters.Has("updated-since")))
 	return "<" + r.URL.Path + "?" + parameters.Encode() + `>; rel="next"`
-}
-
-// parseLimit parses a page size of 1 to 1000.
-func parseLimit(s string) (int, bool) {
-	limit, err := strconv.Atoi(s)
-	return limit, err == nil && limit >= 1 && limit <= bufferedRows && strconv.Itoa(limit) == s
 }

@@ -100,7 +100,7 @@ func TestListTransfers_Parameters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	const (
-		notLimit  = "must be a number from 1 to 1000"
+		notLimit  = "must be a whole number from 1 to 1000"
 		notStatus = "must be statuses with commas between them, each once"
 		notCursor = "is not a cursor of this list; take it from the Link header"
 		notTime   = "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"

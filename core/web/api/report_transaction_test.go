@@ -94,7 +94,7 @@ func TestReportTransaction_Refused(t *testing.T) {
 		"too long":         {strings.Repeat(" ", 16<<10+1), refused(t, 413, "PAYLOAD_TOO_LARGE", "The body may have at most 16 KiB.")},
 		"an array":         {`[]`, invalid(t, "", "must be an object")},
 		"an empty object":  {`{}`, invalid(t, "/hash", "is required")},
-		"null":             {`{"hash":null}`, invalid(t, "/hash", "is required")},
+		"null":             {`{"hash":null}`, invalid(t, "/hash", "must not be null")},
 		"a number":         {`{"hash":1}`, invalid(t, "/hash", "must not be a JSON number")},
 		"an empty hash":    {reportOf(""), invalid(t, "/hash", rule)},
 		"a digit short":    {reportOf(txHash("a")[:65]), invalid(t, "/hash", rule)},

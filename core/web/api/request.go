@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -65,14 +67,17 @@ func decodeBody[T any](body []byte) (value T, err error) {
 	if jsontext.Value(body).Kind() != '{' {
 		return value, invalid(wire.Issue{Message: "must be an object"})
 	}
-	err = json.Unmarshal(body, &value, json.RejectUnknownMembers(true))
+	err = json.Unmarshal(body, &value, json.RejectUnknownMembers(true), memberReader)
 	var syntax *jsontext.SyntacticError
 	var semantic *json.SemanticError
+	var refused valueError
 	switch {
 	case err == nil:
 		return value, nil
 	case errors.As(err, &syntax):
 		return value, invalid(wire.Issue{Path: string(syntax.JSONPointer), Message: "is not valid JSON: " + syntax.Err.Error()})
+	case errors.As(err, &semantic) && errors.As(err, &refused):
+		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: refused.Error()})
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: "is not a known field"})
 	case errors.As(err, &semantic) && semantic.JSONKind != 0:
@@ -123,15 +128,27 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	return parameters, nil
 }
 
-// numberParameter parses a query parameter that is a whole number, 0 or more; fallback is the default.
+// maxNumber is the largest number of a query parameter without a bound of its own.
+const maxNumber = math.MaxInt32
+
+// numberParameter parses a query parameter that is a whole number up to maxNumber; fallback is the default.
 func numberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
 	text, given := parameters[name]
 	if !given {
 		return fallback, nil
 	}
-	n, err := wholeNumber(text)
+	n, err := wholeNumber(text, 0, maxNumber)
 	if err != nil {
-		return 0, []wire.Issue{{Path: name, Message: "must be a whole number, 0 or more"}}
+		return 0, []wire.Issue{{Path: name, Message: err.Error()}}
+	}
+	return n, nil
+}
+
+// wholeNumber parses a number of a query without sign and leading zeros. Its error is the text for the client.
+func wholeNumber(text string, least, most int) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most || strconv.Itoa(n) != text {
+		return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 	}
 	return n, nil
 }

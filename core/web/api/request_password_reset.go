@@ -6,13 +6,13 @@ import "net/http"
 // its timing are the same if none has.
 func (s *Server) requestPasswordReset(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Email      string `json:"email"`
-		RedirectTo string `json:"redirectTo"`
+		Email      string           `json:"email"`
+		RedirectTo nullable[string] `json:"redirectTo"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.RequestPasswordReset(r.Context(), s.client(r), request.Email, request.RedirectTo); err != nil {
+	if err := s.Identity.RequestPasswordReset(r.Context(), s.client(r), request.Email, request.RedirectTo.get()); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, struct {

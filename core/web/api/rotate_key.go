@@ -12,16 +12,16 @@ import (
 // text of the new key is shown only here.
 func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		KeyID       string `json:"keyId"`
-		GracePeriod *int64 `json:"gracePeriod"`
-		Password    string `json:"password"`
+		KeyID       string          `json:"keyId"`
+		GracePeriod nullable[int64] `json:"gracePeriod"`
+		Password    string          `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
 	var grace time.Duration
-	if request.GracePeriod != nil {
-		if grace, err = account.ParseGracePeriod(*request.GracePeriod); err != nil {
+	if request.GracePeriod.value != nil {
+		if grace, err = account.ParseGracePeriod(*request.GracePeriod.value); err != nil {
 			return err
 		}
 	}

@@ -6,13 +6,13 @@ import "net/http"
 // verified it. Without a session the response and its timing are the same if none has.
 func (s *Server) sendVerificationEmail(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Email       string `json:"email"`
-		CallbackURL string `json:"callbackURL"`
+		Email       string           `json:"email"`
+		CallbackURL nullable[string] `json:"callbackURL"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.SendVerificationEmail(r.Context(), s.client(r), request.Email, request.CallbackURL); err != nil {
+	if err := s.Identity.SendVerificationEmail(r.Context(), s.client(r), request.Email, request.CallbackURL.get()); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

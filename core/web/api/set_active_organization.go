@@ -3,9 +3,6 @@ package api
 import (
 	"net/http"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"intents.internal/core/identity"
 )
 
@@ -13,19 +10,19 @@ import (
 // on. With null it acts on the person's own account, and the response is null.
 func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		ID   activeID `json:"organizationId"`
-		Slug string   `json:"organizationSlug"`
+		ID   nullable[string] `json:"organizationId"`
+		Slug string           `json:"organizationSlug"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	principal, none := identity.PrincipalOf(r), request.ID.given && request.ID.text == nil
+	principal, none := identity.PrincipalOf(r), request.ID.given && request.ID.value == nil
 	wanted := principal.Person.ID.String()
 	if !none {
 		wanted = request.Slug
 	}
-	if request.ID.text != nil {
-		wanted = *request.ID.text
+	if request.ID.value != nil {
+		wanted = *request.ID.value
 	}
 	on, err := s.on(r, wanted, "", identity.Person)
 	if err != nil {
@@ -38,16 +35,4 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 		return writeJSON(w, http.StatusOK, nil)
 	}
 	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
-}
-
-// activeID distinguishes null, which is the person's own account, from an absent field.
-type activeID struct {
-	given bool
-	text  *string
-}
-
-// UnmarshalJSONFrom reads a string or null.
-func (id *activeID) UnmarshalJSONFrom(from *jsontext.Decoder) error {
-	id.given = true
-	return json.UnmarshalDecode(from, &id.text)
 }

@@ -6,16 +6,16 @@ import "net/http"
 // time.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Email       string  `json:"email"`
-		Password    string  `json:"password"`
-		CallbackURL *string `json:"callbackURL"`
-		RememberMe  *bool   `json:"rememberMe"`
+		Email       string           `json:"email"`
+		Password    string           `json:"password"`
+		CallbackURL nullable[string] `json:"callbackURL"`
+		RememberMe  nullable[bool]   `json:"rememberMe"`
 	}](r)
 	if err != nil {
 		return err
 	}
 	client := s.client(r)
-	client.EndsWithBrowser = request.RememberMe != nil && !*request.RememberMe
+	client.EndsWithBrowser = request.RememberMe.value != nil && !*request.RememberMe.value
 	in, err := s.Identity.SignIn(r.Context(), client, request.Email, request.Password)
 	if err != nil {
 		return err

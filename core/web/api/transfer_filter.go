@@ -77,12 +77,9 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		list.filter.After, issue = parsed(parseCursor(given))
 		return issue
 	},
-	"limit": func(list *transferList, given string) string {
-		var ok bool
-		if list.limit, ok = parseLimit(given); !ok {
-			return "must be a number from 1 to 1000"
-		}
-		return ""
+	"limit": func(list *transferList, given string) (issue string) {
+		list.limit, issue = parsed(wholeNumber(given, 1, bufferedRows))
+		return issue
 	},
 }
 

@@ -4,9 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/wire"
@@ -16,13 +13,13 @@ import (
 // networks.
 func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		KeyID     string    `json:"keyId"`
-		Name      *string   `json:"name"`
-		Enabled   *bool     `json:"enabled"`
-		ExpiresIn expiresIn `json:"expiresIn"`
-		Scopes    []string  `json:"scopes"`
-		Networks  []string  `json:"networks"`
-		Password  string    `json:"password"`
+		KeyID     string          `json:"keyId"`
+		Name      *string         `json:"name"`
+		Enabled   *bool           `json:"enabled"`
+		ExpiresIn nullable[int64] `json:"expiresIn"`
+		Scopes    []string        `json:"scopes"`
+		Networks  []string        `json:"networks"`
+		Password  string          `json:"password"`
 	}](r)
 	if err != nil {
 		return err
@@ -31,7 +28,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 		return invalid(wire.Issue{Message: "names nothing to change; give name, enabled, expiresIn, scopes or networks"})
 	}
 	change := account.KeyChange{Name: request.Name, Enabled: request.Enabled}
-	if change.ExpiresIn, err = request.ExpiresIn.parse(); err != nil {
+	if change.ExpiresIn, err = expiry(request.ExpiresIn); err != nil {
 		return err
 	}
 	if request.Scopes != nil {
@@ -59,26 +56,14 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, newKeyJSON(key))
 }
 
-// expiresIn distinguishes null, which is no expiry, from an absent field.
-type expiresIn struct {
-	given   bool
-	seconds *int64
-}
-
-// UnmarshalJSONFrom reads a number of seconds or null.
-func (e *expiresIn) UnmarshalJSONFrom(from *jsontext.Decoder) error {
-	e.given = true
-	return json.UnmarshalDecode(from, &e.seconds)
-}
-
-// parse returns nil for an absent field and zero for no expiry.
-func (e *expiresIn) parse() (*time.Duration, error) {
-	if !e.given {
-		return nil, nil
-	}
-	if e.seconds == nil {
+// expiry returns nil for an absent field and zero for null, which is no expiry.
+func expiry(seconds nullable[int64]) (*time.Duration, error) {
+	if seconds.value == nil {
+		if !seconds.given {
+			return nil, nil
+		}
 		return new(time.Duration), nil
 	}
-	d, err := account.ParseExpiresIn(*e.seconds)
+	d, err := account.ParseExpiresIn(*seconds.value)
 	return &d, err
 }

@@ -15,15 +15,15 @@ import (
 // message.
 func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Message       string  `json:"message"`
-		Signature     string  `json:"signature"`
-		WalletAddress string  `json:"walletAddress"`
-		ChainID       *uint64 `json:"chainId"`
+		Message       string           `json:"message"`
+		Signature     string           `json:"signature"`
+		WalletAddress string           `json:"walletAddress"`
+		ChainID       nullable[uint64] `json:"chainId"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	message, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID)
+	message, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID.value)
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 
 // readWalletMessage parses the message of a wallet, which must have the address and chain of the request; chainID may be nil.
 func readWalletMessage(text, address string, chainID *uint64) (*siwe.Message, error) {
+	if err := checkChainID(chainID); err != nil {
+		return nil, err
+	}
 	wallet, err := account.NewWalletIdentity(address)
 	if err != nil {
 		return nil, err

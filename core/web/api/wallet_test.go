@@ -62,7 +62,7 @@ func TestCreateNonce(t *testing.T) {
 	for request, expected := range map[string]answer{
 		`{}`:                            invalid(t, "/walletAddress", notAddress),
 		`{"walletAddress":"alice.eth"}`: invalid(t, "/walletAddress", notAddress),
-		`{"walletAddress":"` + alice + `","chainId":0}`:                  invalid(t, "/chainId", "must be an EIP-155 chain id, such as 1"),
+		`{"walletAddress":"` + alice + `","chainId":0}`:                  invalid(t, "/chainId", "must be an EIP-155 chain id, 1 to 9007199254740991"),
 		`{"walletAddress":"` + alice + `","chainId":"1"}`:                invalid(t, "/chainId", "must not be a JSON string"),
 		`{"walletAddress":"` + alice + `","nonce":"mine12345"}`:          invalid(t, "/nonce", "is not a known field"),
 		`{"walletAddress":"0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"}`: invalid(t, "/walletAddress", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"),

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/event"
@@ -59,26 +57,6 @@ func newDeliveryJSON(d webhook.Delivery) deliveryJSON {
 		answer.ResponseStatus = &d.ResponseStatus
 	}
 	return answer
-}
-
-// nullable distinguishes null, which means none, from an absent field.
-type nullable[T any] struct {
-	given bool
-	value *T
-}
-
-// UnmarshalJSONFrom reads a value or null.
-func (n *nullable[T]) UnmarshalJSONFrom(from *jsontext.Decoder) error {
-	n.given = true
-	return json.UnmarshalDecode(from, &n.value)
-}
-
-// orZero returns nil for an absent field, and a pointer to the zero value for null.
-func (n *nullable[T]) orZero() *T {
-	if n.given && n.value == nil {
-		return new(T)
-	}
-	return n.value
 }
 
 // webhookRoutes are the routes of webhooks, all of which need the operator's rules for webhooks.

@@ -130,8 +130,9 @@ export interface paths {
          *     32 even where the service hangs.
          *
          *     With `limit` the answer is a page, and `Link` leads to the next. Without it the answer has all intents, and a long list is written as it is
-         *     read: a connection that ends before the array does means a failure, never a shorter list. Filters narrow a list together. Needs the scope
-         *     `intents:read`.
+         *     read: a connection that ends before the array does means a failure, never a shorter list. Filters narrow a list together: a page examines at
+         *     most 10,000 intents for several of them, so it may have fewer than `limit`, or none, and `Link` all the same. The list ends with the page
+         *     that has no `Link`. Needs the scope `intents:read`.
          */
         get: operations["listTransfers"];
         put?: never;
@@ -427,7 +428,8 @@ export interface paths {
          *     once, and again to the same request with the same `Idempotency-Key`.
          *
          *     A URL has at most 2,048 characters, no user name and no fragment. It leads to a public address at port 80 or 443, by `https`; `http` is
-         *     possible for the test environment alone. Redirects are not followed. Needs the scope `webhooks`.
+         *     possible for the test environment alone. Redirects are not followed. An account creates 60 webhooks at once, and one a minute after that;
+         *     beyond it the answer is 429 `RATE_LIMITED`. Needs the scope `webhooks`.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -549,7 +551,7 @@ export interface paths {
         };
         /**
          * List deliveries
-         * @description What became of each event, newest first. Deliveries are kept for 30 days. Needs the scope `webhooks`.
+         * @description What became of each event, newest first. Deliveries are kept for 30 days. With `status` a page examines at most 10,000 deliveries, so it may be empty and have a `next` all the same: always read on until `next` is null. Needs the scope `webhooks`.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -1800,7 +1802,7 @@ export interface components {
         };
         DeliveryPage: {
             deliveries: components["schemas"]["Delivery"][];
-            /** @description The cursor of the next page, null on the last. */
+            /** @description The cursor of the next page, null on the last. An empty page may have one. */
             next: string | null;
         };
         ReplayWebhook: {
@@ -2421,7 +2423,7 @@ export interface components {
          */
         UpdatedSince: string;
         /**
-         * @description How many intents a page has at most. Without it there are no pages.
+         * @description How many intents a page has at most; it may have fewer and not be the last. Without it there are no pages.
          * @example 100
          */
         Limit: number;
@@ -2468,7 +2470,7 @@ export interface components {
         DeliveryStatus: "pending" | "delivered" | "failed";
         /** @description `next` of the page before. */
         DeliveriesAfter: string;
-        /** @description How many deliveries the page has at most. */
+        /** @description How many deliveries the page has at most; it may have fewer and not be the last. */
         DeliveriesLimit: number;
         /** @description The `id` of the event, which is the header `webhook-id` of its delivery. */
         EventId: string;
@@ -2576,7 +2578,7 @@ export interface components {
          */
         ETagOfList: string;
         /**
-         * @description The next page, as RFC 8288 has it: the same request with another `cursor`. Only with `limit`, and absent from the last page.
+         * @description The next page, as RFC 8288 has it: the same request with another `cursor`. Only with `limit`, and absent from the last page; an empty page may have it.
          * @example </v2/transfers?cursor=AaH8aGEdeTO8f5BrLHhnLwAGYMIIPRZY&limit=2>; rel="next"
          */
         Link: string;
@@ -2845,7 +2847,7 @@ export interface operations {
                  */
                 "updated-since"?: components["parameters"]["UpdatedSince"];
                 /**
-                 * @description How many intents a page has at most. Without it there are no pages.
+                 * @description How many intents a page has at most; it may have fewer and not be the last. Without it there are no pages.
                  * @example 100
                  */
                 limit?: components["parameters"]["Limit"];
@@ -3914,7 +3916,7 @@ export interface operations {
                 status?: components["parameters"]["DeliveryStatus"];
                 /** @description `next` of the page before. */
                 after?: components["parameters"]["DeliveriesAfter"];
-                /** @description How many deliveries the page has at most. */
+                /** @description How many deliveries the page has at most; it may have fewer and not be the last. */
                 limit?: components["parameters"]["DeliveriesLimit"];
             };
             header?: {
