@@ -27,6 +27,7 @@ import (
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/help"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
@@ -34,7 +35,24 @@ import (
 	"intents.internal/pkg/tracing"
 )
 
+const helpText = `gateway checks API keys, their environments and rate limits, and forwards the requests that pass to core.
+
+  gateway               serve clients until TERM
+  gateway healthcheck   ask the gateway of these settings, on this machine, whether it is ready
+  gateway version       print the version
+
+Settings come from the environment, and from the file that GATEWAY_ENV_FILE names; GATEWAY_CORE_SECRET is required. deploy/settings.md has all.
+`
+
 func main() {
+	switch args := os.Args[1:]; {
+	case help.Asked(args):
+		fmt.Print(helpText)
+		return
+	case help.VersionAsked(args):
+		fmt.Print(help.Version("gateway"))
+		return
+	}
 	output := telemetry.NewLogWriter(os.Stdout, telemetry.LogWriterOptions{Service: "gateway", MaxBytes: 256 << 10})
 	log := telemetry.NewLogger(output, "gateway")
 	err := run(os.Args[1:], log, output)

@@ -227,6 +227,12 @@ func TestGateway_ExitStatus(t *testing.T) {
 		t.Error("the log holds the key")
 	}
 
+	for args, want := range map[string]string{"-h": "gateway healthcheck ", "--help": "gateway healthcheck ", "help": "gateway healthcheck ", "version": "gateway ", "--version": "gateway "} {
+		said, err := exec.CommandContext(t.Context(), program, args).Output()
+		if err != nil || !strings.Contains(string(said), want) || strings.Contains(string(said), `"level"`) {
+			t.Errorf("gateway %s: %v\n%s", args, err, said)
+		}
+	}
 	misconfigured := exec.CommandContext(t.Context(), program)
 	misconfigured.Env = []string{"GATEWAY_CORE_SECRET=short"}
 	text, err := misconfigured.CombinedOutput()

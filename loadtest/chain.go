@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"intents.internal/core/intent/token"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/help"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -48,7 +48,7 @@ const (
 // of the intent's status.
 func chainScenario(ctx context.Context, args []string) (err error) {
 	var f chainFlags
-	flags := flag.NewFlagSet("chain", flag.ContinueOnError)
+	flags := help.FlagSet("chain", args)
 	flags.IntVar(&f.chains, "chains", 36, "number of scripted chains")
 	flags.IntVar(&f.intents, "intents", 1_000_000, "number of open intents")
 	flags.IntVar(&f.rate, "rate", 20, "bridges a second that are opened and filled during the measurement")

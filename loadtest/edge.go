@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/help"
 )
 
 // edgeFlags are the settings of edge.
@@ -22,7 +22,7 @@ type edgeFlags struct {
 }
 
 func parseEdgeFlags(args []string) (f edgeFlags, err error) {
-	flags := flag.NewFlagSet("edge", flag.ContinueOnError)
+	flags := help.FlagSet("edge", args)
 	flags.IntVar(&f.rounds, "rounds", 5, "how often each row is measured")
 	flags.DurationVar(&f.duration, "time", 4*time.Second, "how long a turn lasts, whole seconds")
 	flags.IntVar(&f.keys, "keys", 20_000, "number of API keys of the requests")

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/help"
 )
 
 // eventsFlags are the flags of the scenario events.
@@ -22,7 +22,7 @@ type eventsFlags struct {
 // the others, the sustained rate, and the cost of idle long polls and of the events of a POST.
 func events(ctx context.Context, args []string) (err error) {
 	var f eventsFlags
-	flags := flag.NewFlagSet("events", flag.ContinueOnError)
+	flags := help.FlagSet("events", args)
 	flags.IntVar(&f.endpoints, "endpoints", 1000, "webhook endpoints, each of an account of its own")
 	flags.IntVar(&f.readers, "readers", 50, "accounts whose feed is read by long polls")
 	flags.IntVar(&f.rate, "rate", 200, "events a second while latencies are measured")

@@ -4,10 +4,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"intents.internal/pkg/help"
 )
 
 const usage = `loadtest measures the service against real peers.
@@ -30,17 +34,33 @@ func main() {
 	}
 }
 
+// scenarios are the subcommands.
+var scenarios = map[string]func(context.Context, []string) error{
+	"whole": whole, "edge": edge, "chain": chainScenario, "events": events, "run": runDeployment,
+}
+
+// children are the processes that edge starts.
+var children = map[string]func(context.Context, []string) error{"fixed": fixed, "bare": bare, "stand-in": standIn}
+
 func run(ctx context.Context, args []string) error {
-	scenarios := map[string]func(context.Context, []string) error{
-		"whole": whole, "edge": edge, "chain": chainScenario, "events": events, "run": runDeployment,
-		"fixed": fixed, "bare": bare, "stand-in": standIn, // child processes of edge
-	}
-	if len(args) == 0 || scenarios[args[0]] == nil {
+	switch {
+	case len(args) == 0:
 		fmt.Print(usage)
-		if len(args) == 0 {
-			return nil
+		return nil
+	case help.VersionAsked(args):
+		fmt.Print(help.Version("loadtest"))
+		return nil
+	case children[args[0]] != nil:
+		return children[args[0]](ctx, args[1:])
+	case scenarios[args[0]] != nil:
+		if err := scenarios[args[0]](ctx, args[1:]); !errors.Is(err, flag.ErrHelp) {
+			return err
 		}
-		return fmt.Errorf("there is no scenario %q", args[0])
+		return nil
+	case help.Asked(args):
+		fmt.Print(usage)
+		return nil
 	}
-	return scenarios[args[0]](ctx, args[1:])
+	fmt.Fprint(os.Stderr, usage)
+	return fmt.Errorf("there is no scenario %q", args[0])
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -20,6 +19,7 @@ import (
 
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/client"
+	"intents.internal/pkg/help"
 	"intents.internal/pkg/network"
 )
 
@@ -105,7 +105,7 @@ func runDeployment(ctx context.Context, args []string) error {
 }
 
 func parseDeployment(args []string) (d deployment, err error) {
-	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags := help.FlagSet("run", args)
 	flags.StringVar(&d.url, "url", "", "the gateway's `URL`, such as https://intents.example.com")
 	keys := flags.String("keys", "", "a `FILE` with one API key a line; requests use them in turn, and each may send 50 a minute")
 	mix := flags.String("mix", "list=6,create=3,tokens=1", "the `SHARES` of operations: list, create, quote, tokens")

@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"regexp"
 	"slices"
 	"time"
+
+	"intents.internal/pkg/help"
 )
 
 // wholeFlags are the flags of the scenario whole.
@@ -70,7 +71,7 @@ func (b *wholeBench) constantPosts(ctx context.Context, rows []*row) (constant [
 }
 
 func parseWholeFlags(args []string) (f wholeFlags, err error) {
-	flags := flag.NewFlagSet("whole", flag.ContinueOnError)
+	flags := help.FlagSet("whole", args)
 	flags.IntVar(&f.rounds, "rounds", 5, "how often each row is measured")
 	flags.DurationVar(&f.duration, "time", 4*time.Second, "how long a turn lasts, whole seconds")
 	flags.IntVar(&f.keyCount, "keys", 20_000, "number of API keys of the requests")

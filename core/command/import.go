@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -20,13 +21,15 @@ import (
 )
 
 const (
-	chainsUsage = usageError("use: core chains import FILE, core chains check [FILE], or core chains resume CHAIN --from N")
+	chainsUsage = usageError("use: core chains import FILE, core chains list, core chains check [FILE], or core chains resume CHAIN --from N")
 	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] FILE, or core tokens sources")
 )
 
 // changeChains runs `core chains …`.
 func changeChains(ctx context.Context, args []string) error {
 	switch {
+	case len(args) == 1 && args[0] == "list":
+		return withStore(func(store *store.Rooms) error { return listChains(ctx, store, os.Stdout) })
 	case (len(args) == 1 || len(args) == 2) && args[0] == "check":
 		return checkChains(ctx, args[1:]...)
 	case len(args) > 1 && args[0] == "resume":

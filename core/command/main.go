@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/store"
 	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/help"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -22,6 +23,8 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core watch                             watch chains until TERM, and serve nobody
   core healthcheck                       ask the core of these settings, on this machine, whether it is ready
   core migrate                           bring the database up to this version
+  core version                           print the version
+  core chains list                       print the chains that are registered
   core chains import FILE                add and update chains; - reads standard input
   core chains check [FILE]               ask every provider of CORE_RPC_FILE whether its chain can be watched; print a table; with a
                                          file, only about its chains, as they would be once it is imported
@@ -60,37 +63,35 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) + "\n\n" + usage }
 
+// commands are the subcommands by their first word.
+var commands = map[string]func(ctx context.Context, args []string) error{
+	"serve": serve, "watch": watchChains, "healthcheck": checkHealth, "migrate": migrate, "chains": changeChains, "tokens": changeTokens,
+	"accounts": changeAccount,
+}
+
 func run(ctx context.Context, args []string) error {
-	command, rest := "", args
-	if len(args) > 0 {
-		command, rest = args[0], args[1:]
-	}
-	switch command {
-	case "serve":
-		return serve(ctx, rest)
-	case "watch":
-		return watchChains(ctx, rest)
-	case "healthcheck":
-		return checkHealth(ctx, rest)
-	case "migrate":
-		if len(rest) != 0 {
-			return usageError("the command takes other words")
-		}
-		return withStore(func(store *store.Rooms) error { return migrateDatabase(ctx, store) })
-	case "chains":
-		return changeChains(ctx, rest)
-	case "tokens":
-		return changeTokens(ctx, rest)
-	case "accounts":
-		return changeAccount(ctx, rest)
-	case "help", "-h", "-help", "--help":
+	switch {
+	case help.Asked(args):
 		fmt.Print(usage)
 		return nil
-	case "":
+	case help.VersionAsked(args):
+		fmt.Print(help.Version("core"))
+		return nil
+	case len(args) == 0:
 		return usageError("name a command")
+	case commands[args[0]] == nil:
+		return usageError(fmt.Sprintf("there is no command %q", args[0]))
 	default:
-		return usageError(fmt.Sprintf("there is no command %q", command))
+		return commands[args[0]](ctx, args[1:])
 	}
+}
+
+// migrate runs `core migrate`.
+func migrate(ctx context.Context, args []string) error {
+	if len(args) != 0 {
+		return usageError("the command takes other words")
+	}
+	return withStore(func(store *store.Rooms) error { return migrateDatabase(ctx, store) })
 }
 
 // checkHealth runs `core healthcheck`, the probe for a container without a shell.

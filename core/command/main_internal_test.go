@@ -49,3 +49,18 @@ func TestIdleTimeout(t *testing.T) {
 		t.Errorf("idle connections of gateways are closed after %s", idleTimeout)
 	}
 }
+
+// Help and the version need no settings, whatever the command.
+func TestRun_Help(t *testing.T) {
+	t.Parallel()
+	for name := range commands {
+		for _, args := range [][]string{{name, "-h"}, {name, "--help"}, {name, "list", "-help"}, {"help", name}} {
+			if err := run(t.Context(), args); err != nil {
+				t.Errorf("core %s: %v", args, err)
+			}
+		}
+		if !strings.Contains(usage, "\n  core "+name+" ") {
+			t.Errorf("the help does not have core %s", name)
+		}
+	}
+}

@@ -82,9 +82,14 @@ func TestUsage(t *testing.T) {
 		!strings.Contains(got.ErrOut, "core serve ") {
 		t.Errorf("%+v", got)
 	}
-	for _, help := range []string{"help", "-h", "--help"} {
-		if got := core(t, "", nil, help); got.Code != 0 || got.ErrOut != "" || !strings.Contains(got.Out, "core migrate ") {
+	for _, help := range []string{"help", "-h", "--help", "serve -h", "accounts create --help", "chains --help"} {
+		if got := core(t, "", nil, strings.Fields(help)...); got.Code != 0 || got.ErrOut != "" || !strings.Contains(got.Out, "core migrate ") {
 			t.Errorf("core %s: %+v", help, got)
+		}
+	}
+	for _, version := range []string{"version", "--version"} {
+		if got := core(t, "", nil, version); got.Code != 0 || got.ErrOut != "" || !strings.HasPrefix(got.Out, "core ") || strings.Count(got.Out, "\n") != 1 {
+			t.Errorf("core %s: %+v", version, got)
 		}
 	}
 }
@@ -117,5 +122,18 @@ func TestCommands_DatabaseUnreachable(t *testing.T) {
 		if strings.Contains(got.Out+got.ErrOut, "hunter2") {
 			t.Errorf("core %s tells the password: %+v", args, got)
 		}
+	}
+}
+
+func TestChains_List(t *testing.T) {
+	t.Parallel()
+	database := on(pgtest.Database(t))
+	if got := core(t, string(pgtest.ChainsJSON), database, "chains", "import", "-"); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	got := core(t, "", database, "chains", "list")
+	lines := strings.Split(got.Out, "\n")
+	if got.Code != 0 || got.ErrOut != "" || !strings.HasPrefix(lines[0], "chain ") || !strings.Contains(got.Out, "\neip155:84532 ") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 
+	"intents.internal/pkg/help"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -43,7 +44,7 @@ func usualData() (string, error) {
 // runSend sends the transaction of an intent, or of its refund.
 func runSend(args []string) error {
 	var data string
-	flags := flag.NewFlagSet("local send", flag.ContinueOnError)
+	flags := help.FlagSet("local send", args)
 	dataFlag(flags, &data)
 	refund := flags.Bool("refund", false, "send the transaction that refunds the order, once it has expired")
 	flags.Usage = func() {
@@ -93,7 +94,7 @@ func parseMixed(flags *flag.FlagSet, args []string) (others []string, err error)
 // runEnv prints the environment file of the running stack.
 func runEnv(args []string) error {
 	var data string
-	flags := flag.NewFlagSet("local env", flag.ContinueOnError)
+	flags := help.FlagSet("local env", args)
 	dataFlag(flags, &data)
 	others, err := parseMixed(flags, args)
 	if err == nil && len(others) > 0 {

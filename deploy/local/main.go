@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/help"
 )
 
 func main() {
@@ -38,6 +40,10 @@ func (e *usageError) Unwrap() error { return e.error }
 
 // runCommand runs the subcommand of the arguments, or the stack.
 func runCommand(args []string) error {
+	if help.VersionAsked(args) {
+		fmt.Print(help.Version("local"))
+		return nil
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		case "send":
@@ -62,7 +68,7 @@ type options struct {
 
 func readOptions(args []string) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("local", flag.ContinueOnError)
+	flags := help.FlagSet("local", args)
 	dataFlag(flags, &o.config.Data)
 	flags.BoolVar(&o.config.Reset, "reset", false, "start over: remove the database, the local chains and the account in the data directory first")
 	flags.StringVar(&o.config.Listen, "listen", "127.0.0.1:8080", "`HOST:PORT` of the first gateway; port 0 is a free one")
@@ -84,6 +90,9 @@ func readOptions(args []string) (options, error) {
 			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n"+
 			"CORE_QUOTES_FILE is a file of providers of quotes to ask instead of the demonstration solver; deploy/quotes.md has its format.\n\n")
 		flags.PrintDefaults()
+	}
+	if args = slices.Clone(args); len(args) > 0 && args[0] == "help" {
+		args[0] = "-help"
 	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
