@@ -103,6 +103,15 @@ const (
 	ReplayInterval = 30 * time.Minute
 )
 
+// An account creates CreationBurst endpoints, and then one each CreationInterval: what it deletes costs something for a while.
+const (
+	CreationBurst    = 3 * MaxEndpoints
+	CreationInterval = time.Minute
+)
+
+// ErrTooManyCreations means that an account may create no endpoint for now.
+var ErrTooManyCreations = errors.New("the account has created as many webhooks as it may for now")
+
 // ErrTooManyReplays means that an account has no replay left.
 var ErrTooManyReplays = errors.New("the account has replayed as often as it may for now")
 

@@ -105,6 +105,9 @@ func (s *Store) scanDeliveries(
 	return page, next, nil
 }
 
+// untilQueued is the lock of an endpoint for which a transaction queues something: what ends the endpoint waits, and ends that too.
+const untilQueued = "KEY SHARE"
+
 // TestWebhook queues a webhook.test event for one of an owner's endpoints, regardless of its filter. It returns
 // webhook.ErrNotFound or webhook.ErrDisabled.
 func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, webhookID uuid.UUID) (event.ID, error) {
@@ -116,7 +119,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner e
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
-		if _, err := enabledWebhook(ctx, tx.db.NewSelect(), owner, webhookID); err != nil {
+		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
 			return err
 		}
 		now := s.Now()
@@ -136,7 +139,7 @@ func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
-		if _, err := enabledWebhook(ctx, tx.db.NewSelect(), owner, webhookID); err != nil {
+		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
 			return err
 		}
 		now := s.Now()

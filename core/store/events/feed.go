@@ -200,25 +200,43 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	return position, nil
 }
 
-// AppendEvent adds an event that is not an intent's to the feed and returns it with its position and its random id. data is written
-// as JSON. It holds the lock of the feed until the transaction ends, so it must be the last statement.
-func (tx Tx) AppendEvent(ctx context.Context, owner event.Owner, kind event.Type, at time.Time, data any) (added event.Event, err error) {
+// appendedEvent is an event that is not an intent's, as a row of VALUES.
+type appendedEvent struct {
+	Ordinal     int                 `bun:"ordinal,type:integer"`
+	AccountID   uuid.UUID           `bun:"account_id,type:uuid"`
+	Environment network.Environment `bun:"environment,type:text"`
+	Type        event.Type          `bun:"type,type:text"`
+	OccurredAt  time.Time           `bun:"occurred_at,type:timestamptz"`
+	Data        string              `bun:"data,type:text"`
+}
+
+// AppendEvent adds an event that is not an intent's to the feed, when the rest of the transaction has been written. data is written as JSON.
+func (tx Tx) AppendEvent(owner event.Owner, kind event.Type, at time.Time, data any) error {
 	text, err := json.Marshal(data)
 	if err != nil {
-		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
+		return fmt.Errorf("write the event %s: %w", kind, err)
 	}
-	added = event.Event{Type: kind, AccountID: owner.AccountID, Environment: owner.Environment, At: at, Data: text}
-	err = tx.db.NewRaw(`WITH advanced AS (
-			UPDATE feed_state SET last_position = 1 + greatest(last_position, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+	*tx.appended = append(*tx.appended, appendedEvent{len(*tx.appended) + 1, owner.AccountID, owner.Environment, kind, at, string(text)})
+	return nil
+}
+
+// writeAppended writes the events of AppendEvent in one statement, which takes the lock of the feed until the transaction ends.
+func (tx Tx) writeAppended(ctx context.Context) error {
+	added := *tx.appended
+	if len(added) == 0 {
+		return nil
+	}
+	_, err := tx.db.NewRaw(`WITH added (ordinal, account_id, environment, type, occurred_at, data) AS (?0), advanced AS (
+			UPDATE feed_state SET last_position = ?1 + greatest(last_position, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 			RETURNING last_position
 		)
 		INSERT INTO feed (position, account_id, environment, type, occurred_at, data)
-		SELECT last_position, ?, ?, ?, ?, ?::json FROM advanced RETURNING position, id`,
-		owner.AccountID, owner.Environment, kind, at, string(text)).Scan(ctx, &added.Position, (*uuid.UUID)(&added.ID))
+		SELECT last_position - ?1 + ordinal, account_id, environment, type, occurred_at, data::json FROM added, advanced`,
+		tx.db.NewValues(&added), len(added)).Exec(ctx)
 	if err != nil {
-		return event.Event{}, fmt.Errorf("write the event %s: %w", kind, err)
+		return fmt.Errorf("append %d events to the feed: %w", len(added), err)
 	}
-	return added, nil
+	return nil
 }
 
 // FeedEntry is the place of an event in the feed.

@@ -28,9 +28,18 @@ type Tx struct {
 	identities.Tx
 
 	db bun.Tx
+	// appended are the events that InTx adds to the feed at the end.
+	appended *[]appendedEvent
 }
 
-// InTx runs work in a transaction, see postgres.DB.InTx.
+// InTx runs work in a transaction, see postgres.DB.InTx. The events of AppendEvent are its last statement, because they take the lock of
+// the feed, which every event waits for.
 func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{identities.Within(tx), tx}) })
+	return s.db.InTx(ctx, func(ctx context.Context, bunTx bun.Tx) error {
+		tx := Tx{identities.Within(bunTx), bunTx, &[]appendedEvent{}}
+		if err := work(ctx, tx); err != nil {
+			return err
+		}
+		return tx.writeAppended(ctx)
+	})
 }

@@ -54,7 +54,6 @@ func TestBacklog(t *testing.T) {
 	s.backlogAge(2 * time.Hour)
 	for change, undo := range map[string]string{
 		"UPDATE accounts SET disabled_at = now()":                        "UPDATE accounts SET disabled_at = NULL",
-		"UPDATE accounts SET deleted_at = now()":                         "UPDATE accounts SET deleted_at = NULL",
 		"UPDATE webhooks SET enabled = false, disabled_reason = 'owner'": "UPDATE webhooks SET enabled = true, disabled_reason = NULL",
 		"UPDATE webhooks SET environment = 'live'":                       "UPDATE webhooks SET environment = 'test'",
 		"UPDATE webhooks SET cursor = (SELECT position FROM feed)":       "UPDATE webhooks SET cursor = 0",

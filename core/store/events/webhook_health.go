@@ -133,7 +133,7 @@ func (tx Tx) updateHealth(ctx context.Context, h endpointHealth, changed map[uui
 // webhookDisabled writes the event that attempts have disabled an endpoint, and with mail the mails to the owners of its account.
 func (tx Tx) webhookDisabled(ctx context.Context, e *webhook.Endpoint, mail bool) error {
 	data := webhook.DisabledData{ID: e.ID, URL: e.URL, Reason: e.DisabledReason}
-	if _, err := tx.AppendEvent(ctx, e.Owner(), event.TypeWebhookDisabled, e.UpdatedAt, data); err != nil {
+	if err := tx.AppendEvent(e.Owner(), event.TypeWebhookDisabled, e.UpdatedAt, data); err != nil {
 		return err
 	}
 	if !mail {

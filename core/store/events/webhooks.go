@@ -70,8 +70,8 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 }
 
 // InsertWebhook stores a new endpoint, which receives events from now on. formToken is the SHA-256 of the one-time token of the
-// form, zero for no form. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, and account.ErrFormUsed
-// if the form was already used.
+// form, zero for no form. It returns webhook.ErrTooMany if the account has webhook.MaxEndpoints of them, webhook.ErrTooManyCreations if it
+// has created too many of late, and account.ErrFormUsed if the form was already used.
 func (s *Store) InsertWebhook(
 	ctx context.Context, grant identities.Grant, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte,
 ) error {
@@ -101,6 +101,9 @@ func (tx Tx) insertWebhook(ctx context.Context, e *webhook.Endpoint, position in
 	}
 	if count >= webhook.MaxEndpoints {
 		return webhook.ErrTooMany
+	}
+	if err := tx.takeQuota(ctx, creations, e.AccountID, e.CreatedAt); err != nil {
+		return err
 	}
 	row := newWebhookRow(e)
 	row.Cursor = position
@@ -214,8 +217,8 @@ func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 	return nil
 }
 
-// DeleteWebhook removes one of an owner's endpoints: no new attempt starts. Its deliveries are pruned later. It returns
-// webhook.ErrNotFound for an endpoint that the owner does not have.
+// DeleteWebhook removes one of an owner's endpoints and what was queued for it: no new attempt starts. Its other deliveries are pruned
+// later. It returns webhook.ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
@@ -253,7 +256,7 @@ func (s *Store) ReplayWebhook(
 		if position < pruned {
 			return ErrFeedCursorExpired
 		}
-		if err := tx.takeReplay(ctx, owner.AccountID, entry.OccurredAt); err != nil {
+		if err := tx.takeQuota(ctx, replays, owner.AccountID, entry.OccurredAt); err != nil {
 			return err
 		}
 		_, err = tx.db.NewUpdate().Model(row).WherePK().Set("cursor = least(cursor, ?)", position).Set("updated_at = ?", entry.OccurredAt).Exec(ctx)
@@ -264,18 +267,33 @@ func (s *Store) ReplayWebhook(
 	})
 }
 
-// takeReplay takes one from an account's replays (the generic cell rate algorithm), or returns webhook.ErrTooManyReplays.
-func (tx Tx) takeReplay(ctx context.Context, accountID uuid.UUID, now time.Time) error {
+// quota is what an account may do some times at once and then once each interval.
+type quota struct {
+	// column of webhook_quotas has when what was done so far would end at one each interval.
+	column   string
+	burst    int
+	interval time.Duration
+	// exceeded is the error where nothing is left.
+	exceeded error
+}
+
+var (
+	creations = quota{"creations_until", webhook.CreationBurst, webhook.CreationInterval, webhook.ErrTooManyCreations}
+	replays   = quota{"replays_until", webhook.ReplayBurst, webhook.ReplayInterval, webhook.ErrTooManyReplays}
+)
+
+// takeQuota takes one from an account's quota (the generic cell rate algorithm), or returns the quota's error.
+func (tx Tx) takeQuota(ctx context.Context, of quota, accountID uuid.UUID, now time.Time) error {
 	var taken bool
-	err := tx.db.NewRaw(`INSERT INTO webhook_quotas AS q (account_id, replays_until) VALUES (?0, ?1::timestamptz + ?2 * interval '1 second')
-		ON CONFLICT (account_id) DO UPDATE SET replays_until = greatest(q.replays_until, ?1) + ?2 * interval '1 second'
-		WHERE greatest(q.replays_until, ?1) + ?2 * interval '1 second' <= ?1::timestamptz + ?3 * interval '1 second' RETURNING true`,
-		accountID, now, webhook.ReplayInterval.Seconds(), webhook.ReplayBurst*webhook.ReplayInterval.Seconds()).Scan(ctx, &taken)
+	err := tx.db.NewRaw(`INSERT INTO webhook_quotas AS q (account_id, ?4) VALUES (?0, ?1::timestamptz + ?2 * interval '1 second')
+		ON CONFLICT (account_id) DO UPDATE SET ?4 = greatest(q.?4, ?1) + ?2 * interval '1 second'
+		WHERE greatest(q.?4, ?1) + ?2 * interval '1 second' <= ?1::timestamptz + ?3 * interval '1 second' RETURNING true`,
+		accountID, now, of.interval.Seconds(), float64(of.burst)*of.interval.Seconds(), bun.Ident(of.column)).Scan(ctx, &taken)
 	if errors.Is(err, sql.ErrNoRows) {
-		return webhook.ErrTooManyReplays
+		return of.exceeded
 	}
 	if err != nil {
-		return fmt.Errorf("count the replays of account %s: %w", accountID, err)
+		return fmt.Errorf("take from %s of account %s: %w", of.column, accountID, err)
 	}
 	return nil
 }

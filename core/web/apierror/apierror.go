@@ -198,6 +198,12 @@ var errorMap = []struct {
 		Page: correctable("", fmt.Sprintf("The account has replayed as often as it may for now. Another replay is possible in %.0f minutes at the latest.",
 			webhook.ReplayInterval.Minutes())),
 	}},
+	{webhook.ErrTooManyCreations, Error{
+		Status: http.StatusTooManyRequests, Code: wire.RateLimited, RetryAfter: webhook.CreationInterval,
+		Message: "The account has created as many webhooks as it may for now. Wait as long as Retry-After says, or change one that exists.",
+		Details: wire.RateLimitDetails{TryAgainIn: webhook.CreationInterval.Milliseconds()},
+		Page:    correctable("", "The account has created as many webhooks as it may for now. Another one is possible in a minute; or change one that exists."),
+	}},
 	{webhook.ErrURLNotAllowed, Error{
 		Status: http.StatusUnprocessableEntity, Code: "URL_NOT_ALLOWED", Message: "The URL must lead to a public address, at port 80 or 443.",
 		Page: correctable("url", "The URL must lead to a public address, at port 80 or 443."),

@@ -1,0 +1,2 @@
+-- What was deleted stays deleted: nobody could use it.
+SELECT 1;
