@@ -17,7 +17,7 @@ import (
 const eraseBatch = 5_000
 
 // erasures are the statements that erase an ended account, table by table. Each is repeated while it changes eraseBatch rows. ?0
-// is the account and ?1 the batch size. The account's own row is last, so that an interrupted erasure can be repeated by the
+// is the account and ?1 the batch size. Its webhooks ended with it. The account's own row is last, so that an interrupted erasure can be repeated by the
 // e-mail address. Intents, their events and usage are kept, with the account's id as a pseudonym; the feed is deleted, because
 // nobody can read it any more.
 var erasures = []struct{ table, statement string }{
@@ -30,9 +30,6 @@ var erasures = []struct{ table, statement string }{
 	{"mails", `DELETE FROM mails WHERE account_id = ?0 OR recipient = (SELECT email FROM accounts WHERE id = ?0)
 		AND NOT EXISTS (SELECT FROM accounts WHERE email = mails.recipient AND deleted_at IS NULL)`},
 	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
-	{"deliveries", `DELETE FROM deliveries WHERE (webhook_id, event_id) IN (
-		SELECT webhook_id, event_id FROM deliveries WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = ?0) LIMIT ?1)`},
-	{"webhooks", "DELETE FROM webhooks WHERE account_id = ?0"},
 	{"webhook_quotas", "DELETE FROM webhook_quotas WHERE account_id = ?0"},
 	{"webhook_requests", "DELETE FROM webhook_requests WHERE account_id = ?0"},
 	{"feed", `DELETE FROM feed WHERE position = ANY (ARRAY(

@@ -1,6 +1,7 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,8 @@ var errPruning = errors.New("another core is pruning")
 
 // Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations, idempotency keys of webhooks and rotated
 // keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, disputes,
-// usage and reports past their retention, and rows older than keep. It returns the number of removed rows of each table. While another core prunes, it leaves the rest to that core.
+// usage and reports past their retention, and rows older than keep. It returns the number of removed rows of each table. A step
+// that fails ends no other, and the errors are joined. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
 	for _, step := range []struct {
@@ -87,14 +89,18 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"deliveries", p.deliveries},
 		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
 	} {
-		if err := step.run(ctx); errors.Is(err, errPruning) {
-			return p.removed, nil
-		} else if err != nil {
+		switch stepErr := step.run(ctx); {
+		case errors.Is(stepErr, errPruning):
+			return p.removed, err
+		case stepErr != nil:
 			s.pruning.failures.Inc()
-			return p.removed, fmt.Errorf("prune %s: %w", step.table, err)
+			err = errors.Join(err, fmt.Errorf("prune %s: %w", step.table, stepErr))
+		}
+		if ctx.Err() != nil {
+			return p.removed, err // no step can do anything any more
 		}
 	}
-	return p.removed, nil
+	return p.removed, err
 }
 
 // pruner is one run of Prune.
@@ -213,14 +219,20 @@ func (p pruner) deliveries(ctx context.Context) error {
 	}
 	before := p.now.Add(-deliveryRetention)
 	for _, e := range endpoints {
-		err := p.deleteInBatches(ctx, "deliveries", countDeleted(`DELETE FROM deliveries WHERE webhook_id = ?0 AND event_id = ANY (ARRAY(
+		itemErr := p.deleteInBatches(ctx, "deliveries", countDeleted(`DELETE FROM deliveries WHERE webhook_id = ?0 AND event_id = ANY (ARRAY(
 			SELECT event_id FROM deliveries WHERE webhook_id = ?0 AND (?1 OR position < ?2 AND updated_at < ?3) ORDER BY position LIMIT ?4))
 			RETURNING 1`), e.ID, e.Deleted, before.UnixMicro(), before, pruneBatch)
-		if err != nil {
-			return err
+		if endsStep(ctx, itemErr) {
+			return errors.Join(err, itemErr)
 		}
+		err = cmp.Or(err, itemErr)
 	}
-	return nil
+	return err
+}
+
+// endsStep reports whether an item's error is one of the whole step: another core prunes, or the database does not answer.
+func endsStep(ctx context.Context, err error) bool {
+	return errors.Is(err, errPruning) || ctx.Err() != nil || postgres.Unavailable(err) && !postgres.IsLocked(err)
 }
 
 // byAccount checks pruneAccounts accounts at a time for old rows, and deletes those of the accounts that have some.
@@ -230,6 +242,7 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 			return nil
 		}
 		before := p.now.Add(-keep)
+		var failed error
 		for after := uuid.Nil; ; {
 			var accounts []struct {
 				ID  uuid.UUID
@@ -238,17 +251,20 @@ func (p pruner) byAccount(table string, keep time.Duration, old, query string) f
 			err := p.store.db.NewRaw("SELECT id, "+old+" AS old FROM (SELECT id FROM accounts WHERE id > ? ORDER BY id LIMIT ?) AS window_of ORDER BY id",
 				before, after, pruneAccounts).Scan(ctx, &accounts)
 			if err != nil {
-				return err
+				return errors.Join(failed, err)
 			}
 			for _, a := range accounts {
-				if a.Old {
-					if err := p.deleteInBatches(ctx, table, query, a.ID, before, pruneBatch); err != nil {
-						return err
-					}
+				if !a.Old {
+					continue
 				}
+				itemErr := p.deleteInBatches(ctx, table, query, a.ID, before, pruneBatch)
+				if endsStep(ctx, itemErr) {
+					return errors.Join(failed, itemErr)
+				}
+				failed = cmp.Or(failed, itemErr)
 			}
 			if len(accounts) < pruneAccounts {
-				return nil
+				return failed
 			}
 			after = accounts[len(accounts)-1].ID
 		}
