@@ -26,10 +26,10 @@ func SQLStates() map[string]bool {
 	all := map[string]bool{}
 	for class, states := range sqlStates {
 		unavailable, wrong, _ := strings.Cut(states, "|")
-		for _, state := range strings.Fields(unavailable) {
+		for state := range strings.FieldsSeq(unavailable) {
 			all[class+state] = false
 		}
-		for _, state := range strings.Fields(wrong) {
+		for state := range strings.FieldsSeq(wrong) {
 			all[class+state] = true
 		}
 	}
