@@ -60,7 +60,9 @@ func TestSignUp_ByMail(t *testing.T) {
 // and name, and gives them to the account. No other sign-up leaves a way in.
 func TestSignUp_Squatted(t *testing.T) {
 	t.Parallel()
-	for name, enter := range map[string]bool{"nobody entered": false, "a stranger entered while no mail was configured": true} {
+	for name, enter := range map[string]bool{
+		"nobody entered": false, "a stranger entered while no mail was configured": true, "a stranger entered, and nothing else is left of it": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
@@ -73,6 +75,12 @@ func TestSignUp_Squatted(t *testing.T) {
 			if enter {
 				withoutMail := must(newServiceOn(t, roomsOf(m.Service), withPasswords(t)).SignIn(t.Context(), identity.Client{}, squatted, "the password of eve"))(t)
 				stranger = withoutMail
+			}
+			pruned := strings.HasSuffix(name, "left of it")
+			if pruned { // the audit log, after a year, and the session, after a week
+				pgtest.Exec(t, m.Store, `ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only`)
+				pgtest.Exec(t, m.Store, `DELETE FROM audit_log`)
+				pgtest.Exec(t, m.Store, `DELETE FROM sessions`)
 			}
 			own, after := register("Ann", password), register("Eve", "the password of eve")
 			is(t, "the owner's link with the stranger's password", call2(m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, own), "the password of eve", "")), identity.ErrPassword)
@@ -89,6 +97,12 @@ func TestSignUp_Squatted(t *testing.T) {
 			}
 			if !enter {
 				equal(t, "accounts", pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM accounts`), 1)
+				return
+			}
+			if pruned {
+				if in.Account.ID == stranger.Account.ID {
+					t.Error("the owner of the address has the stranger's account")
+				}
 				return
 			}
 			_, theirs, err := m.Session(t.Context(), stranger.Token)

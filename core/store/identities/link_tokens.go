@@ -103,12 +103,12 @@ func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, 
 	return id, cmp.Or(err, taken)
 }
 
-// verifySignUp verifies the address of an account by the link of a sign-up. An account that nobody has entered, by the audit log, gets the name and the password of the link. One that somebody has entered with another password, while no mail was
+// verifySignUp verifies the address of an account by the link of a sign-up. An account that nobody has Entered gets the name and the password of the link. One that somebody has entered with another password, while no mail was
 // configured, belongs to that person: it loses the address to a new account, as it does by a link to a new password. Without a
 // password in the link the account's own stands.
 func (tx Tx) verifySignUp(ctx context.Context, owner *account.Account, l *Link, actor account.Actor, now time.Time) (uuid.UUID, error) {
-	entered, err := tx.db.NewSelect().Model((*auditRow)(nil)).Where("account_id = ? AND action = ?", owner.ID, account.SignedIn).Exists(ctx)
-	if err != nil {
+	var entered bool
+	if err := tx.db.NewRaw("SELECT "+Entered+" FROM accounts WHERE id = ?", owner.ID).Scan(ctx, &entered); err != nil {
 		return uuid.Nil, fmt.Errorf("ask whether anybody has entered account %s: %w", owner.ID, err)
 	}
 	entry, err := account.NewAuditEntry(owner.ID, actor, account.SignedUp, now)

@@ -74,7 +74,7 @@ func (s *Store) InsertIdentitySession(
 func (tx Tx) startSession(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 	var id uuid.UUID
 	err := tx.db.NewRaw(`SELECT id FROM accounts
-		WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR SHARE`, owner.ID).
+		WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR NO KEY UPDATE`, owner.ID).
 		Conn(postgres.Bind(tx.db.Tx, owner.PasswordHash)).Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return account.ErrNotFound
@@ -98,7 +98,24 @@ func (tx Tx) insertSession(ctx context.Context, session *account.Session) error 
 	if err != nil {
 		return fmt.Errorf("insert a session of account %s: %w", session.AccountID, err)
 	}
+	if err := tx.enter(ctx, session); err != nil {
+		return err
+	}
 	return tx.endOldSessions(ctx, session)
+}
+
+// Entered is the condition for an account that somebody has entered. The versions before entered_at leave sessions, and what is made in
+// them.
+const Entered = `(entered_at IS NOT NULL OR EXISTS (SELECT FROM sessions WHERE sessions.account_id = accounts.id)
+	OR EXISTS (SELECT FROM api_keys WHERE api_keys.account_id = accounts.id) OR EXISTS (SELECT FROM identities WHERE identities.account_id = accounts.id))`
+
+// enter records the first session of an account, whose row is locked.
+func (tx Tx) enter(ctx context.Context, session *account.Session) error {
+	_, err := tx.db.NewRaw("UPDATE accounts SET entered_at = ? WHERE id = ? AND entered_at IS NULL", session.CreatedAt, session.AccountID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("enter account %s: %w", session.AccountID, err)
+	}
+	return nil
 }
 
 // oldSessionBatch bounds the sessions that one sign-in ends, for accounts from before there was a maximum.

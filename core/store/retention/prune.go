@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 )
 
@@ -119,13 +120,11 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 }
 
 // unconfirmed removes the accounts of sign-ups that nobody has confirmed. Such an account may have been entered while no mail was
-// configured; then the audit log says so, and the account stays. It skips accounts that another transaction has locked.
+// configured; then it stays. It skips accounts that another transaction has locked.
 func (p pruner) unconfirmed(ctx context.Context) error {
 	return p.deleteInBatches(ctx, "accounts", `WITH unconfirmed AS (
 			SELECT id FROM accounts WHERE verification_required AND email_verified_at IS NULL AND deleted_at IS NULL AND created_at < ?0
-				AND NOT EXISTS (SELECT FROM audit_log WHERE account_id = accounts.id AND action = 'signed_in')
-				AND NOT EXISTS (SELECT FROM api_keys WHERE account_id = accounts.id)
-				AND NOT EXISTS (SELECT FROM sessions WHERE account_id = accounts.id)
+				AND NOT `+identities.Entered+`
 				AND NOT EXISTS (SELECT FROM link_tokens WHERE account_id = accounts.id)
 				AND NOT EXISTS (SELECT FROM reset_tokens WHERE account_id = accounts.id)
 			ORDER BY created_at LIMIT ?1 FOR UPDATE SKIP LOCKED

@@ -1,0 +1,1 @@
+UPDATE accounts SET entered_at = NULL;
