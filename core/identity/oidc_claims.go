@@ -1,8 +1,10 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -18,6 +20,22 @@ type claims struct {
 	EmailVerified any    `json:"email_verified"` // some providers send the boolean as a string
 }
 
+// complete reports whether no claim that is used is missing. An address counts only with email_verified.
+func (c claims) complete() bool { return c.Name != "" && c.Email != "" && c.EmailVerified != nil }
+
+// with returns the claims with those of other that are missing. email_verified is about the address beside it, so it is taken for the
+// same address only.
+func (c claims) with(other claims) claims {
+	c.Name = cmp.Or(c.Name, other.Name)
+	switch {
+	case c.Email == "":
+		c.Email, c.EmailVerified = other.Email, other.EmailVerified
+	case c.EmailVerified == nil && strings.EqualFold(c.Email, other.Email):
+		c.EmailVerified = other.EmailVerified
+	}
+	return c
+}
+
 // claims reads the ID token, and the user info endpoint for claims that the token lacks: in the code flow the claims of a scope come
 // from that endpoint (OpenID Connect Core, section 5.4).
 func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oidc.IDToken) (claims, error) {
@@ -25,7 +43,7 @@ func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oi
 	if err := idToken.Claims(&fromToken); err != nil {
 		return claims{}, err
 	}
-	if fromToken.Email != "" && fromToken.Name != "" || p.UserInfoEndpoint() == "" {
+	if fromToken.complete() || p.UserInfoEndpoint() == "" {
 		return fromToken, nil
 	}
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
@@ -39,13 +57,7 @@ func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oi
 	if err := info.Claims(&fromUserInfo); err != nil {
 		return claims{}, err
 	}
-	if fromToken.Email == "" {
-		fromToken.Email, fromToken.EmailVerified = fromUserInfo.Email, fromUserInfo.EmailVerified
-	}
-	if fromToken.Name == "" {
-		fromToken.Name = fromUserInfo.Name
-	}
-	return fromToken, nil
+	return fromToken.with(fromUserInfo), nil
 }
 
 // account makes the person's account. Without a usable verified address it gets one under .invalid.

@@ -204,6 +204,18 @@ func TestFinishOIDC_Accounts(t *testing.T) {
 			claims: map[string]any{"email": nil, "email_verified": nil}, userInfo: map[string]any{"email": "info@example.com", "email_verified": true},
 			email: "info@example.com",
 		},
+		"verified at user info alone": {
+			claims: map[string]any{"email": "There@example.com", "email_verified": nil}, userInfo: map[string]any{"email": "there@example.com", "email_verified": true},
+			email: "there@example.com",
+		},
+		"another address verified at user info": {
+			claims: map[string]any{"email": "mine@example.com", "email_verified": nil}, userInfo: map[string]any{"email": "yours@example.com", "email_verified": true},
+			email: nobodys,
+		},
+		"not verified in the token, verified at user info": {
+			claims: map[string]any{"name": nil, "email": "no@example.com", "email_verified": false}, userInfo: map[string]any{"email": "no@example.com", "email_verified": true},
+			email: nobodys,
+		},
 		"from user info, not verified": {
 			claims: map[string]any{"email": nil}, userInfo: map[string]any{"email": "unsure@example.com"}, email: nobodys,
 		},

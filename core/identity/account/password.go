@@ -10,6 +10,7 @@ import (
 	"github.com/alexedwards/argon2id"
 	"github.com/ccojocar/zxcvbn-go"
 	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Passwords hashes and checks passwords with Argon2id, a few at a time: each hash takes 19 MiB and a processor for tens of
@@ -34,7 +35,7 @@ func NewPasswords(params argon2id.Params) *Passwords {
 }
 
 const (
-	// minPassword and maxPassword bound a password in characters.
+	// minPassword and maxPassword bound a password in characters, as NFKC has them.
 	minPassword, maxPassword = 8, 128
 	// maxEstimated is the longest password whose guesses are estimated, which takes milliseconds; none that long is common.
 	maxEstimated = 32
@@ -45,6 +46,7 @@ const (
 // CheckPassword returns an *InvalidError of the field for a new password that does not have 8 to 128 characters, or that is guessed
 // among the first: by zxcvbn's lists of common passwords, names and words, with the usual digits, case and substitutions.
 func CheckPassword(field, password string) error {
+	password = normalize(password)
 	n := utf8.RuneCountInString(password)
 	if n < minPassword || n > maxPassword {
 		return &InvalidError{Field: field, Message: "must have 8 to 128 characters"}
@@ -64,7 +66,7 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer p.release()
-	hash, err := argon2id.CreateHash(password, &p.params)
+	hash, err := argon2id.CreateHash(normalize(password), &p.params)
 	if err != nil {
 		return "", fmt.Errorf("hash a password: %w", err)
 	}
@@ -72,7 +74,8 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 }
 
 // Matches reports whether the password matches the hash. An empty hash, for an account that does not exist, takes as long as any
-// other and never matches, so that the response time does not reveal which accounts exist.
+// other and never matches, so that the response time does not reveal which accounts exist. A password that NFKC changes is tried in its
+// raw form too, of which hashes from before may be.
 func (p *Passwords) Matches(ctx context.Context, password, hash string) (bool, error) {
 	if err := p.acquire(ctx); err != nil {
 		return false, err
@@ -82,12 +85,24 @@ func (p *Passwords) Matches(ctx context.Context, password, hash string) (bool, e
 	if hash == "" {
 		against = p.decoy
 	}
-	same, err := argon2id.ComparePasswordAndHash(password, against)
-	if err != nil {
-		return false, fmt.Errorf("check a password: %w", err)
+	forms := []string{normalize(password)}
+	if forms[0] != password {
+		forms = append(forms, password)
 	}
-	return same && hash != "", nil
+	matches := false
+	for _, form := range forms { // all of them, whatever matches, so that the time tells nothing
+		same, err := argon2id.ComparePasswordAndHash(form, against)
+		if err != nil {
+			return false, fmt.Errorf("check a password: %w", err)
+		}
+		matches = matches || same
+	}
+	return matches && hash != "", nil
 }
+
+// normalize returns a password in the form that is hashed, NFKC (NIST SP 800-63B-4, section 3.1.1.2): the same characters can be typed
+// in several ways, as composed letters or with their accents apart.
+func normalize(password string) string { return norm.NFKC.String(password) }
 
 func (p *Passwords) acquire(ctx context.Context) error {
 	select {

@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/network"
@@ -12,12 +14,14 @@ import (
 // account; a body that names an owner has an unknown field.
 func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		Name        string              `json:"name"`
-		Environment network.Environment `json:"environment"`
-		ExpiresIn   nullable[int64]     `json:"expiresIn"`
-		Scopes      []string            `json:"scopes"`
-		Networks    []string            `json:"networks"`
-		Password    string              `json:"password"`
+		Name        string                   `json:"name"`
+		Environment network.Environment      `json:"environment"`
+		ExpiresIn   nullable[int64]          `json:"expiresIn"`
+		Scopes      []string                 `json:"scopes"`
+		Networks    []string                 `json:"networks"`
+		Password    string                   `json:"password"`
+		Prefix      nullable[string]         `json:"prefix"` // better-auth's, and so is metadata: ignored
+		Metadata    nullable[jsontext.Value] `json:"metadata"`
 	}](r)
 	if err != nil {
 		return err

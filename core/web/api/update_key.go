@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/wire"
@@ -13,13 +15,14 @@ import (
 // networks.
 func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
-		KeyID     string          `json:"keyId"`
-		Name      *string         `json:"name"`
-		Enabled   *bool           `json:"enabled"`
-		ExpiresIn nullable[int64] `json:"expiresIn"`
-		Scopes    []string        `json:"scopes"`
-		Networks  []string        `json:"networks"`
-		Password  string          `json:"password"`
+		KeyID     string                   `json:"keyId"`
+		Name      *string                  `json:"name"`
+		Enabled   *bool                    `json:"enabled"`
+		ExpiresIn nullable[int64]          `json:"expiresIn"`
+		Scopes    []string                 `json:"scopes"`
+		Networks  []string                 `json:"networks"`
+		Password  string                   `json:"password"`
+		Metadata  nullable[jsontext.Value] `json:"metadata"` // better-auth's: ignored
 	}](r)
 	if err != nil {
 		return err

@@ -19,6 +19,7 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 		Signature     string           `json:"signature"`
 		WalletAddress string           `json:"walletAddress"`
 		ChainID       nullable[uint64] `json:"chainId"`
+		Email         nullable[string] `json:"email"` // better-auth's: ignored, as nothing proves it
 	}](r)
 	if err != nil {
 		return err
