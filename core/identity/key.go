@@ -60,7 +60,7 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, ke
 		}
 		before := *key
 		detail, err := key.Change(k, now)
-		if err != nil {
+		if err != nil || detail == "" { // no change, no entry
 			return err
 		}
 		if entry.Notice, err = c.allow(keyEffect(&before, key)); err != nil {

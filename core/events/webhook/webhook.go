@@ -7,6 +7,7 @@ package webhook
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -132,7 +133,7 @@ type Change struct {
 	Enabled     *bool
 }
 
-// Change applies a change and returns its description for the audit log. It returns the same errors as New. A new URL, and
+// Change applies a change and returns its description for the audit log, empty if it changes nothing. It returns the same errors as New. A new URL, and
 // enabling the endpoint, reset its failures.
 func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err error) {
 	if r == nil {
@@ -151,14 +152,17 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 		if err := checkTypes(*c.Types); err != nil {
 			return "", err
 		}
-		next.Types = *c.Types
-		changes = append(changes, "types "+typesText(next.Types))
+		if next.Types = *c.Types; !slices.Equal(next.Types, e.Types) || (next.Types == nil) != (e.Types == nil) {
+			changes = append(changes, "types "+typesText(next.Types))
+		}
 	}
 	if c.Description != nil {
 		if next.Description, err = parseDescription(*c.Description); err != nil {
 			return "", err
 		}
-		changes = append(changes, fmt.Sprintf("description %q", next.Description))
+		if next.Description != e.Description {
+			changes = append(changes, fmt.Sprintf("description %q", next.Description))
+		}
 	}
 	if c.Enabled != nil && *c.Enabled != e.Enabled {
 		next.Enabled, next.Health, next.DisabledReason = *c.Enabled, Health{}, ""
@@ -167,11 +171,11 @@ func (r *Rules) Change(e *Endpoint, c Change, now time.Time) (detail string, err
 		}
 		changes = append(changes, map[bool]string{true: "enabled", false: "disabled"}[next.Enabled])
 	}
+	if len(changes) == 0 {
+		return "", nil
+	}
 	next.UpdatedAt = now
 	*e = next
-	if len(changes) == 0 {
-		return "nothing changed", nil
-	}
 	return strings.Join(changes, ", "), nil
 }
 

@@ -22,7 +22,7 @@ type KeyChange struct {
 	Networks *[]netip.Prefix
 }
 
-// Change applies a change and returns its description for the audit log. It returns an *InvalidError for a name that breaks the
+// Change applies a change and returns its description for the audit log, empty if it changes nothing. It returns an *InvalidError for a name that breaks the
 // rule, and ErrKeyRotated for a new expiry of a rotated key: its grace period is fixed.
 func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 	var changes []string
@@ -48,10 +48,10 @@ func (k *Key) Change(c KeyChange, now time.Time) (detail string, err error) {
 		changes = append(changes, map[bool]string{true: "enabled", false: "disabled"}[k.Enabled])
 	}
 	changes = append(changes, k.restrict(c)...)
-	k.UpdatedAt = now
 	if len(changes) == 0 {
-		return "nothing changed", nil
+		return "", nil
 	}
+	k.UpdatedAt = now
 	return strings.Join(changes, ", "), nil
 }
 

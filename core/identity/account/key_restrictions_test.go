@@ -125,11 +125,11 @@ func TestKey_Restrictions(t *testing.T) {
 		detail     string
 		restricted bool
 	}{
-		{account.KeyChange{Scopes: new(apikey.AllScopes), Networks: new([]netip.Prefix)}, "nothing changed", false},
+		{account.KeyChange{Scopes: new(apikey.AllScopes), Networks: new([]netip.Prefix)}, "", false},
 		{account.KeyChange{Scopes: new(apikey.IntentsRead | apikey.Webhooks)}, "scopes intents:read webhooks", true},
 		{account.KeyChange{Name: new("b")}, `name "a" → "b"`, true},
 		{account.KeyChange{Networks: &office, Enabled: new(false)}, "disabled, networks 10.0.0.0/8 2001:db8::/32", true},
-		{account.KeyChange{Networks: new(slices.Clone(office))}, "nothing changed", true},
+		{account.KeyChange{Networks: new(slices.Clone(office))}, "", true},
 		{account.KeyChange{Scopes: new(apikey.AllScopes)}, "scopes intents:read intents:write webhooks", true},
 		{account.KeyChange{Networks: new([]netip.Prefix)}, "any network", false},
 	} {

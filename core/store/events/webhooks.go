@@ -178,7 +178,8 @@ func enabledWebhook(ctx context.Context, query *bun.SelectQuery, owner event.Own
 }
 
 // ChangeWebhook locks one of an owner's endpoints, applies webhook.Rules.Change or Rotate to it and stores it. change returns the
-// detail of the audit entry, whose notice it may set. It returns webhook.ErrNotFound, or the error of change; then nothing is changed.
+// detail of the audit entry, whose notice it may set. It returns webhook.ErrNotFound, or the error of change; then,
+// and for an empty detail, nothing is changed and no entry is written.
 func (s *Store) ChangeWebhook(
 	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry *account.AuditEntry,
 	change func(*webhook.Endpoint) (detail string, err error),
@@ -193,7 +194,7 @@ func (s *Store) ChangeWebhook(
 		}
 		e = row.endpoint()
 		detail, err := change(e)
-		if err != nil {
+		if err != nil || detail == "" {
 			return err
 		}
 		if err := tx.updateWebhook(ctx, e); err != nil {

@@ -117,6 +117,29 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 	}
 }
 
+// A change that changes nothing is no entry of the audit log, and leaves updatedAt.
+func TestUpdateWebhook_NothingChanged(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	pgtest.Exec(t, s.store, `UPDATE webhooks SET updated_at = created_at - interval '1 h', types = '{transfer.*}', description = 'Books'`)
+	before := pgtest.LookUp[string](t, s.store, `SELECT row_to_json(webhooks)::text FROM webhooks`)
+	for _, body := range []string{
+		`{"enabled":true}`, `{"url":"https://example.com/hooks"}`, `{"types":["transfer.*"]}`, `{"description":"Books"}`, `{"description":" Books ","enabled":true}`,
+	} {
+		if got := s.call(t, "PATCH", path, body, key...); got.Status != 200 {
+			t.Errorf("%s: %+v", body, got)
+		}
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM audit_log WHERE action = 'webhook_updated'`); n != 0 {
+		t.Errorf("%d entries about nothing", n)
+	}
+	if after := pgtest.LookUp[string](t, s.store, `SELECT row_to_json(webhooks)::text FROM webhooks`); after != before {
+		t.Errorf("the webhook is %s, was %s", after, before)
+	}
+}
+
 // Deliveries come in pages, newest first.
 func TestListDeliveries_Pages(t *testing.T) {
 	t.Parallel()
