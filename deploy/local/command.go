@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 
 	"intents.internal/pkg/help"
 	"intents.internal/pkg/testkit/embedded"
@@ -91,7 +92,7 @@ func parseMixed(flags *flag.FlagSet, args []string) (others []string, err error)
 	}
 }
 
-// runEnv prints the environment file of the running stack.
+// runEnv prints the environment of the running stack as commands of a shell.
 func runEnv(args []string) error {
 	var data string
 	flags := help.FlagSet("local env", args)
@@ -111,7 +112,16 @@ func runEnv(args []string) error {
 		return fmt.Errorf("%s: %w", data, errNotRunning)
 	}
 	if err == nil {
-		_, err = os.Stdout.Write(text)
+		_, err = os.Stdout.WriteString(exports(string(text)))
 	}
 	return err
+}
+
+// exports returns an environment file as export commands, which a shell takes by eval and by copy alike: what it starts has the variables too.
+func exports(file string) string {
+	var text strings.Builder
+	for line := range strings.Lines(file) {
+		text.WriteString("export " + line)
+	}
+	return text.String()
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"intents.internal/deploy/stack"
@@ -74,5 +76,24 @@ func TestEnvFile_Overwritten(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// A program that the shell starts has the variables, also one with a quote in its value.
+func TestExports(t *testing.T) {
+	t.Parallel()
+	env := stack.Env{GatewayURL: "http://127.0.0.1:8080", AccountPassword: "it's a secret"}
+	for line := range strings.Lines(exports(env.String())) {
+		if !strings.HasPrefix(line, "export ") {
+			t.Errorf("%q", line)
+		}
+	}
+	command := exec.CommandContext(t.Context(), "sh", "-c", `eval "$EXPORTS"; exec env`)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "EXPORTS=" + exports(env.String())}
+	printed, err := command.Output()
+	for _, want := range []string{"GATEWAY_URL=http://127.0.0.1:8080\n", "ACCOUNT_PASSWORD=it's a secret\n"} {
+		if err != nil || !strings.Contains("\n"+string(printed), "\n"+want) {
+			t.Errorf("no %q in %s (%v)", want, printed, err)
+		}
 	}
 }

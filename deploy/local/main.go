@@ -84,7 +84,7 @@ func readOptions(args []string) (options, error) {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C. While it runs:\n\n"+
 			"  go run ./deploy/local send ID            sends an intent's transaction to its local chain and reports the hash\n"+
 			"  go run ./deploy/local send ID --refund   sends the transaction that refunds an order that has expired\n"+
-			"  go run ./deploy/local env                prints the addresses, keys and process ids as NAME=value\n\n"+
+			"  go run ./deploy/local env                prints the addresses, keys and process ids as export NAME=value, for eval\n\n"+
 			"LOCAL_DATA is the data directory where --data is not given, for these too.\n"+
 			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL are existing servers to use instead of private ones; core migrates that database\n"+
 			"and creates an account in it. DATABASE_URL and REDIS_URL are not read.\n"+
