@@ -11,8 +11,12 @@ import (
 // An error that wraps transfer.ErrTransition means that the intent is no longer created.
 func (s *Service) Cancel(ctx context.Context, intent *transfer.Intent) (*transfer.Intent, error) {
 	cancelled, err := s.Store.Transition(ctx, intent.AccountID, intent.ID, transfer.Command{Trigger: transfer.Cancel})
-	if errors.Is(err, transfer.ErrTransition) && cancelled.Status == transfer.Cancelled {
-		err = nil
+	switch {
+	case !errors.Is(err, transfer.ErrTransition):
+		return cancelled, err
+	case cancelled.Status == transfer.Cancelled:
+		return cancelled, nil
+	default:
+		return cancelled, &StatusError{cancelled.Status, err}
 	}
-	return cancelled, err
 }

@@ -38,7 +38,7 @@ func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent) (Prefl
 		return Preflight{}, err
 	}
 	if tx == nil {
-		return Preflight{}, ErrNotSendable
+		return Preflight{}, &StatusError{intent.Status, ErrNotSendable}
 	}
 	checks, gas, err := onchain.Preflight(ctx, s.Chains, intent, tx, now)
 	return Preflight{checks, gas}, err

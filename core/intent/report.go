@@ -23,9 +23,9 @@ func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *tr
 	reported, added, err := s.Transactions.ReportTransaction(ctx, grant, intent.AccountID, intent.ID, hash)
 	switch {
 	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
-		return nil, ErrTooManyAttempts
+		return nil, &StatusError{reported.Status, ErrTooManyAttempts}
 	case errors.Is(err, transfer.ErrTransition):
-		return nil, ErrExecuted
+		return nil, &StatusError{reported.Status, ErrExecuted}
 	case err != nil:
 		return nil, err
 	}

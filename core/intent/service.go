@@ -51,6 +51,18 @@ func (e *EnvironmentError) Error() string {
 	return fmt.Sprintf("chain %s is a %s chain and the key is a %s key", e.Chain, e.Environment, e.Key)
 }
 
+// StatusError is returned with the status of an intent that does not allow what was asked: transfer.ErrTransition, ErrNotSendable, ErrExecuted or
+// ErrTooManyAttempts.
+type StatusError struct {
+	Status transfer.Status
+	Err    error
+}
+
+func (e *StatusError) Error() string { return fmt.Sprintf("the intent is %s: %v", e.Status, e.Err) }
+
+// Unwrap returns why the status does not allow it.
+func (e *StatusError) Unwrap() error { return e.Err }
+
 // CheckEnvironment returns an *EnvironmentError for the first chain in the request that keys of the environment may not use.
 func CheckEnvironment(request wire.TransferRequest, known *registry.Snapshot, environment network.Environment) error {
 	if wrong, ok := transfer.WrongEnvironment(request, known, environment); ok {

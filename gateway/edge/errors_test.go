@@ -117,7 +117,7 @@ func TestErrorResponses(t *testing.T) {
 		"body of another type":          {request("POST", "/v2/transfers", testKey()+"Content-Type: text/plain\r\n", `{}`), refusal(415, `{"code":"UNSUPPORTED_MEDIA_TYPE","message":"The body must be application/json in UTF-8."}`, fresh...)},
 		"body without a type":           {request("POST", "/v2/transfers", testKey(), `{}`), refusal(415, `{"code":"UNSUPPORTED_MEDIA_TYPE","message":"The body must be application/json in UTF-8."}`, fresh...)},
 		"body in another character set": {request("POST", "/v2/transfers", testKey()+"Content-Type: application/json; charset=latin1\r\n", `{}`), refusal(415, `{"code":"UNSUPPORTED_MEDIA_TYPE","message":"The body must be application/json in UTF-8."}`, fresh...)},
-		"body over 16 KiB":              {request("POST", "/v2/transfers", testKey()+jsonType, strings.Repeat(" ", wire.MaxTransferRequestBytes+1)), refusal(413, `{"code":"PAYLOAD_TOO_LARGE","message":"The body must not be longer than 16384 bytes."}`, fresh...)},
+		"body over 16 KiB":              {request("POST", "/v2/transfers", testKey()+jsonType, strings.Repeat(" ", wire.MaxTransferRequestBytes+1)), refusal(413, `{"code":"PAYLOAD_TOO_LARGE","message":"The body must not be longer than 16384 bytes.","details":{"maxBytes":16384}}`, fresh...)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

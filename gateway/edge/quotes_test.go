@@ -43,7 +43,7 @@ func TestQuotes_Refusals(t *testing.T) {
 		headers, body string
 		want          response
 	}{
-		"long and no JSON": {jsonType, strings.Repeat("x", wire.MaxQuoteRequestBytes+1), refusal(413, `{"code":"PAYLOAD_TOO_LARGE","message":"The body must not be longer than 16384 bytes."}`, fresh...)},
+		"long and no JSON": {jsonType, strings.Repeat("x", wire.MaxQuoteRequestBytes+1), refusal(413, `{"code":"PAYLOAD_TOO_LARGE","message":"The body must not be longer than 16384 bytes.","details":{"maxBytes":16384}}`, fresh...)},
 		"no type":          {"", `{`, refusal(415, `{"code":"UNSUPPORTED_MEDIA_TYPE","message":"The body must be application/json in UTF-8."}`, fresh...)},
 		"no destination, no amount": {
 			jsonType, `{"source":{"account":"` + mainnet + ":" + alice + `","token":"` + mainnet + ":" + alice + `"}}`,

@@ -156,8 +156,7 @@ func badKey(o outcome) *reply {
 }
 
 func bodyTooLarge(most int) *reply {
-	return newReply(fasthttp.StatusRequestEntityTooLarge, outcomeTooLarge, wire.PayloadTooLarge,
-		"The body must not be longer than "+strconv.Itoa(most)+" bytes.")
+	return &reply{status: fasthttp.StatusRequestEntityTooLarge, outcome: outcomeTooLarge, body: encode(wire.NewPayloadTooLarge(most))}
 }
 
 // tooManyQuotes returns the 429 for a request for quotes over a bound. All those in flight have ended when its wait is over.

@@ -5,7 +5,10 @@
 // one of them.
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
 type Code string
@@ -54,6 +57,25 @@ type Error struct {
 type RateLimitDetails struct {
 	// TryAgainIn is the time until the next request is allowed, in milliseconds.
 	TryAgainIn int64 `json:"tryAgainIn"`
+}
+
+// SizeDetails are the details of PAYLOAD_TOO_LARGE.
+type SizeDetails struct {
+	// MaxBytes is how long the body may be.
+	MaxBytes int `json:"maxBytes"`
+}
+
+// NewPayloadTooLarge returns the body of a 413 for a body of more than so many bytes.
+func NewPayloadTooLarge(maxBytes int) Error {
+	return Error{
+		Code: PayloadTooLarge, Message: fmt.Sprintf("The body must not be longer than %d bytes.", maxBytes), Details: SizeDetails{MaxBytes: maxBytes},
+	}
+}
+
+// StatusDetails are the details of STATUS_CONFLICT.
+type StatusDetails struct {
+	// Status is the intent's status, which does not allow what was asked.
+	Status string `json:"status"`
 }
 
 // ScopeDetails are the details of INSUFFICIENT_SCOPE.

@@ -26,7 +26,7 @@ type Snapshot struct {
 	byChain map[caip.ChainID][]token.Definition
 	// contracts are the settlers and oracles of the chains.
 	contracts map[caip.AccountID]bool
-	watched map[caip.ChainID]bool
+	watched   map[caip.ChainID]bool
 }
 
 // New sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had

@@ -4,6 +4,7 @@ package transfer
 
 import (
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -50,14 +51,15 @@ const (
 	Cancelled Status = "cancelled"
 )
 
+// Statuses are all statuses, in the usual order of a life.
+var Statuses = []Status{Created, Submitted, Confirmed, Filled, Refunded, Failed, Expired, Cancelled}
+
 // ParseStatus parses one of the eight statuses exactly; ok is false for anything else.
 func ParseStatus(s string) (status Status, ok bool) {
-	switch status = Status(s); status {
-	case Created, Submitted, Confirmed, Filled, Refunded, Failed, Expired, Cancelled:
+	if status = Status(s); slices.Contains(Statuses, status) {
 		return status, true
-	default:
-		return "", false
 	}
+	return "", false
 }
 
 // Leg is one side of an intent.

@@ -1,8 +1,8 @@
 package intents_test
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"

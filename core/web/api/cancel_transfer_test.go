@@ -20,6 +20,6 @@ func TestCancelTransfer(t *testing.T) {
 	}
 	_, location, _ = s.create(t, transferBody, account...)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE status = 'created'`)
-	same(t, "submitted", refused(t, 409, "STATUS_CONFLICT", "The intent's status does not allow this; read it again."),
+	same(t, "submitted", conflict(t, "submitted", "The intent's status does not allow this; see details.status and read it again."),
 		s.call(t, "POST", location+"/cancel", "", account...))
 }

@@ -25,7 +25,7 @@ func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBodyUpTo(r, wire.MaxQuoteRequestBytes, errTooLarge)
+	body, err := readBodyUpTo(r, wire.MaxQuoteRequestBytes)
 	if err != nil {
 		return err
 	}

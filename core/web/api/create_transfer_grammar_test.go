@@ -110,7 +110,7 @@ func TestCreateTransfer_InvalidBody(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	sized := func(bytes int) string { return transferBody + strings.Repeat(" ", bytes-len(transferBody)) }
-	tooLarge := refused(t, 413, "PAYLOAD_TOO_LARGE", "The body may have at most 16 KiB.")
+	tooLarge := tooLarge(t)
 	wrongType := refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")
 	for name, c := range map[string]struct {
 		body, mediaType string

@@ -49,6 +49,11 @@ func limited(e *identity.LimitedError) *apiError {
 // roundUp returns d in units, rounded up so that a client that waits this long is admitted.
 func roundUp(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
+// tooLarge is the 413 for a body of more than limit bytes.
+func tooLarge(limit int) *apiError {
+	return &apiError{status: http.StatusRequestEntityTooLarge, body: wire.NewPayloadTooLarge(limit)}
+}
+
 func invalid(issues ...wire.Issue) *apiError {
 	return &apiError{status: http.StatusBadRequest, body: wire.NewInvalidRequest(issues)}
 }
@@ -58,7 +63,6 @@ var (
 	errNoRoute     = newError(http.StatusNotFound, wire.NotFound, "There is nothing at this path.")
 	errMethod      = newError(http.StatusMethodNotAllowed, wire.MethodNotAllowed, "The path takes another method; see Allow.")
 	errCrossOrigin = newError(http.StatusForbidden, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
-	errTooLarge    = newError(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body may have at most 16 KiB.")
 	errMediaType   = newError(http.StatusUnsupportedMediaType, wire.UnsupportedMediaType, "Send the body as application/json.")
 )
 

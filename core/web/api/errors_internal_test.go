@@ -11,6 +11,7 @@ import (
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/golden"
+	"intents.internal/pkg/wire"
 )
 
 // The bodies of errors that only this package returns; the OpenAPI document takes examples from them.
@@ -24,7 +25,7 @@ func TestToAPIError_Bodies(t *testing.T) {
 		{errNoRoute, fallbackError{}},
 		{errMethod, fallbackError{}},
 		{errCrossOrigin, fallbackError{}},
-		{errTooLarge, fallbackError{}},
+		{tooLarge(wire.MaxTransferRequestBytes), fallbackError{}},
 		{errMediaType, fallbackError{}},
 		{&account.InvalidError{Field: "name", Message: "must have 1 to 128 characters"}, fallbackError{}},
 		{&identity.LimitedError{RetryAfter: 1162 * time.Millisecond}, fallbackError{}},

@@ -245,6 +245,24 @@ func refused(t *testing.T, status int, code, message string, header ...string) a
 	return a
 }
 
+// detailed is a refusal with one member of details.
+func detailed(a answer, member string, value any) answer {
+	a.Body.(map[string]any)["details"] = map[string]any{member: value} //nolint:forcetypeassert // refused has made it
+	return a
+}
+
+// conflict is the 409 of an intent whose status does not allow what was asked.
+func conflict(t *testing.T, status, message string) answer {
+	t.Helper()
+	return detailed(refused(t, 409, "STATUS_CONFLICT", message), "status", status)
+}
+
+// tooLarge is the 413 of a body of more than 16 KiB.
+func tooLarge(t *testing.T) answer {
+	t.Helper()
+	return detailed(refused(t, 413, "PAYLOAD_TOO_LARGE", "The body must not be longer than 16384 bytes."), "maxBytes", 16384.0)
+}
+
 // invalid is a 400 with these issues, a path and a message in turn.
 func invalid(t *testing.T, issues ...string) answer {
 	t.Helper()

@@ -101,7 +101,7 @@ func TestListTransfers_Parameters(t *testing.T) {
 	s := start(t)
 	const (
 		notLimit  = "must be a whole number from 1 to 1000"
-		notStatus = "must be statuses with commas between them, each once"
+		notStatus = "must be statuses with commas between them, each once; they are created, submitted, confirmed, filled, refunded, failed, expired, cancelled"
 		notCursor = "is not a cursor of this list; take it from the Link header"
 		notTime   = "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"
 		notHash   = "must be 0x and 64 hexadecimal digits"

@@ -20,11 +20,9 @@ const (
 	maxClockSkew = time.Hour
 )
 
-var errReportTooLarge = newError(http.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "A report may have at most 512 KiB.")
-
 // recordUsage answers the gateways' POST /internal/usage: 204 if the report is stored, by this or an earlier request.
 func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBodyUpTo(r, maxReportBytes, errReportTooLarge)
+	body, err := readBodyUpTo(r, maxReportBytes)
 	if err != nil {
 		return err
 	}

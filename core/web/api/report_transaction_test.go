@@ -91,7 +91,7 @@ func TestReportTransaction_Refused(t *testing.T) {
 		want answer
 	}{
 		"no body":          {"", refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
-		"too long":         {strings.Repeat(" ", 16<<10+1), refused(t, 413, "PAYLOAD_TOO_LARGE", "The body may have at most 16 KiB.")},
+		"too long":         {strings.Repeat(" ", 16<<10+1), tooLarge(t)},
 		"an array":         {`[]`, invalid(t, "", "must be an object")},
 		"an empty object":  {`{}`, invalid(t, "/hash", "is required")},
 		"null":             {`{"hash":null}`, invalid(t, "/hash", "must not be null")},
@@ -131,7 +131,7 @@ func TestReportTransaction_Carried(t *testing.T) {
 	_, location, _ := s.create(t, transferBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
 	s.observe(t, owner, location, chains.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
-	late := refused(t, 409, "STATUS_CONFLICT", "Another transaction has carried this intent; read it again. "+
+	late := conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
 	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
 	if again := s.call(t, "POST", location+"/transaction", reportOf(txHash("A")), account...); again.Status != 200 || again.Body.(map[string]any)["status"] != "confirmed" {

@@ -34,17 +34,17 @@ func caller(r *http.Request) (transfer.Caller, error) {
 
 // readBody reads a JSON body of at most wire.MaxTransferRequestBytes.
 func readBody(r *http.Request) ([]byte, error) {
-	return readBodyUpTo(r, wire.MaxTransferRequestBytes, errTooLarge)
+	return readBodyUpTo(r, wire.MaxTransferRequestBytes)
 }
 
-// readBodyUpTo reads a JSON body of at most limit bytes, or returns tooLarge for a longer one.
-func readBodyUpTo(r *http.Request, limit int, tooLarge *apiError) ([]byte, error) {
+// readBodyUpTo reads a JSON body of at most limit bytes, or returns a 413 for a longer one.
+func readBodyUpTo(r *http.Request, limit int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	if err != nil {
 		return nil, newError(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
 	}
 	if len(body) > limit {
-		return nil, tooLarge
+		return nil, tooLarge(limit)
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {

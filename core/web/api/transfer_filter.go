@@ -20,6 +20,15 @@ type transferList struct {
 	limit  int
 }
 
+// statusNames are all statuses, for the text of an error.
+var statusNames = func() string {
+	names := make([]string, len(transfer.Statuses))
+	for n, status := range transfer.Statuses {
+		names[n] = string(status)
+	}
+	return strings.Join(names, ", ")
+}()
+
 // transferParameters parse the query parameters of GET /v2/transfers. Each returns the error text for the client, empty for none.
 var transferParameters = map[string]func(list *transferList, given string) string{
 	"type": func(list *transferList, given string) string {
@@ -33,7 +42,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		for word := range strings.SplitSeq(given, ",") {
 			status, ok := transfer.ParseStatus(word)
 			if !ok || slices.Contains(list.filter.Statuses, status) {
-				return "must be statuses with commas between them, each once"
+				return fmt.Sprintf("must be statuses with commas between them, each once; they are %s", statusNames)
 			}
 			list.filter.Statuses = append(list.filter.Statuses, status)
 		}

@@ -92,7 +92,11 @@ func Of(err error) (public Error, ok bool) {
 	}
 	for _, entry := range errorMap {
 		if errors.Is(err, entry.err) {
-			return entry.public, true
+			public = entry.public
+			if conflict, ok := errors.AsType[*intent.StatusError](err); ok {
+				public.Details = wire.StatusDetails{Status: string(conflict.Status)}
+			}
+			return public, true
 		}
 	}
 	if postgres.Unavailable(err) || errors.Is(err, context.Canceled) {
@@ -125,10 +129,10 @@ var errorMap = []struct {
 		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
 	}},
 	{intent.ErrNotSendable, Error{
-		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again.",
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status or its deadline does not allow this; see details.status and read it again.",
 		Page: Page{Title: "Nothing to send", Text: "The intent is no longer paid for: its status or its deadline does not allow it."},
 	}},
-	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; read it again."}},
+	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; see details.status and read it again."}},
 	{transfer.ErrNotRefundable, Error{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
 		Message: "There is no order to refund: it must be open, expired and neither filled nor refunded. See refundable in the intent's record.",

@@ -1419,9 +1419,32 @@ export interface components {
                 transferId: string;
             };
         };
+        /** @description The body is too long. */
+        PayloadTooLarge: {
+            /** @constant */
+            code: "PAYLOAD_TOO_LARGE";
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+            /** @description The bound. Absent where the gateway refuses a body before it knows the endpoint. */
+            details?: {
+                /** @description How long the body may be. */
+                maxBytes: number;
+            };
+        };
         ReportTransaction: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
+        };
+        /** @description The status of the intent does not allow this. */
+        StatusConflict: {
+            /** @constant */
+            code: "STATUS_CONFLICT";
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+            details: {
+                /** @description The status that the intent has now. */
+                status: components["schemas"]["TransferStatus"];
+            };
         };
         /** @description One check. */
         PreflightCheck: {
@@ -2122,10 +2145,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "PAYLOAD_TOO_LARGE";
-                };
+                "application/json": components["schemas"]["PayloadTooLarge"];
             };
         };
         /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
@@ -2171,10 +2191,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "STATUS_CONFLICT";
-                };
+                "application/json": components["schemas"]["StatusConflict"];
             };
         };
         /** @description The body is longer than the gateway takes: `PAYLOAD_TOO_LARGE`. */
@@ -2188,10 +2205,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "PAYLOAD_TOO_LARGE";
-                };
+                "application/json": components["schemas"]["PayloadTooLarge"];
             };
         };
         /** @description The body is compressed: `UNSUPPORTED_MEDIA_TYPE`. */
@@ -2291,10 +2305,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "PAYLOAD_TOO_LARGE";
-                };
+                "application/json": components["schemas"]["PayloadTooLarge"];
             };
         };
         /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
