@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/identities"
+	"intents.internal/core/store/postgres"
 )
 
 // change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
@@ -53,7 +54,7 @@ func (c *change) write(
 ) error {
 	grant := c.grant(on, need, further...)
 	return c.run(ctx, func() error {
-		return c.service.Store.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		return c.service.Store.InTx(postgres.InTurn(ctx, on), func(ctx context.Context, tx identities.Tx) error {
 			if _, err := grant(ctx, tx); err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
@@ -41,6 +42,12 @@ type WebhookResponse struct {
 func (s *Store) InsertWebhookOnce(
 	ctx context.Context, grant identities.Grant, e *webhook.Endpoint, entry account.AuditEntry, request WebhookRequest,
 ) (first *WebhookResponse, err error) {
+	if first, err := firstResponse(ctx, s.db, e, request); first != nil || err != nil {
+		return first, err
+	}
+	if err := checkRoom(ctx, s.db, e.AccountID); err != nil {
+		return nil, err
+	}
 	end, err := s.feedEnd(ctx)
 	if err != nil {
 		return nil, err
@@ -52,7 +59,7 @@ func (s *Store) InsertWebhookOnce(
 		if err := tx.LockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}
-		if first, err = tx.firstResponse(ctx, e, request); first != nil || err != nil {
+		if first, err = firstResponse(ctx, tx.db, e, request); first != nil || err != nil {
 			return err
 		}
 		if err := tx.insertWebhook(ctx, e, end, entry); err != nil {
@@ -74,13 +81,13 @@ func (s *Store) InsertWebhookOnce(
 }
 
 // firstResponse returns the response to an earlier request with the same key, nil if there was none.
-func (tx Tx) firstResponse(ctx context.Context, e *webhook.Endpoint, request WebhookRequest) (*WebhookResponse, error) {
+func firstResponse(ctx context.Context, db bun.IDB, e *webhook.Endpoint, request WebhookRequest) (*WebhookResponse, error) {
 	var row struct {
 		Fingerprint []byte
 		WebhookID   uuid.UUID
 		Response    []byte
 	}
-	err := tx.db.NewRaw(`SELECT fingerprint, webhook_id, response FROM webhook_requests
+	err := db.NewRaw(`SELECT fingerprint, webhook_id, response FROM webhook_requests
 		WHERE account_id = ? AND environment = ? AND idempotency_key = ? AND expires_at > ?`,
 		e.AccountID, e.Environment, request.Key, e.CreatedAt).Scan(ctx, &row)
 	switch {

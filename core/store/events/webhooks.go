@@ -75,6 +75,11 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 func (s *Store) InsertWebhook(
 	ctx context.Context, grant identities.Grant, e *webhook.Endpoint, entry account.AuditEntry, formToken [32]byte,
 ) error {
+	if formToken == [32]byte{} { // a form that was used says so, also where there is no room
+		if err := checkRoom(ctx, s.db, e.AccountID); err != nil {
+			return err
+		}
+	}
 	end, err := s.feedEnd(ctx)
 	if err != nil {
 		return err
@@ -95,12 +100,8 @@ func (s *Store) InsertWebhook(
 
 // insertWebhook stores a new endpoint, which receives events after a position of the feed, under the lock of its account.
 func (tx Tx) insertWebhook(ctx context.Context, e *webhook.Endpoint, position int64, entry account.AuditEntry) error {
-	count, err := tx.db.NewSelect().Model((*webhookRow)(nil)).Where("account_id = ?", e.AccountID).Count(ctx)
-	if err != nil {
-		return fmt.Errorf("count the webhooks of account %s: %w", e.AccountID, err)
-	}
-	if count >= webhook.MaxEndpoints {
-		return webhook.ErrTooMany
+	if err := checkRoom(ctx, tx.db, e.AccountID); err != nil {
+		return err
 	}
 	if err := tx.takeQuota(ctx, creations, e.AccountID, e.CreatedAt); err != nil {
 		return err
@@ -111,6 +112,19 @@ func (tx Tx) insertWebhook(ctx context.Context, e *webhook.Endpoint, position in
 		return fmt.Errorf("insert webhook %s: %w", e.ID, err)
 	}
 	return tx.Audit(ctx, entry.OfWebhook(e.ID, e.Describe()))
+}
+
+// checkRoom returns webhook.ErrTooMany if an account has webhook.MaxEndpoints endpoints. It is conclusive under the lock of the account;
+// before, it refuses without a wait.
+func checkRoom(ctx context.Context, db bun.IDB, accountID uuid.UUID) error {
+	count, err := db.NewSelect().Model((*webhookRow)(nil)).Where("account_id = ?", accountID).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the webhooks of account %s: %w", accountID, err)
+	}
+	if count >= webhook.MaxEndpoints {
+		return webhook.ErrTooMany
+	}
+	return nil
 }
 
 // feedEnd is a position at or above those of all events that were committed before.

@@ -80,6 +80,11 @@ func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 	return nil
 }
 
+// ownerOfEmail is whose turn transactions take that lock the account of an address before its id is known.
+func ownerOfEmail(email string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mailto:"+email))
+}
+
 // AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound. Shared accounts have no
 // sign-in.
 func (s *Store) AccountByEmail(ctx context.Context, email string) (*account.Account, error) {

@@ -42,6 +42,8 @@ type Insert struct {
 	span        trace.Span
 	// results has room for the result.
 	results chan<- Result
+	// number counts the inserts of the writer's queue.
+	number uint64
 	// abandoned is set once the caller has left: the row is not sent to the database any more. The writer's mutex guards both.
 	abandoned bool
 	// sent is set once the row was sent to the database, until that is known to have failed.

@@ -36,6 +36,8 @@ type transferWriter struct {
 	mu       sync.Mutex
 	notEmpty sync.Cond
 	queue    []*Insert
+	// added is the number of inserts that were ever added to the queue.
+	added uint64
 	// writing is the number of rows in commits that began less than groupWait ago.
 	writing  int
 	closed   bool
@@ -106,6 +108,10 @@ func (w *transferWriter) enqueue(inserts ...*Insert) {
 		room = 0
 	}
 	taken := min(len(inserts), room)
+	for _, i := range inserts[:taken] {
+		w.added++
+		i.number = w.added
+	}
 	w.queue = append(w.queue, inserts[:taken]...)
 	w.metrics.waiting.Add(float64(taken))
 	w.mu.Unlock()
@@ -124,7 +130,7 @@ func (w *transferWriter) refuse(inserts []*Insert, err error) {
 func (w *transferWriter) flush() {
 	for batch := w.dequeue(); len(batch) > 0; batch = w.dequeue() {
 		late := time.AfterFunc(groupWait, func() { w.written(len(batch)) })
-		w.write(batch)
+		_ = w.write(batch) // each insert has its error
 		if late.Stop() {
 			w.written(len(batch))
 		}
@@ -154,11 +160,13 @@ func (w *transferWriter) dequeue() []*Insert {
 	return batch
 }
 
-// write stores a batch. If one row violates a constraint, each row is written alone, so that only the violating row fails.
-func (w *transferWriter) write(batch []*Insert) {
+// write stores a batch. If one row violates a constraint, each row is written alone, so that only the violating row fails. If a row is
+// locked, the rows of each account are written alone, so that only the account with the locked row waits for it and fails. It returns
+// the error of the batch as a whole.
+func (w *transferWriter) write(batch []*Insert) error {
 	ctx, cancel := context.WithTimeout(context.Background(), postgres.WriteTimeout)
 	defer cancel()
-	started := time.Now()
+	started, waiting := time.Now(), w.lastNumber()
 	created, err := w.store(ctx, batch)
 	if err != nil && !postgres.IsOutcomeUnknown(err) {
 		w.unclaim(batch)
@@ -166,14 +174,19 @@ func (w *transferWriter) write(batch []*Insert) {
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
 	w.metrics.countTransitions(inserted, transfer.Created, len(created))
-	if err != nil && len(batch) > 1 && postgres.IsRowFault(err) {
+	switch locked := postgres.IsLocked(err); {
+	case err != nil && len(batch) > 1 && postgres.IsRowFault(err):
 		for _, i := range batch {
-			w.write([]*Insert{i})
+			_ = w.write([]*Insert{i}) // the insert has the error
 		}
-		return
-	}
-	if postgres.Busy(err) {
-		w.refuseWaiting(err) // they would wait as long, for the same error
+		return nil
+	case locked && len(batch) > 1 && len(byAccount(batch)) > 1:
+		w.writeByAccount(batch, waiting)
+		return nil
+	case locked:
+		w.refuseWaiting(err, func(i *Insert) bool { return i.row.AccountID == batch[0].row.AccountID }) // they need the same row
+	case postgres.Busy(err):
+		w.refuseWaiting(err, func(i *Insert) bool { return i.number <= waiting }) // they have waited as long for a connection
 	}
 	for _, i := range batch {
 		createdAt, stored := created[i.row.ID]
@@ -183,16 +196,66 @@ func (w *transferWriter) write(batch []*Insert) {
 		}
 		i.results <- Result{Insert: i, createdAt: createdAt, err: err}
 	}
+	return err
 }
 
-// refuseWaiting fails all inserts of the queue.
-func (w *transferWriter) refuseWaiting(err error) {
+// maxLocked is how many accounts of a batch may have a locked row. With more of them the lock is on a table, as that of a migration.
+const maxLocked = 4
+
+// writeByAccount writes the rows of each account alone. Under a lock on a table it refuses the rest of the batch, and of the queue up to
+// the number of an insert, which would wait as long.
+func (w *transferWriter) writeByAccount(batch []*Insert, waiting uint64) {
+	locked := 0
+	accounts := byAccount(batch)
+	for n, of := range accounts {
+		err := w.write(of)
+		if postgres.IsLocked(err) {
+			locked++
+		}
+		if locked > maxLocked {
+			w.refuse(slices.Concat(accounts[n+1:]...), err)
+			w.refuseWaiting(err, func(i *Insert) bool { return i.number <= waiting })
+			return
+		}
+	}
+}
+
+// lastNumber is the number of the insert that was added last.
+func (w *transferWriter) lastNumber() uint64 {
 	w.mu.Lock()
-	waiting := w.queue
-	w.queue = nil
+	defer w.mu.Unlock()
+	return w.added
+}
+
+// refuseWaiting fails the inserts of the queue that would wait as long for the same error.
+func (w *transferWriter) refuseWaiting(err error, would func(*Insert) bool) {
+	w.mu.Lock()
+	var refused []*Insert
+	w.queue = slices.DeleteFunc(w.queue, func(i *Insert) bool {
+		if !would(i) {
+			return false
+		}
+		refused = append(refused, i)
+		return true
+	})
 	w.mu.Unlock()
-	w.metrics.waiting.Sub(float64(len(waiting)))
-	w.refuse(waiting, err)
+	w.metrics.waiting.Sub(float64(len(refused)))
+	w.refuse(refused, err)
+}
+
+// byAccount groups a batch by its accounts.
+func byAccount(batch []*Insert) [][]*Insert {
+	at := map[uuid.UUID]int{}
+	var accounts [][]*Insert
+	for _, i := range batch {
+		n, found := at[i.row.AccountID]
+		if !found {
+			n = len(accounts)
+			at[i.row.AccountID], accounts = n, append(accounts, nil)
+		}
+		accounts[n] = append(accounts[n], i)
+	}
+	return accounts
 }
 
 // store writes the rows and their first events in one statement and returns the new rows with their creation time: the time of

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -136,6 +137,43 @@ func TestTransferWriter_InvalidRow(t *testing.T) {
 	}
 	if rows := pgtest.LookUp[int](t, store, "SELECT count(*) FROM transfers"); rows != 1+held+36 {
 		t.Errorf("%d rows, want %d", rows, 1+held+36)
+	}
+}
+
+// A row that another transaction has locked fails alone with its account's, and neither the other accounts of the batch nor the rest of
+// the queue.
+func TestTransferWriter_LockedRow(t *testing.T) {
+	t.Parallel()
+	store := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
+		LockTimeout: 250 * time.Millisecond, StatementTimeout: time.Minute, AcquireTimeout: time.Minute, ConnectTimeout: time.Minute,
+	})
+	known := pgtest.LoadRegistry(t, store)
+	busy := uuid.New()
+	insert := func(owner uuid.UUID, key string, results chan intents.Result) *intents.Insert {
+		return store.Intents.NewInsert(t.Context(), pgtest.NewIntent(t, known, owner, pgtest.TransferBody), intents.Idempotency{Key: key}, results)
+	}
+	if _, err := store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, busy, pgtest.TransferBody), intents.Idempotency{Key: "before"}); err != nil {
+		t.Fatal(err)
+	}
+	// Until it ends, an insert with the key waits for it.
+	blocker := pgtest.Lock(t, store, "UPDATE transfers SET idempotency_key = 'locked' WHERE account_id = $1", busy)
+	const strangers = 100
+	results, ofBusy := make(chan intents.Result, strangers), make(chan intents.Result, 1)
+	batch := []*intents.Insert{insert(busy, "locked", ofBusy)}
+	for range strangers {
+		batch = append(batch, insert(uuid.New(), "", results))
+	}
+	store.Intents.Enqueue(batch...)
+	for range strangers {
+		if _, err := store.Intents.Inserted(t.Context(), <-results); err != nil {
+			t.Fatalf("another account's: %v", err)
+		}
+	}
+	if _, err := store.Intents.Inserted(t.Context(), <-ofBusy); !postgres.IsLocked(err) {
+		t.Errorf("that of the locked account: %v", err)
+	}
+	if err := blocker.Rollback(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, command
 	defer cancel()
 	var intent *transfer.Intent
 	var event transfer.Event
-	err := s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+	err := s.InTx(postgres.InTurn(ctx, id), func(ctx context.Context, tx Tx) (err error) {
 		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,6 +39,7 @@ type DB struct {
 	tracer    queryTracer
 	traced    bool
 	clock     clock
+	turns     turns
 	// confirmations are the waits of Confirm.
 	confirmations confirmations
 	// beforeClose ends what still writes when the database is closed.
@@ -84,7 +86,7 @@ func Open(url string, o Options) (*DB, error) {
 	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	d := &DB{
-		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics,
+		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics, turns: turns{owners: map[uuid.UUID]*turn{}},
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
 	config, err := d.writerConfig(url, o)

@@ -86,7 +86,7 @@ func (e *UsedError) Error() string { return "the quote has made transfer " + e.T
 func (s *Store) Use(ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotencyKey string) error {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.db.InTx(postgres.InTurn(ctx, intent.Quote.ID), func(ctx context.Context, tx bun.Tx) error {
 		if err := grant.Check(ctx, identities.Within(tx), intent.AccountID); err != nil {
 			return err
 		}

@@ -115,6 +115,11 @@ var errorMap = []struct {
 	err    error
 	public Error
 }{
+	{postgres.ErrTooManyWaiting, Error{
+		Status: http.StatusTooManyRequests, Code: wire.RateLimited, RetryAfter: time.Second, Details: wire.RateLimitDetails{TryAgainIn: 1000},
+		Message: "Too many changes of this account wait for each other. Send fewer at once, and try again in a second.",
+		Page:    correctable("", "Too many changes of this account wait for each other. Try again in a second."),
+	}},
 	{postgres.ErrKeyReused, Error{
 		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
 		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),

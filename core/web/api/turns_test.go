@@ -1,0 +1,131 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/events/event"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/network"
+)
+
+// waiting is part of the message of a change that is refused because others of its account wait.
+const waiting = "wait for each other"
+
+// impatient are the limits of core, save that it waits longer for a busy machine.
+var impatient = postgres.Options{LockTimeout: 250 * time.Millisecond, StatementTimeout: time.Minute, AcquireTimeout: 5 * time.Second, ConnectTimeout: 10 * time.Second}
+
+// atOnce sends a request n times at once and returns how often each status was the answer.
+func atOnce(t *testing.T, s *service, n int, method, path, body string, header ...string) map[int]int {
+	t.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	statuses := map[int]int{}
+	for range n {
+		all.Go(func() {
+			response := s.send(t, method, path, body, header...) //nolint:bodyclose // readAll closes it
+			text := readAll(t, response)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[response.StatusCode]++
+			if response.StatusCode == http.StatusTooManyRequests && (!strings.Contains(text, waiting) || response.Header.Get("Retry-After") != "1") {
+				t.Errorf("%s %s is refused for another reason: %s", method, path, text)
+			}
+		})
+	}
+	all.Wait()
+	return statuses
+}
+
+// While an account's row is locked, its 400 connections that create webhooks keep at most one of core's: what others send is answered.
+func TestTurns_StrangersGoOn(t *testing.T) {
+	t.Parallel()
+	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
+	owner, key := newOwner(t, s)
+	_, stranger := newOwner(t, s)
+	blocker := pgtest.Lock(t, s.store, "SELECT FROM accounts WHERE id = $1 FOR UPDATE", owner)
+	done := make(chan map[int]int, 1)
+	go func() { done <- atOnce(t, s, 400, "POST", "/v2/webhooks", hookBody, key...) }()
+	var statuses map[int]int
+	for n := 0; statuses == nil; n++ {
+		for _, request := range []struct {
+			method, path, body string
+			status             int
+		}{
+			{"GET", "/v2/transfers?limit=1", "", http.StatusOK},
+			{"POST", "/v2/transfers", transferBody, http.StatusCreated},
+		} {
+			if got := s.call(t, request.method, request.path, request.body, stranger...).Status; got != request.status {
+				t.Errorf("a stranger's %s %s is %d", request.method, request.path, got)
+			}
+		}
+		select {
+		case statuses = <-done:
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if statuses[http.StatusTooManyRequests] < 350 || statuses[http.StatusTooManyRequests]+statuses[http.StatusServiceUnavailable] != 400 {
+		t.Errorf("the account's own requests: %v", statuses)
+	}
+	if err := blocker.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	createWebhook(t, s, key)
+}
+
+// Every route that locks a row of an account waits for it without a connection: of many requests at once at most a few reach the
+// database, and the others are refused.
+func TestTurns_EveryRoute(t *testing.T) {
+	t.Parallel()
+	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
+	owner, key := newOwner(t, s)
+	hook := "/v2/webhooks/" + createWebhook(t, s, key)
+	_, transfer, _ := s.create(t, transferBody, key...)
+	ann := signUp(t, s, "ann@example.com")
+	s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
+	keyID := pgtest.LookUp[uuid.UUID](t, s.store, "SELECT id FROM api_keys").String()
+	person := pgtest.LookUp[uuid.UUID](t, s.store, "SELECT id FROM accounts WHERE email = 'ann@example.com'")
+	locks := []string{
+		fmt.Sprintf("SELECT FROM accounts WHERE id IN ('%s', '%s') FOR UPDATE", owner, person),
+		"SELECT FROM webhooks FOR UPDATE", "SELECT FROM transfers FOR UPDATE", "SELECT FROM api_keys FOR UPDATE", "SELECT FROM sessions FOR UPDATE",
+	}
+	blocker := pgtest.Lock(t, s.store, locks[0])
+	for _, lock := range locks[1:] {
+		if _, err := blocker.ExecContext(t.Context(), lock); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, request := range []struct {
+		method, path, body string
+		header             []string
+	}{
+		{"POST", "/v2/webhooks", hookBody, key},
+		{"POST", "/v2/webhooks", hookBody, append(key[:len(key):len(key)], "Idempotency-Key", "hook-1")},
+		{"PATCH", hook, `{"description":"Books"}`, key},
+		{"POST", hook + "/rotate-secret", `{}`, key},
+		{"POST", hook + "/replay", `{"after":"` + event.FormatCursor(event.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},
+		{"DELETE", hook, "", key},
+		{"POST", transfer + "/cancel", "", key},
+		{"POST", transfer + "/transaction", reportOf(txHash("a")), key},
+		{"POST", "/auth/api-key/create", `{"name":"another"}`, ann},
+		{"POST", "/auth/api-key/update", `{"keyId":"` + keyID + `","name":"renamed"}`, ann},
+		{"POST", "/auth/api-key/rotate", `{"keyId":"` + keyID + `"}`, ann},
+		{"POST", "/auth/api-key/delete", `{"keyId":"` + keyID + `"}`, ann},
+		{"POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann},
+		{"POST", "/auth/revoke-sessions", `{}`, ann},
+		{"POST", "/auth/change-password", `{"currentPassword":"` + password + `","newPassword":"another horse battery"}`, ann},
+		{"POST", "/auth/delete-user", `{"password":"` + password + `"}`, ann},
+	} {
+		statuses := atOnce(t, s, 40, request.method, request.path, request.body, request.header...)
+		if statuses[http.StatusTooManyRequests] < 20 || statuses[http.StatusTooManyRequests]+statuses[http.StatusServiceUnavailable] != 40 {
+			t.Errorf("%s %s: %v", request.method, request.path, statuses)
+		}
+	}
+}
