@@ -101,16 +101,16 @@ func TestVerifySIWE(t *testing.T) {
 		body     string
 		expected answer
 	}{
-		"a wallet":          {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), in},
-		"with its chain":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":10`), in},
-		"in lower case":     {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, alice, strings.ToLower(alice), 1)), in},
-		"another chain":     {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
-		"another address":   {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+bob+`"`), mismatch},
-		"another signer":    {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
-		"no signature":      {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
-		"trailing garbage":  {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
-		"no message":        {`{"signature":"0x"` + address + `}`, invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
-		"no address":        {`{"message":"","signature":""}`, invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
+		"a wallet":         {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), in},
+		"with its chain":   {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":10`), in},
+		"in lower case":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, alice, strings.ToLower(alice), 1)), in},
+		"another chain":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
+		"another address":  {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+bob+`"`), mismatch},
+		"another signer":   {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
+		"no signature":     {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
+		"trailing garbage": {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
+		"no message":       {`{"signature":"0x"` + address + `}`, invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
+		"no address":       {`{"message":"","signature":""}`, invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
 	} {
 		same(t, name, c.expected, s.call(t, "POST", "/auth/siwe/verify", c.body))
 	}
