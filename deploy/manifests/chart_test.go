@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -36,6 +37,8 @@ gateway:
   settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   trustedProxies: [10.0.0.0/8, "fd00::/8"]
   podAnnotations: {example.com/a: b}
+  podLabels: {example.com/team: edge}
+  serviceAccount: {annotations: {example.com/role: gateways}}
   nodeSelector: {example.com/pool: edge}
   tolerations: [{key: edge, operator: Exists}]
   affinity: {nodeAffinity: {}}
@@ -48,6 +51,8 @@ core:
   extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
   settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", CORE_QUOTES_ALLOW: "10.30.0.0/16, fd00:30::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
+  podLabels: {example.com/team: money}
+  serviceAccount: {annotations: {example.com/role: cores}}
 service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
 ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
 networkPolicy:
@@ -137,10 +142,52 @@ func TestChart_InvalidValues(t *testing.T) {
 		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
 		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
 		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
+		"a label of the selector":       {ok + "core: {podLabels: {app.kubernetes.io/name: other}}", "podLabels"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A packer that leaves symbolic links out, such as Flux's, leaves a chart without rules: no alerts may not look like alerts.
+func TestChart_WithoutRules(t *testing.T) {
+	t.Parallel()
+	chart, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart.Files = slices.DeleteFunc(chart.Files, func(f *common.File) bool { return strings.HasPrefix(f.Name, "rules/") })
+	for values, fault := range map[string]string{
+		"secret: {name: intents}": "",
+		"secret: {name: intents}\nprometheusRule: {enabled: true, runbookURL: \"https://wiki.example/runbook\"}": "this chart has no rules",
+	} {
+		all, err := util.ToRenderValues(chart, parse(t, values), common.ReleaseOptions{Name: "trial", Namespace: "intents"}, common.DefaultCapabilities)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, all)
+		if (fault == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+func TestChart_PodLabels(t *testing.T) {
+	t.Parallel()
+	all := objects(t, releases["all on"])
+	for component, want := range map[string][2]string{"core": {"money", "cores"}, "gateway": {"edge", "gateways"}} {
+		pod := templates(all)[component]
+		if got := pod.Labels["example.com/team"]; got != want[0] || pod.Labels["app.kubernetes.io/component"] != component {
+			t.Errorf("labels of %s: %v", component, pod.Labels)
+		}
+		if links := pod.Spec.EnableServiceLinks; links == nil || *links {
+			t.Errorf("pods of %s have variables of every service", component)
+		}
+		found := of[*corev1.ServiceAccount](all)[pod.Spec.ServiceAccountName]
+		if found == nil || found.Annotations["example.com/role"] != want[1] {
+			t.Errorf("the service account of %s: %v", component, found)
 		}
 	}
 }
