@@ -142,7 +142,7 @@ func TestChart_InvalidValues(t *testing.T) {
 		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
 		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
 		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
-		"a label of the selector":       {ok + "core: {podLabels: {app.kubernetes.io/name: other}}", "podLabels"},
+		"a label of the selector":       {ok + "core: {podLabels: {app.kubernetes.io/name: other}}", "app.kubernetes.io/name"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
