@@ -2,9 +2,7 @@ package upstream
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"net/http/httputil"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,9 +13,6 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// errBatchRejected means that the core has carried out no request of the batch; each is to be sent alone.
-var errBatchRejected = errors.New("the core serves no batches")
-
 // batch is requests that were sent together. One member after the other reads its responses.
 type batch struct {
 	client *Client
@@ -26,20 +21,20 @@ type batch struct {
 	// members are by number, nil once they have their result; left is how many have none.
 	members []*member
 	left    int
-	// reader is the member that reads. It is not told its result, which is in readerErr.
+	// reader is the member that reads. It is not told its result, which is in readerGot.
 	reader    *member
-	readerErr error
+	readerGot attempt
 	// hasLane is set until the lane was handed on.
 	hasLane bool
-	// awaits is set while nothing of the next response has arrived.
-	awaits bool
 
 	head fasthttp.ResponseHeader
-	// chunks is the body, nil before the header has arrived. whole is set if its length was known.
-	chunks io.Reader
-	whole  bool
-	// request is the encoded batch, message one response.
-	request, message []byte
+	// body is the response's, nil before the header has arrived.
+	body *frameBody
+	// request is the encoded batch.
+	request []byte
+	// frame is the frame that is being read, of which so many bytes have arrived.
+	frame   []byte
+	arrived int
 }
 
 var batches = sync.Pool{New: func() any { return &batch{} }}
@@ -47,12 +42,12 @@ var batches = sync.Pool{New: func() any { return &batch{} }}
 // release returns the batch to the pool, after the last use of its connection.
 func (b *batch) release() {
 	clear(b.members)
-	*b = batch{members: b.members[:0], request: b.request[:0], message: b.message[:0]}
+	*b = batch{members: b.members[:0], request: b.request[:0], frame: b.frame[:0]}
 	batches.Put(b)
 }
 
 // doBatch sends requests as one, and returns the result of the first, which leads.
-func (c *Client) doBatch(g *group, of []*member) error {
+func (c *Client) doBatch(g *group, of []*member) attempt {
 	b, _ := batches.Get().(*batch)
 	b.client, b.group, b.hasLane, b.left = c, g, true, len(of)
 	b.members = append(b.members, of...)
@@ -61,14 +56,17 @@ func (c *Client) doBatch(g *group, of []*member) error {
 	b.encode(g.core)
 	options := leader.options
 	options.deadline, options.replayable, options.peer = b.deadline(), false, b
+	for _, m := range of {
+		options.newConn = options.newConn || m.options.newConn
+	}
 	x := exchange{core: g.core}
-	if err := c.send(&x, leader.request, b.request, options); err != nil {
+	if got := c.send(&x, leader.request, b.request, options); got.err != nil {
 		b.reader = leader
-		b.finishAll(err)
-		err = b.readerErr
+		b.finishAll(got)
+		got = b.readerGot
 		g.handOn()
 		b.release()
-		return err
+		return got
 	}
 	b.conn = x.conn
 	return b.read(leader)
@@ -83,7 +81,7 @@ func (b *batch) encode(core *Core) {
 	b.request = append(b.request, "POST "+wire.PathBatch+" HTTP/1.1\r\n"...)
 	b.request = appendField(b.request, asText, fasthttp.HeaderHost, core.URL.Host)
 	b.request = append(b.request, b.client.secret...)
-	b.request = append(b.request, "Content-Type: application/octet-stream\r\nContent-Length: "...)
+	b.request = append(b.request, wire.HeaderBatch+": "+wire.BatchVersion+"\r\nContent-Type: application/octet-stream\r\nContent-Length: "...)
 	b.request = strconv.AppendInt(b.request, int64(length), 10)
 	b.request = append(b.request, "\r\n\r\n"...)
 	for number, m := range b.members {
@@ -102,26 +100,26 @@ func (b *batch) deadline() (earliest time.Time) {
 }
 
 // read reads responses until the reader has its own, which it returns. Then it passes the reading on.
-func (b *batch) read(reader *member) error {
-	b.reader, b.readerErr = reader, nil
+func (b *batch) read(reader *member) attempt {
+	b.reader, b.readerGot = reader, attempt{}
 	for slices.Contains(b.members, reader) {
 		err := b.next()
 		switch {
 		case err == nil:
-		case b.awaits && isTimeout(err) && b.expire():
+		case isTimeout(err) && b.expire(): // wherever core stalls, the others have time left
 		case b.conn.abortErr != nil && !slices.Contains(b.members, reader): // the reader's client has gone, those of others have not
 		default:
-			b.finishAll(b.conn.wrapErr(err))
+			b.finishAll(attempt{sent: true, err: b.conn.wrapErr(err)})
 		}
 	}
 	if b.hasLane {
 		b.group.handOn()
 		b.hasLane = false
 	}
-	err := b.readerErr
+	got := b.readerGot
 	if b.left == 0 {
 		b.end()
-		return err
+		return got
 	}
 	for _, m := range b.members {
 		if m != nil {
@@ -130,72 +128,90 @@ func (b *batch) read(reader *member) error {
 			break
 		}
 	}
-	return err
+	return got
 }
 
-// next waits for a response and gives it to its member.
+// next waits for more of the response, and gives each response that is complete to its member. After a timeout it goes on where it was.
 func (b *batch) next() error {
 	b.conn.abortErr, b.conn.options.deadline = nil, b.deadline()
-	b.awaits = true
-	if err := b.await(); err != nil {
-		return err
+	if b.body != nil && b.body.ended() {
+		return io.ErrUnexpectedEOF
 	}
-	b.awaits = false
-	if b.chunks == nil {
-		return b.readHead()
-	}
-	var head [wire.FrameHeadBytes]byte
-	if _, err := io.ReadFull(b.chunks, head[:]); err != nil {
-		return err
-	}
-	number, length, err := wire.ParseFrameHead(head[:], len(b.members), maxBufferedBody+maxHeaderBytes)
-	if err != nil {
-		return errInvalidResponse
-	}
-	b.message = slices.Grow(b.message[:0], length)[:length]
-	if _, err := io.ReadFull(b.chunks, b.message); err != nil {
-		return err
-	}
-	m := b.members[number]
-	if m == nil {
-		return nil // it had no time left
-	}
-	if err := m.response.parse(b.message, m.request); err != nil {
-		return errInvalidResponse
-	}
-	b.finish(number, nil, time.Now())
-	return nil
-}
-
-// await waits for the first byte of the header or of a frame. The line break at the end of the chunk before is not it.
-func (b *batch) await() error {
 	if err := b.conn.await(1); err != nil {
 		return err
 	}
-	if next, err := b.conn.reader.Peek(1); err != nil || b.chunks == nil || b.whole || next[0] != '\r' {
-		return err
+	if b.body == nil {
+		return b.readHead()
 	}
-	return b.conn.await(len("\r\n0"))
+	for b.conn.reader.Buffered() > 0 && b.left > 0 {
+		complete, err := b.readFrame()
+		if err != nil {
+			return err
+		}
+		if complete {
+			if err := b.deliver(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// readHead reads the header of core's response.
+// readFrame reads what has arrived of a frame, and reports whether that is all of it.
+func (b *batch) readFrame() (complete bool, err error) {
+	for {
+		if len(b.frame) == 0 {
+			b.frame = slices.Grow(b.frame, wire.FrameHeadBytes)[:wire.FrameHeadBytes]
+		}
+		n, err := b.body.read(b.conn.reader, b.frame[b.arrived:])
+		if b.arrived += n; b.arrived < len(b.frame) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return false, err
+		}
+		if b.arrived > wire.FrameHeadBytes {
+			return true, nil
+		}
+		_, length, err := wire.ParseFrameHead(b.frame, len(b.members), maxBufferedBody+maxHeaderBytes)
+		if err != nil || length == 0 {
+			return false, errInvalidResponse
+		}
+		b.frame = slices.Grow(b.frame, length)[:wire.FrameHeadBytes+length]
+	}
+}
+
+// deliver gives the response in the frame to its member.
+func (b *batch) deliver() error {
+	number, _, err := wire.ParseFrameHead(b.frame, len(b.members), len(b.frame))
+	if err != nil {
+		return errInvalidResponse
+	}
+	if m := b.members[number]; m != nil { // it had time left
+		if err := m.response.parse(b.frame[wire.FrameHeadBytes:], m.request); err != nil {
+			return errInvalidResponse
+		}
+		b.finish(number, attempt{sent: true, status: m.response.Status(), by: byCore}, time.Now())
+	}
+	b.frame, b.arrived = b.frame[:0], 0
+	return nil
+}
+
+// readHead reads the header of the response. Unless it is core's result, it is the result of every member.
 func (b *batch) readHead() error {
 	if err := b.conn.readHead(&b.head); err != nil {
 		return err
 	}
-	switch length := b.head.ContentLength(); {
-	case b.head.StatusCode() == fasthttp.StatusUnauthorized:
-		return errSecretRejected
-	case b.head.StatusCode() != fasthttp.StatusOK:
-		b.group.core.noBatches()
-		return errBatchRejected
-	case length == chunked:
-		b.chunks = httputil.NewChunkedReader(b.conn.reader)
-	case length < 0:
-		return errInvalidResponse
-	default:
-		b.chunks, b.whole = io.LimitReader(b.conn.reader, int64(length)), true
+	status, by := b.head.StatusCode(), markOf(&b.head)
+	if by != byCore || status != fasthttp.StatusOK {
+		b.finishAll(attempt{sent: true, status: status, by: by, batch: true})
+		return nil
 	}
+	length := b.head.ContentLength()
+	if length < chunked {
+		return errInvalidResponse
+	}
+	b.body = newFrameBody(length)
 	return nil
 }
 
@@ -236,24 +252,24 @@ func (p *Response) parse(message []byte, r *Request) error {
 }
 
 // finish gives a member its result.
-func (b *batch) finish(number int, err error, now time.Time) {
+func (b *batch) finish(number int, got attempt, now time.Time) {
 	m := b.members[number]
 	b.members[number] = nil
 	b.left--
-	if m == b.reader {
-		if b.readerErr = err; err == nil {
-			m.response.Ended = now
-		}
+	if m != b.reader {
+		m.finish(got, now)
 		return
 	}
-	m.finish(err, now)
+	if b.readerGot = got; got.err == nil && got.by == byCore && !got.batch {
+		m.response.Ended = now
+	}
 }
 
-func (b *batch) finishAll(err error) {
+func (b *batch) finishAll(got attempt) {
 	now := time.Now()
 	for number, m := range b.members {
 		if m != nil {
-			b.finish(number, err, now)
+			b.finish(number, got, now)
 		}
 	}
 }
@@ -263,7 +279,7 @@ func (b *batch) expire() (any bool) {
 	now := time.Now()
 	for number, m := range b.members {
 		if m != nil && !now.Before(m.options.deadline) {
-			b.finish(number, ErrTimeout, now)
+			b.finish(number, attempt{sent: true, err: ErrTimeout}, now)
 			any = true
 		}
 	}
@@ -283,9 +299,9 @@ func (b *batch) Disconnected() bool {
 		switch {
 		case m == nil:
 		case m.options.peer != nil && m.options.peer.Disconnected():
-			b.finish(number, ErrClientGone, now)
+			b.finish(number, attempt{sent: true, err: ErrClientGone}, now)
 		case lost && m.options.replayable:
-			b.finish(number, errUpstreamDown, now)
+			b.finish(number, attempt{sent: true, err: errUpstreamDown}, now)
 		}
 	}
 	return b.left == 0 || !slices.Contains(b.members, b.reader)
@@ -302,14 +318,22 @@ func (b *batch) end() {
 	b.release()
 }
 
-// complete reads the end of the body, and reports whether nothing else is left of it.
+// complete reads the end of the body, and reports whether nothing else is left of it. It waits for it no longer than checkInterval, because the
+// reader has its response.
 func (b *batch) complete() bool {
-	if b.chunks == nil || b.conn.abortErr != nil {
+	if b.body == nil || b.conn.abortErr != nil || b.arrived > 0 {
 		return false
 	}
-	var more [1]byte
-	if n, err := b.chunks.Read(more[:]); n > 0 || err != io.EOF {
-		return false
+	now := time.Now()
+	b.conn.options.peer, b.conn.options.began, b.conn.options.deadline = nil, now, now.Add(checkInterval)
+	for !b.body.ended() {
+		var more [1]byte
+		if n, err := b.body.read(b.conn.reader, more[:]); n > 0 || err != nil && err != io.EOF {
+			return false
+		}
+		if !b.body.ended() && b.conn.await(1) != nil {
+			return false
+		}
 	}
-	return b.whole || readTrailers(b.conn.reader) == nil
+	return true
 }

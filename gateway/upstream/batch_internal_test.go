@@ -44,7 +44,7 @@ func FuzzBatch_Response(f *testing.F) {
 			defer there.Close()
 			if inChunks {
 				half := len(body) / 2
-				_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+				_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nX-Core: answered\r\nTransfer-Encoding: chunked\r\n\r\n")
 				for _, part := range [][]byte{body[:half], body[half:]} {
 					if len(part) > 0 {
 						_, _ = fmt.Fprintf(there, "%x\r\n%s\r\n", len(part), part)
@@ -53,7 +53,7 @@ func FuzzBatch_Response(f *testing.F) {
 				_, _ = fmt.Fprintf(there, "0\r\n\r\n")
 				return
 			}
-			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nX-Core: answered\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		}()
 		core := &Core{}
 		conn := &coreConn{Conn: here, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
@@ -69,18 +69,18 @@ func FuzzBatch_Response(f *testing.F) {
 		var ended sync.WaitGroup
 		for n, m := range of[1:] {
 			ended.Go(func() {
-				var err error
+				var got attempt
 				if <-m.told == read {
-					err = m.batch.read(m)
+					got = m.batch.read(m)
 				} else {
-					err = m.err
+					got = m.got
 				}
-				if err == nil && !isWritable(m.response) {
+				if got.err == nil && !isWritable(m.response) {
 					t.Errorf("request %d ended without a response that can be written: %s", n+1, &m.response.Head)
 				}
 			})
 		}
-		if err := b.read(of[0]); err == nil && !isWritable(of[0].response) {
+		if got := b.read(of[0]); got.err == nil && !isWritable(of[0].response) {
 			t.Errorf("request 0 ended without a response that can be written: %s", &of[0].response.Head)
 		}
 		ended.Wait()
@@ -124,13 +124,13 @@ func TestGroup_Shares(t *testing.T) {
 			waits := func(account string) *member {
 				return &member{request: &Request{Identity: Identity{AccountID: account}}, buffer: new([]byte), options: attemptOptions{deadline: time.Now().Add(time.Hour)}}
 			}
-			leader, g := waits("leader"), &group{ofAccount: map[string]int{}}
+			leader, g := waits("leader"), &group{core: &Core{}, ofAccount: map[string]int{}}
 			for _, account := range c.waiting {
 				g.waiting = append(g.waiting, waits(string(account)))
 			}
 			came := slices.Clone(g.waiting)
-			batch, ok := g.take(leader)
-			if !ok || batch[0] != leader {
+			batch := g.take(leader)
+			if len(batch) == 0 || batch[0] != leader {
 				t.Fatal("the leader is not the first of its batch")
 			}
 			var accounts [2]string

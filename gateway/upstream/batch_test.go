@@ -81,13 +81,19 @@ func startCrowd(t *testing.T, s settings, answer http.HandlerFunc) *crowd {
 	return c
 }
 
-func (c *crowd) note(body []byte) {
+// idsIn are the ids of the requests in a batch.
+func idsIn(body []byte) []string {
 	messages, _ := wire.SplitBatch(body)
 	ids := []string{}
 	for _, message := range messages {
 		request, _ := coretest.RequestOf(message)
 		ids = append(ids, idOf(request))
 	}
+	return ids
+}
+
+func (c *crowd) note(body []byte) {
+	ids := idsIn(body)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.batches = append(c.batches, ids)
@@ -209,6 +215,7 @@ func TestBatch_CoreWithout(t *testing.T) {
 	served := c.core.Config.Handler
 	c.core.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == wire.PathBatch {
+			w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 			http.NotFound(w, r)
 			return
 		}
@@ -219,8 +226,8 @@ func TestBatch_CoreWithout(t *testing.T) {
 			t.Errorf("%s: answered %q", id, got)
 		}
 	}
-	if retries := c.client.retries(t); retries != 0 {
-		t.Errorf("%v requests count as sent twice", retries)
+	if retries := c.client.retries(t); retries != 4 {
+		t.Errorf("%v requests count as sent twice, want 4", retries)
 	}
 }
 
@@ -228,7 +235,7 @@ func TestBatch_CoreWithout(t *testing.T) {
 func TestBatch_OtherVersion(t *testing.T) {
 	t.Parallel()
 	var version atomic.Value
-	version.Store("1")
+	version.Store("2")
 	var probes, batches atomic.Int64
 	core := startCore(t, name("alone"))
 	served := core.Config.Handler
@@ -266,7 +273,7 @@ func TestBatch_OtherVersion(t *testing.T) {
 	takesBatches := client.set.All()[0].Batches
 	version.Store(wire.BatchVersion)
 	asynctest.Eventually(t, "the upgraded core is known to serve batches", takesBatches)
-	version.Store("1")
+	version.Store("2")
 	asynctest.Eventually(t, "the core that went back is known to serve none", func() bool { return !takesBatches() })
 	expectAlone()
 }
@@ -389,6 +396,7 @@ func TestBatch_SecretRejected(t *testing.T) {
 			served.ServeHTTP(w, r)
 			return
 		}
+		w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = io.WriteString(w, `{"code":"NOT_A_GATEWAY","message":"no"}`)

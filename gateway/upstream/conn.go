@@ -27,13 +27,20 @@ type dialer struct {
 	tls   *tls.Config // nil for none
 }
 
-// dial opens a connection for a request with this deadline. If another core is up, it leaves half of the time to that one.
+// dial opens a connection for a request with this deadline. If another core is up, it leaves half of the time to that one. It returns
+// errGivenBack if the core is ejected meanwhile and another one is up.
 func (d dialer) dial(ctx context.Context, deadline time.Time) (*coreConn, error) {
 	if d.cores.OtherUp(d.core) {
 		now := time.Now()
 		deadline = now.Add(deadline.Sub(now) / 2)
 	}
-	return d.dialUntil(ctx, deadline)
+	ctx, done := d.core.dials.watch(ctx)
+	defer done()
+	c, err := d.dialUntil(ctx, deadline)
+	if err != nil && errors.Is(context.Cause(ctx), errGivenBack) {
+		return nil, errGivenBack
+	}
+	return c, err
 }
 
 // dialUntil opens a connection for an attempt with this deadline.
@@ -206,7 +213,7 @@ func (c *coreConn) wrapErr(err error) error {
 	switch {
 	case c.abortErr != nil:
 		return c.abortErr
-	case errors.Is(err, errInvalidResponse), errors.Is(err, errSecretRejected), errors.Is(err, errBatchRejected):
+	case errors.Is(err, errInvalidResponse):
 		return err
 	case isTimeout(err):
 		return ErrTimeout

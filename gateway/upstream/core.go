@@ -52,6 +52,9 @@ type Core struct {
 	// missed counts the consecutive resolutions without this address.
 	missed int
 	pools  *pools
+	// set is the one that the core is of, dials the connections to it that are being opened for clients' requests.
+	set   *Set
+	dials dials
 	// stop ends the probes, unregister removes the metrics.
 	stop       context.CancelFunc
 	unregister func()
@@ -83,10 +86,10 @@ func (c *Core) Up() bool { return state(c.state.Load()) == up }
 // Down reports whether the core is known to be unresponsive, so that requests in flight there may never be answered.
 func (c *Core) Down() bool { return state(c.state.Load()) == down }
 
-// Batches reports whether the core serves wire.PathBatch, as its last probe said.
+// Batches reports whether the core serves batches of wire.BatchVersion, as its last probe said.
 func (c *Core) Batches() bool { return c.batches.Load() }
 
-// noBatches records that the core has rejected a batch, until the next probe.
+// noBatches records that the core has said that it serves no batches, until the next probe.
 func (c *Core) noBatches() { c.batches.Store(false) }
 
 // Generation changes when idle connections to the core may be broken.
@@ -111,12 +114,24 @@ func (c *Core) MarkFailed() { c.markDown(suspect) }
 // markUnsent ejects the core because of a request that it did not carry out, if that is the core's failure.
 func (c *Core) markUnsent(cause error) {
 	switch {
-	case errors.Is(cause, errNoTime), errors.Is(cause, ErrBusy):
+	case errors.Is(cause, errGivenBack): // it is ejected already
+	case errors.Is(cause, errNoTime), errors.Is(cause, ErrBusy), errors.Is(cause, errRefused):
 		c.ProbeNow()
 	case errors.Is(cause, errSecretRejected):
 		c.MarkFailed()
 	default:
 		c.MarkUnreachable(cause)
+	}
+}
+
+// markUnanswered ejects the core because of a request that was sent and not answered, if the core had the time for it.
+func (c *Core) markUnanswered(cause error, hadTime bool) {
+	switch {
+	case errors.Is(cause, errUpstreamDown): // it is ejected already
+	case hadTime:
+		c.MarkFailed()
+	default:
+		c.ProbeNow()
 	}
 }
 
@@ -127,6 +142,7 @@ func (c *Core) markDown(next state) bool {
 	}
 	c.ejected.Inc()
 	notify(c.probeNow)
+	c.set.giveBack()
 	return true
 }
 
@@ -155,5 +171,8 @@ func (c *Core) setProbeResult(result state) {
 	}
 	if result == down && result != previous {
 		notify(c.resolveNow)
+	}
+	if result != previous {
+		c.set.giveBack()
 	}
 }

@@ -16,12 +16,12 @@ import (
 const maxAttempts = 2
 
 var (
-	// errUpstreamDown means that the wait ended because the core is down and another one is up.
+	// errUpstreamDown means that the wait for a response ended because the core is down and another one is up.
 	errUpstreamDown = errors.New("the core is down")
+	// errGivenBack means that the core was ejected before the request was sent there, and another core is up.
+	errGivenBack = fmt.Errorf("%w: it was ejected before the request was sent", ErrUnreachable)
 	// errNoTime means that the request's deadline left this core too little time to be reached, which says nothing of the core.
 	errNoTime = fmt.Errorf("%w: no time was left to send the request", ErrUnreachable)
-	// errSecretRejected means that the core rejected the shared secret, so it carried nothing out. The probe logs why.
-	errSecretRejected = fmt.Errorf("%w: it rejects GATEWAY_CORE_SECRET", ErrUnreachable)
 	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
 	errInvalidResponse = fmt.Errorf("%w", ErrBroken)
 )
@@ -38,7 +38,9 @@ type attemptOptions struct {
 	replayable bool
 	// newConn excludes idle connections.
 	newConn bool
-	peer    Peer
+	// alone excludes batches.
+	alone bool
+	peer  Peer
 }
 
 // Do sends the request to a core and reads its response. Its errors are ErrUnreachable, ErrBusy, ErrTimeout, ErrBroken and
@@ -47,12 +49,14 @@ type attemptOptions struct {
 // If a response streams, Do returns once its header has arrived. If the body fails later, the caller must close the client's
 // connection before the body's end, so that the client does not mistake a part for the whole.
 //
-// A request that could not be sent, or was rejected with the shared secret, goes to the next core. A request that was sent and not
-// answered is retried once, at another core if there is one, and only if it is replayable: a read, or a write with an
-// Idempotency-Key on a route where core honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of
-// a deadline that other attempts had used up triggers a probe.
+// The rule of what is sent again is decide. A request that core has not carried out goes to the next core. One that core may have carried out is
+// retried once, at another core if there is one, and only if it is replayable: a read, or a write with an Idempotency-Key on a route where core
+// honors it. All attempts together end at one deadline. Only a core's own failure ejects it: the end of a deadline that other attempts had used up
+// triggers a probe.
 //
-// Requests with Batch that wait for the same core at the same time are sent as one; each has its own response, error and retry.
+// Requests with Batch that wait for the same core at the same time are sent as one, second attempts too, so that a core that fails under load does
+// not get 64 requests for one; each has its own response, error and retry. A core that refuses a batch gets none of its requests alone, unless it
+// says that it serves no batches: they go to the next core, and with none left they end with ErrUnreachable, of which nothing was carried out.
 func (c *Client) Do(r *Request, response *Response) error {
 	if r.Span == nil {
 		r.Span = tracing.Noop
@@ -74,59 +78,60 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 	ctx, deadline := r.context(), r.deadline(c.timeout)
 	options := attemptOptions{ctx: ctx, began: r.Began, deadline: deadline, replayable: r.IsReplayable(), peer: r.Peer}
 	var tried Tried
-	failed, sent, retried := ErrUnreachable, 0, 0
+	failure, sent, unanswered := ErrUnreachable, 0, 0
 	for began := r.Began; began.Before(deadline); began = time.Now() {
 		core := c.cores.Pick(tried)
 		if core == nil {
-			return failed
-		}
-		if sent > retried {
-			c.retries.Inc()
-			retried = sent
+			return failure
 		}
 		setCore(span, core, sent)
 		if r.own != nil {
 			options.deadline = r.own.nextAttempt(r, began, deadline, c.cores.OtherUp(core))
 		}
-		err := c.attemptAt(core, r, response, span, buffer, options)
-		switch {
-		case err == nil && !r.isUnserved(response):
-			return nil
-		case err != nil && ctx.Err() != nil:
+		got := c.attemptAt(core, r, response, span, buffer, options)
+		if got.sent {
+			if sent++; sent > 1 {
+				c.retries.Inc()
+			}
+		}
+		became, err := decide(got, options.replayable)
+		if err != nil && ctx.Err() != nil {
 			return ctx.Err()
-		case errors.Is(err, errBatchRejected):
-			options.newConn = true // alone
-			continue
-		case errors.Is(err, ErrClientGone), errors.Is(err, ErrBusy) && r.own == nil, errors.Is(err, errInvalidResponse):
+		}
+		switch became {
+		case answered:
+			if !r.isUnserved(response) {
+				return nil
+			}
+			unanswered++
+			failure = nil // the response stands unless another core has a better one
+			tried.Exclude(core)
+		case final:
 			return err
-		case errors.Is(err, ErrUnreachable), errors.Is(err, ErrBusy): // nothing was carried out
+		case noBatches:
+			core.noBatches()
+			options.alone = true
+		case notCarriedOut:
+			if errors.Is(err, ErrBusy) && r.own == nil {
+				return err
+			}
 			core.markUnsent(err)
 			tried.Exclude(core)
-			if sent == 0 {
-				failed = err
+			if unanswered == 0 {
+				failure = err
 			}
-			continue
+		case unknown, repeatable:
+			unanswered++
+			failure = err
+			core.markUnanswered(got.err, !errors.Is(err, ErrTimeout) || r.hadTime(began, options.deadline, deadline))
+			if became == unknown || r.own == nil && unanswered == maxAttempts {
+				return err
+			}
+			tried.MarkFailed(core)
+			options.newConn = true
 		}
-		sent++
-		if failed = err; err == nil { // the response stands unless another core has a better one
-			tried.Exclude(core)
-			continue
-		}
-		switch {
-		case errors.Is(err, errUpstreamDown):
-			failed = ErrTimeout
-		case errors.Is(err, ErrTimeout) && !r.hadTime(began, options.deadline, deadline):
-			core.ProbeNow()
-		default:
-			core.MarkFailed()
-		}
-		if !options.replayable || r.own == nil && sent == maxAttempts {
-			return failed
-		}
-		tried.MarkFailed(core)
-		options.newConn = true
 	}
-	return failed
+	return failure
 }
 
 // exchange is one attempt at one core, until the end of the response's body.
@@ -148,7 +153,7 @@ func (x *exchange) end(complete bool, now time.Time, closing bool) {
 }
 
 // attemptAt is one attempt at one core, alone or in a batch.
-func (c *Client) attemptAt(core *Core, r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) error {
+func (c *Client) attemptAt(core *Core, r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) attempt {
 	if r.mayBatch(core, options) {
 		return core.pools.group.do(r, response, span, buffer, options)
 	}
@@ -157,48 +162,49 @@ func (c *Client) attemptAt(core *Core, r *Request, response *Response, span trac
 }
 
 // attempt is one attempt at one core, alone.
-func (c *Client) attempt(core *Core, r *Request, request []byte, options attemptOptions, response *Response) error {
+func (c *Client) attempt(core *Core, r *Request, request []byte, options attemptOptions, response *Response) attempt {
 	core.Begin()
 	x := exchange{core: core}
-	err := c.send(&x, r, request, options)
-	if err == nil {
-		if err = c.read(&x, r, response); err == nil && response.Stream != nil {
-			return nil // the exchange ends with the body
+	got := c.send(&x, r, request, options)
+	if got.err == nil {
+		c.read(&x, r, response, &got)
+		if got.err == nil && response.Stream != nil {
+			return got // the exchange ends with the body
 		}
 	}
-	if err == nil {
+	complete := got.err == nil && got.by == byCore
+	if complete {
 		response.Ended = time.Now()
-	} else if x.conn != nil {
-		err = x.conn.wrapErr(err)
 	}
-	x.end(err == nil, response.Ended, response.Head.ConnectionClose())
-	return err
+	x.end(complete, response.Ended, response.Head.ConnectionClose())
+	return got
 }
 
-// send sends the request on a connection of the exchange, again on a new one if core had closed an idle one.
-func (c *Client) send(x *exchange, r *Request, request []byte, options attemptOptions) error {
+// send sends the request on a connection of the exchange, again on a new one if core had closed an idle one. It returns no error once the request
+// was sent.
+func (c *Client) send(x *exchange, r *Request, request []byte, options attemptOptions) attempt {
 	for {
 		conn, err := x.core.pools.of(r).get(options.ctx, options.newConn, options.deadline)
 		if err != nil {
-			return err
+			return attempt{err: err}
 		}
 		if err = conn.send(request, options); err == nil {
 			x.conn = conn
 			// Other runnable goroutines run first. The response may arrive meanwhile, so the read need not block.
 			runtime.Gosched()
-			return nil
+			return attempt{sent: true}
 		}
 		used := conn.used
 		conn.discard()
 		switch {
 		case conn.sent:
-			return conn.wrapErr(err)
+			return attempt{sent: true, err: conn.wrapErr(err)}
 		case errors.Is(err, errNoTime):
-			return err
+			return attempt{err: err}
 		case isTimeout(err): // the deadline ended during the write
-			return errNoTime
+			return attempt{err: errNoTime}
 		case !used:
-			return fmt.Errorf("%w: %w", ErrUnreachable, err)
+			return attempt{err: fmt.Errorf("%w: %w", ErrUnreachable, err)}
 		}
 		options.newConn = true // core had closed the idle connection
 	}

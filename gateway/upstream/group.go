@@ -49,8 +49,8 @@ type member struct {
 	lane *group
 	// batch is the one that the member is told to read.
 	batch *batch
-	// err is the result of a member that is told so.
-	err error
+	// got is the result of a member that is told so.
+	got attempt
 	// told has room for all that a member is told.
 	told chan news
 }
@@ -69,58 +69,52 @@ const (
 
 var members = sync.Pool{New: func() any { return &member{told: make(chan news, 3)} }}
 
-// mayBatch reports whether the request may be sent to the core with others.
+// mayBatch reports whether the request may be sent to the core with others. A request for which a lost core is the last resort is sent alone.
 func (r *Request) mayBatch(core *Core, options attemptOptions) bool {
-	return r.Batch && !options.newConn && core.Batches() && len(r.Client.Body()) <= wire.MaxBatchedBytes
+	return r.Batch && !options.alone && core.Batches() && !core.lost() && len(r.Client.Body()) <= wire.MaxBatchedBytes
 }
 
 // do is Client.attempt for a request that may be sent with others.
-func (g *group) do(r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) error {
+func (g *group) do(r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) attempt {
 	*buffer = appendMessage((*buffer)[:0], r, span)
 	m, _ := members.Get().(*member)
 	m.request, m.response, m.span, m.buffer, m.options = r, response, span, buffer, options
-	err := g.run(m)
+	got := g.run(m)
 	*m = member{told: m.told}
 	members.Put(m)
-	return err
+	return got
 }
 
-func (g *group) run(m *member) error {
+func (g *group) run(m *member) attempt {
 	g.core.Begin()
+	defer g.core.End()
 	leads := g.join(m)
 	for {
 		if leads {
 			// Other runnable goroutines run first, so that their requests join this batch.
 			runtime.Gosched()
 			runtime.Gosched()
-			batch, ok := g.take(m)
-			switch {
-			case !ok: // another leader has taken the member
-			case len(batch) == 1:
-				g.core.End()
+			switch batch := g.take(m); len(batch) {
+			case 0: // another leader has taken the member, or it has its result
+			case 1:
 				return g.runAlone(m)
 			default:
-				err := g.client.doBatch(g, batch)
-				g.core.End()
-				return err
+				return g.client.doBatch(g, batch)
 			}
 		}
 		switch <-m.told {
 		case lead:
 			leads = true
 		case read:
-			err := m.batch.read(m)
-			g.core.End()
-			return err
+			return m.batch.read(m)
 		case done:
-			g.core.End()
-			return m.err
+			return m.got
 		}
 	}
 }
 
 // runAlone sends a request for which no others have waited.
-func (g *group) runAlone(m *member) error {
+func (g *group) runAlone(m *member) attempt {
 	*m.buffer = g.client.appendRequest((*m.buffer)[:0], m.request, g.core.URL.Host, m.span)
 	m.lane = g
 	defer m.leaveLane()
@@ -146,6 +140,10 @@ func (m *member) leaveLane() {
 func (g *group) join(m *member) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.core.lost() { // since it was picked
+		m.giveBack()
+		return false
+	}
 	if g.lanes < maxLanes {
 		g.lanes++
 		m.leads = true
@@ -155,13 +153,20 @@ func (g *group) join(m *member) (leads bool) {
 	return false
 }
 
-// take returns the requests for the leader's batch, its own first. If another leader has taken the leader meanwhile, it hands the lane on.
-func (g *group) take(leader *member) (batch []*member, ok bool) {
+// take returns the requests for the leader's batch, its own first; none if the leader was taken by another leader meanwhile, whose lane it hands
+// on then, or is given back.
+func (g *group) take(leader *member) (batch []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !leader.sent && g.core.lost() {
+		g.giveBackLocked()
+		if !leader.sent {
+			leader.giveBack()
+		}
+	}
 	if leader.sent {
 		g.handOnLocked()
-		return nil, false
+		return nil
 	}
 	leader.sent = true
 	if n := slices.Index(g.waiting, leader); n >= 0 {
@@ -169,24 +174,57 @@ func (g *group) take(leader *member) (batch []*member, ok bool) {
 	}
 	g.giveShares(wire.MaxBatchRequests - 1)
 	batch = append(make([]*member, 0, min(1+len(g.waiting), wire.MaxBatchRequests)), leader)
-	length, now, n := wire.FrameHeadBytes+len(*leader.buffer), time.Now(), 0
-	if !now.Before(leader.options.deadline) {
-		return batch, true // alone, because the earliest deadline of a batch is that of its sending
+	now := time.Now()
+	if leader.isUrgent(now) {
+		return batch
 	}
-	for ; n < len(g.waiting) && len(batch) < wire.MaxBatchRequests; n++ {
-		m := g.waiting[n]
-		if length += wire.FrameHeadBytes + len(*m.buffer); length > wire.MaxBatchBytes {
+	length, left := wire.FrameHeadBytes+len(*leader.buffer), g.waiting[:0]
+	for n, m := range g.waiting {
+		if length += wire.FrameHeadBytes + len(*m.buffer); len(batch) == wire.MaxBatchRequests || length > wire.MaxBatchBytes {
+			left = append(left, g.waiting[n:]...)
 			break
 		}
-		m.sent = true
-		if !now.Before(m.options.deadline) {
-			m.finish(errNoTime, now)
-			continue
+		switch {
+		case !now.Before(m.options.deadline):
+			m.sent = true
+			m.finish(attempt{err: errNoTime}, now)
+		case m.isUrgent(now):
+			left = append(left, m)
+		default:
+			m.sent = true
+			batch = append(batch, m)
 		}
-		batch = append(batch, m)
 	}
-	g.waiting = slices.Delete(g.waiting, 0, n)
-	return batch, true
+	clear(g.waiting[len(left):])
+	g.waiting = left
+	return batch
+}
+
+// isUrgent reports whether so little of the request's time is left that it is sent alone: the earliest deadline of a batch is that of its sending.
+// The others have the time for a dial, or half of theirs.
+func (m *member) isUrgent(now time.Time) bool {
+	left := m.options.deadline.Sub(now)
+	return left < dialTimeout+connWait && left < m.options.deadline.Sub(m.options.began)/2
+}
+
+// giveBack ends the requests that wait, so that each goes to another core.
+func (g *group) giveBack() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.giveBackLocked()
+}
+
+func (g *group) giveBackLocked() {
+	for _, m := range g.waiting {
+		m.giveBack()
+	}
+	clear(g.waiting)
+	g.waiting = g.waiting[:0]
+}
+
+func (m *member) giveBack() {
+	m.sent = true
+	m.finish(attempt{err: errGivenBack}, time.Time{})
 }
 
 // giveShares puts those first that wait for a batch with this room, if they are more: maxOfAccount of each account, then the others.
@@ -229,8 +267,8 @@ func (g *group) handOnLocked() {
 }
 
 // finish tells a waiting member its result. The member may not be used any more.
-func (m *member) finish(err error, now time.Time) {
-	if m.err = err; err == nil {
+func (m *member) finish(got attempt, now time.Time) {
+	if m.got = got; got.err == nil && got.by == byCore && !got.batch {
 		m.response.Ended = now
 	}
 	m.told <- done

@@ -44,6 +44,7 @@ func newCore(t *testing.T, answer http.HandlerFunc) *core {
 	t.Helper()
 	c := &core{}
 	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(wire.HeaderCore, wire.CoreAnswered)
 		probe := r.URL.Path == wire.PathReady
 		if !probe {
 			if r.URL.Path != wire.PathBatch { // which the handler reads

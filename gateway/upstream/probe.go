@@ -63,51 +63,54 @@ func (s *Set) setReady() {
 // not ready, and still answers what it has in memory.
 func (s *Set) Unready() time.Duration { return time.Since(*s.readyAt.Load()) }
 
-// errSecret is the error of a probe that the core rejected with 401.
+// errSecret is the error of a probe that the core refused with 401.
 var errSecret = errors.New("the core answered its probe with 401: GATEWAY_CORE_SECRET is neither its CORE_GATEWAY_SECRET nor its CORE_GATEWAY_SECRET_PREVIOUS")
 
-// probe asks the core whether it is ready. Any status below 500 but 401 means ready: a core may lack the endpoint.
+// probe asks the core whether it is ready. Any status below 500 of the core means ready: it may lack the endpoint.
 func (c *Client) probe(ctx context.Context, core *Core) (state, error) {
 	now := time.Now()
 	options := attemptOptions{ctx: ctx, began: now, deadline: now.Add(probeTimeout)}
-	response, err := c.askReady(core, options)
-	if errors.Is(err, ErrBroken) {
+	response, got := c.askReady(core, options)
+	if errors.Is(got.err, ErrBroken) {
 		options.newConn = true // core may have closed the idle connection meanwhile
-		response, err = c.askReady(core, options)
+		response, got = c.askReady(core, options)
 	}
+	became, err := decide(got, true)
 	switch {
-	case errors.Is(err, errSecretRejected), err == nil && response.Status() == fasthttp.StatusUnauthorized:
+	case became == answered && response.Status() < fasthttp.StatusInternalServerError:
+		core.batches.Store(string(response.Head.Peek(wire.HeaderBatch)) == wire.BatchVersion)
+		return up, nil
+	case errors.Is(err, errSecretRejected):
 		return draining, errSecret
+	case got.by == byProxy && got.status == fasthttp.StatusUnauthorized:
+		return draining, fmt.Errorf("%w; or a proxy before the core demands credentials", errSecret)
+	case got.status > 0 && got.by == byProxy:
+		return draining, fmt.Errorf("a proxy before the core, or a core of release 0.1.0, answered its probe with %d", got.status)
+	case got.status > 0 && got.err == nil:
+		return draining, fmt.Errorf("the core answered its probe with %d", got.status)
 	case errors.Is(err, ErrTimeout), errors.Is(err, errNoTime):
 		return down, fmt.Errorf("the core did not answer its probe within %s", probeTimeout)
-	case err != nil:
+	default:
 		return down, err
-	case response.Status() >= fasthttp.StatusInternalServerError:
-		return draining, fmt.Errorf("the core answered its probe with %d", response.Status())
 	}
-	core.batches.Store(string(response.Head.Peek(wire.HeaderBatch)) == wire.BatchVersion)
-	return up, nil
 }
 
 // askReady is an exchange on a connection that only probes use, so that it needs none of those that requests may have taken. Unlike
-// attempt it does not count as a request in flight, and a close that core announces triggers no other probe.
-func (c *Client) askReady(core *Core, options attemptOptions) (*Response, error) {
+// Client.attempt it does not count as a request in flight, and a close that core announces triggers no other probe.
+func (c *Client) askReady(core *Core, options attemptOptions) (*Response, attempt) {
 	r := &Request{Client: &fasthttp.Request{}, Target: []byte(wire.PathReady), own: &own{ctx: options.ctx, isProbe: true}}
 	response, x := &Response{}, exchange{core: core}
-	if err := c.send(&x, r, c.appendRequest(nil, r, core.URL.Host, tracing.Noop), options); err != nil {
-		return nil, err
+	got := c.send(&x, r, c.appendRequest(nil, r, core.URL.Host, tracing.Noop), options)
+	if got.err != nil {
+		return nil, got
 	}
-	if err := c.read(&x, r, response); err != nil {
-		err = x.conn.wrapErr(err)
-		x.conn.discard()
-		return nil, err
-	}
-	if response.Head.ConnectionClose() {
+	c.read(&x, r, response, &got)
+	if got.err != nil || got.by != byCore || response.Head.ConnectionClose() {
 		x.conn.discard()
 	} else {
 		x.conn.release(time.Now(), false)
 	}
-	return response, nil
+	return response, got
 }
 
 func (s *Set) logState(ctx context.Context, c *Core, err error) {

@@ -97,7 +97,7 @@ func TestMarkFailed_ProbesAtOnce(t *testing.T) {
 	asynctest.Eventually(t, "it is probed again", func() bool { return stand.probes.Load() > before })
 }
 
-// A core of another version, which does not know the question, answers nevertheless.
+// A core of another version, which does not know the question, answers nevertheless; the stand-in says that the response is core's own.
 func TestProbe_UnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	stand := startReady(t)

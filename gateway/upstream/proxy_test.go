@@ -8,7 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,8 +19,9 @@ import (
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// startHAProxy runs a real HAProxy before a core until the test ends, and returns its URL. It writes header names in lower case.
-func startHAProxy(t *testing.T, core *core) string {
+// startHAProxy runs a real HAProxy before a core until the test ends, and returns its URL. It writes header names in lower case, and answers 504
+// for a core that takes longer than the timeout.
+func startHAProxy(t *testing.T, core *core, timeout time.Duration) string {
 	t.Helper()
 	program, err := exec.LookPath("haproxy")
 	if err != nil {
@@ -37,13 +40,13 @@ defaults
     mode http
     timeout connect 5s
     timeout client 30s
-    timeout server 30s
+    timeout server %dms
 frontend gateways
     bind 127.0.0.1:%d
     default_backend cores
 backend cores
     server core %s
-`, port, strings.TrimPrefix(core.URL, "http://"))
+`, timeout.Milliseconds(), port, strings.TrimPrefix(core.URL, "http://"))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +112,7 @@ func TestResponseHeaders_BehindHAProxy(t *testing.T) {
 		}
 		fmt.Fprint(w, "{}")
 	})
-	c := newClient(t, settings{}, startHAProxy(t, core))
+	c := newClient(t, settings{}, startHAProxy(t, core, 30*time.Second))
 	asynctest.Eventually(t, "HAProxy passes requests on", func() bool { return c.answer(read) == "{}" })
 	for _, session := range []bool{false, true} {
 		response, err := c.do(request{method: http.MethodGet, session: session})
@@ -128,4 +131,62 @@ func TestResponseHeaders_BehindHAProxy(t *testing.T) {
 			t.Errorf("session %t (-want +got):\n%s", session, diff)
 		}
 	}
+}
+
+// A proxy that answers 504 while a slow core carries the requests out makes no request without an Idempotency-Key two, alone or in a batch, and
+// whoever was not told the result is told that it is unknown. With a key there is a second attempt, which core answers from the first.
+func TestOutcome_BehindHAProxy(t *testing.T) {
+	t.Parallel()
+	const timeout, clients, rounds = 100 * time.Millisecond, 32, 10
+	var mu sync.Mutex
+	carriedOut := map[string]int{}
+	core := startCore(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		carriedOut[idOf(r)]++
+		mu.Unlock()
+		if strings.HasSuffix(idOf(r), "3") { // as all commits are while the disk is busy
+			pause(t, 3*timeout)
+		}
+		fmt.Fprint(w, "created")
+	})
+	core.batches.Store(true)
+	c := newClient(t, settings{}, startHAProxy(t, core, timeout))
+	asynctest.Eventually(t, "the core is known to serve batches", func() bool { return c.set.All()[0].Batches() })
+	answers := map[string]int{}
+	var all sync.WaitGroup
+	for n := range clients {
+		all.Go(func() {
+			for round := range rounds {
+				r := batched(fmt.Sprintf("%d-%d", n, round))
+				if n%4 == 0 {
+					r = repeated(r.id)
+				}
+				answer := c.answer(r)
+				mu.Lock()
+				answers[answer]++
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	twice := 0
+	for id, times := range carriedOut {
+		var n int
+		_, _ = fmt.Sscanf(id, "%d-", &n)
+		switch keyed := n%4 == 0; {
+		case times > 1 && !keyed:
+			t.Errorf("%s was carried out %d times", id, times)
+		case times > 2:
+			t.Errorf("%s was sent %d times", id, times)
+		case times == 2:
+			twice++
+		}
+	}
+	if answers[upstream.ErrTimeout.Error()] == 0 || len(carriedOut) != clients*rounds {
+		t.Errorf("the proxy never answered: %v, %d requests", answers, len(carriedOut))
+	}
+	if retries := c.retries(t); retries != float64(twice) {
+		t.Errorf("%v requests count as sent again, want %d", retries, twice)
+	}
+	t.Logf("answers: %v; sent again: %d", answers, twice)
 }

@@ -56,12 +56,24 @@ func (p *Response) reset() {
 // Status is the response's status.
 func (p *Response) Status() int { return p.Head.StatusCode() }
 
-// read reads the response, without its body if it streams.
-func (c *Client) read(x *exchange, r *Request, p *Response) error {
+// read reads the response, without its body if it streams or is not core's.
+func (c *Client) read(x *exchange, r *Request, p *Response, got *attempt) {
 	p.session = r.Session
 	if err := x.conn.readHead(&p.Head); err != nil {
-		return err
+		got.err = x.conn.wrapErr(err)
+		return
 	}
+	got.status, got.by = p.Status(), speakerOf(&p.Head, r.Session)
+	if got.by != byCore {
+		return
+	}
+	if err := c.readContent(x, r, p); err != nil {
+		got.err = x.conn.wrapErr(err)
+	}
+}
+
+// readContent reads what follows the header of core's response.
+func (c *Client) readContent(x *exchange, r *Request, p *Response) error {
 	length, status := p.Head.ContentLength(), p.Status()
 	p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
 	switch {
@@ -69,15 +81,12 @@ func (c *Client) read(x *exchange, r *Request, p *Response) error {
 		return nil
 	case length < chunked:
 		return errInvalidResponse // a body that ends with the connection may be truncated
-	case r.Stream && (length == chunked || length > maxUnstreamedBody) && status != fasthttp.StatusUnauthorized:
+	case r.Stream && (length == chunked || length > maxUnstreamedBody):
 		p.Stream = newStream(*x, &p.Head, c.timeout, &c.streamMetrics)
 		return nil
 	}
 	if err := c.readBody(r, x.conn.reader, length, p); err != nil {
 		return err
-	}
-	if status == fasthttp.StatusUnauthorized && wire.CodeOf(p.Body) == wire.NotAGateway {
-		return errSecretRejected
 	}
 	if r.Stream {
 		p.PollWait = pollWait(&p.Head)

@@ -14,6 +14,7 @@ import (
 
 // foreign rejects the shared secret, as core does before it does anything.
 func foreign(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnauthorized)
 	fmt.Fprintf(w, `{"code":%q,"message":"Only gateways may call this address; call the gateway's."}`, wire.NotAGateway)

@@ -62,7 +62,7 @@ func (s *Set) add(u *url.URL, address string, as state) *Core {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.All()
-	c := &Core{URL: u, Address: address, probeNow: make(chan struct{}, 1), resolveNow: s.resolveNow, log: s.log, stop: func() {}}
+	c := &Core{URL: u, Address: address, probeNow: make(chan struct{}, 1), resolveNow: s.resolveNow, set: s, log: s.log, stop: func() {}}
 	c.unreachableLogs.Every = logEvery
 	for slices.ContainsFunc(all, func(other *Core) bool { return other.index == c.index }) {
 		c.index++
@@ -160,3 +160,16 @@ func (s *Set) OtherUp(than *Core) bool {
 	}
 	return false
 }
+
+// giveBack makes the unsent requests of the cores that are not up go to another core, if one is up.
+func (s *Set) giveBack() {
+	for _, c := range s.All() {
+		if c.lost() {
+			c.pools.group.giveBack()
+			c.dials.cancel()
+		}
+	}
+}
+
+// lost reports whether another core is up and this one is not.
+func (c *Core) lost() bool { return !c.Up() && c.set.OtherUp(c) }

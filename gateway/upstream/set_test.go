@@ -42,6 +42,11 @@ func startReady(t *testing.T) *readyCore {
 			<-r.Context().Done()
 			return
 		}
+		mark := wire.CoreAnswered
+		if status == http.StatusUnauthorized {
+			mark = wire.CoreRefused
+		}
+		w.Header().Set(wire.HeaderCore, mark)
 		w.WriteHeader(status)
 	}))
 	t.Cleanup(c.Close)

@@ -5,17 +5,19 @@ import (
 	"errors"
 )
 
-// PathBatch carries out up to MaxBatchRequests of clients' requests that came together, as a POST with HeaderGatewaySecret. Its body is a
-// frame for each request: a message with FieldMethod, FieldPath and the header fields that the gateway would send with it alone, without the
-// secret. The body of the 200 has a frame with the response of each request, a message with FieldStatus and header fields, under the number of
-// the request's frame, in the order in which core has answered them. Any other status means that core has carried out none of them.
+// PathBatch carries out up to MaxBatchRequests of clients' requests that came together, as a POST with HeaderGatewaySecret and HeaderBatch. Its
+// body is a frame for each request: a message with FieldMethod, FieldPath and the header fields that the gateway would send with it alone, without
+// the secret. The body of the 200 has a frame with the response of each request, a message with FieldStatus and header fields, under the number of
+// the request's frame, in the order in which core has answered them. Core has carried out none of the requests if HeaderCore of the response is
+// CoreRefused, and only then: 404 means that it serves no batches of this version, any other status that it cannot carry this one out.
 const PathBatch = "/internal/batch"
 
 const (
-	// HeaderBatch is set to BatchVersion on the response to PathReady by a core that serves PathBatch.
+	// HeaderBatch is set to BatchVersion on the response to PathReady by a core that serves PathBatch, and on each batch by the gateway.
 	HeaderBatch = "X-Batch"
-	// BatchVersion is the version of the frames.
-	BatchVersion = "2"
+	// BatchVersion is the version of the frames and of what HeaderCore says of a batch. A core that sets no HeaderCore has a lower one or none,
+	// so that it gets no batches.
+	BatchVersion = "3"
 
 	// MaxBatchRequests bounds the requests of a batch, and so how many wait for one connection.
 	MaxBatchRequests = 64

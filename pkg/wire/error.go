@@ -33,7 +33,7 @@ const (
 	TooManyPolls          Code = "TOO_MANY_POLLS"
 	AmountRequired        Code = "AMOUNT_REQUIRED"
 	AmountsConflict       Code = "AMOUNTS_CONFLICT"
-	// NotAGateway is core's 401 for a request without the shared secret. Core has carried nothing out, and no client gets it.
+	// NotAGateway is core's 401 for a request without the shared secret, which it refuses (CoreRefused). No client gets it.
 	NotAGateway Code = "NOT_A_GATEWAY"
 )
 

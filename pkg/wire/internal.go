@@ -20,6 +20,18 @@ const (
 	// HeaderPollWait is set by core on an empty page of events whose request may wait: for how many whole seconds the gateway may
 	// hold the response until there is an event. The gateway does not forward it to clients.
 	HeaderPollWait = "X-Poll-Wait"
+	// HeaderCore is set by core on each of its responses: CoreAnswered or CoreRefused. A response without it was made by a proxy between gateway
+	// and core, which may have passed the request on, or by a core of release 0.1.0. The gateway does not forward it to clients.
+	HeaderCore = "X-Core"
+)
+
+// What core says of a request in HeaderCore.
+const (
+	// CoreAnswered means that the response is the result of the request.
+	CoreAnswered = "answered"
+	// CoreRefused means that core has carried nothing of the request out, so that any request may be sent again, as after REFUSED_STREAM in HTTP/2
+	// (RFC 9113, 8.7). The status says why: 401 if the request lacks the shared secret.
+	CoreRefused = "refused"
 )
 
 // Paths of core's internal API. Every call has HeaderGatewaySecret.

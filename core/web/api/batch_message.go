@@ -10,7 +10,10 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-var errBatch = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
+var (
+	errBatch        = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
+	errBatchVersion = newError(http.StatusNotFound, wire.NotFound, "This core serves no batches of this version; none of its requests was carried out.")
+)
 
 // patternCreate is the route of the requests in a batch, pathCreate their path, and urlCreate the URL of those without a query, which nothing changes.
 const (

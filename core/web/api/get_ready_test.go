@@ -25,7 +25,7 @@ func TestGetReady(t *testing.T) {
 			return ctx.Err()
 		}
 	})
-	if diff := cmp.Diff(answer{Status: http.StatusNoContent, Header: map[string]string{"X-Batch": "2", "Cache-Control": "no-store"}}, s.call(t, "GET", "/internal/ready", "")); diff != "" {
+	if diff := cmp.Diff(answer{Status: http.StatusNoContent, Header: map[string]string{"X-Batch": "3", "Cache-Control": "no-store"}}, s.call(t, "GET", "/internal/ready", "")); diff != "" {
 		t.Error(diff)
 	}
 	unready := refused(t, http.StatusServiceUnavailable, "SERVICE_UNAVAILABLE",

@@ -18,7 +18,7 @@ import (
 func TestRoutes_GatewaySecret(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	denied := refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.")
+	denied := refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused)
 	for _, c := range []struct{ method, path string }{
 		{"GET", "/v2/tokens"},
 		{"GET", "/v2/chains"},
@@ -91,7 +91,7 @@ func TestConsole(t *testing.T) {
 	page := want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
 	same(t, "a page", page, s.call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
 	same(t, "its root", want(t, 418, ""), s.call(t, "GET", "/console", ""))
-	same(t, "without a gateway", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's."),
+	same(t, "without a gateway", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused),
 		s.call(t, "GET", "/console/keys/7", "", "X-Gateway-Secret", ""))
 	if log := s.log.String(); !strings.Contains(log, `"route":"/console/keys/{id}"`) || strings.Contains(log, "/console/keys/7") {
 		t.Errorf("the log:\n%s", log)

@@ -30,10 +30,11 @@ func (s Secrets) match(presented string) (ok, outdated bool) {
 	return current|previous == 1, current == 0 && previous == 1
 }
 
-// onlyGateways rejects requests without a valid gateway secret.
+// onlyGateways rejects requests without a valid gateway secret, and marks every response as core's own.
 func (s *Server) onlyGateways(next http.Handler) http.Handler {
-	denied := s.route(func(http.ResponseWriter, *http.Request) error { return errNotGateway }, fallbackError{})
+	denied := s.route(func(w http.ResponseWriter, _ *http.Request) error { return refuse(w, errNotGateway) }, fallbackError{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()[wire.HeaderCore] = markAnswered
 		ok, outdated := s.Secrets.match(r.Header.Get(wire.HeaderGatewaySecret))
 		if !ok {
 			denied.ServeHTTP(w, r)
@@ -44,4 +45,16 @@ func (s *Server) onlyGateways(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// markAnswered and markRefused are the values of wire.HeaderCore, which nothing changes.
+var (
+	markAnswered = []string{wire.CoreAnswered}
+	markRefused  = []string{wire.CoreRefused}
+)
+
+// refuse marks the response as that of a request of which nothing was carried out, and returns its error.
+func refuse(w http.ResponseWriter, e *apiError) *apiError {
+	w.Header()[wire.HeaderCore] = markRefused
+	return e
 }

@@ -15,9 +15,13 @@ import (
 // serveBatch answers POST /internal/batch: each request as if it had come alone, all at the same time. New intents wait for their commit
 // together; a request that cannot (a refusal, a repeat) waits for nobody.
 func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(wire.HeaderBatch) != wire.BatchVersion {
+		writeError(w, refuse(w, errBatchVersion))
+		return
+	}
 	requests, err := readBatch(r)
 	if err != nil {
-		writeError(w, errBatch)
+		writeError(w, refuse(w, errBatch))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)

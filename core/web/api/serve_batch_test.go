@@ -83,6 +83,7 @@ func (s *service) postBatch(t *testing.T, body []byte) *http.Response {
 		t.Fatal(err)
 	}
 	request.Header.Set(wire.HeaderGatewaySecret, gatewaySecret)
+	request.Header.Set(wire.HeaderBatch, wire.BatchVersion)
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
@@ -304,6 +305,9 @@ func TestBatch_Malformed(t *testing.T) {
 		"another path by dots": asking("POST", "/v2/../internal/usage"),
 	} {
 		response := s.postBatch(t, batch)
+		if mark := response.Header.Get(wire.HeaderCore); mark != wire.CoreRefused {
+			t.Errorf("%s: core says %q of it", name, mark)
+		}
 		if got := readAll(t, response); response.StatusCode != http.StatusBadRequest || !strings.Contains(got, "INVALID_REQUEST") {
 			t.Errorf("%s: %d %s", name, response.StatusCode, got)
 		}
@@ -311,6 +315,20 @@ func TestBatch_Malformed(t *testing.T) {
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 0 {
 		t.Errorf("%d intents are stored, want none", n)
 	}
-	same(t, "without the secret", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's."),
+	same(t, "without the secret", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused),
 		s.call(t, "POST", wire.PathBatch, string(good), "X-Gateway-Secret", ""))
+}
+
+// A gateway of another release is told that there are no batches of its version, by the status that turns them off.
+func TestBatch_OtherVersion(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	batch := string(batchOf(t, s.createRequest(t, uuid.New(), "one", transferBody)))
+	for _, version := range []string{"", "2", "4"} {
+		same(t, version, refused(t, 404, "NOT_FOUND", "This core serves no batches of this version; none of its requests was carried out.", wire.HeaderCore, wire.CoreRefused),
+			s.call(t, "POST", wire.PathBatch, batch, wire.HeaderBatch, version))
+	}
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 0 {
+		t.Errorf("%d intents are stored, want none", n)
+	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"intents.internal/pkg/wire"
 )
 
 // Contract holds responses to openapi.json. OpenAPI 3.1's schemas are JSON Schema 2020-12, so that a validator of those
@@ -126,6 +128,9 @@ var alwaysAllowed = []string{"Connection", "Content-Length", "Content-Type", "Da
 func (c *Contract) headerFaults(described string, sent http.Header) (faults []string) {
 	headers, _ := c.value(described, "headers").(map[string]any)
 	known := slices.Clone(alwaysAllowed)
+	if len(c.added) > 0 { // core is asked itself, and gateways do not forward it
+		known = append(known, wire.HeaderCore)
+	}
 	for name := range headers {
 		known = append(known, http.CanonicalHeaderKey(name))
 		at := c.resolve(described+"/headers", name)

@@ -139,7 +139,7 @@ func (c *Client) poll(ctx context.Context, path, cursor string, wait time.Durati
 		Method: http.MethodGet, Target: target(wait), Wait: wait,
 		RetryTarget: target(0), // no time is left to wait at the next core
 	}, http.StatusOK, out)
-	if errors.Is(err, upstream.ErrTooLong) || statusOf(err) == http.StatusGone {
+	if errors.Is(err, upstream.ErrTooLong) || errors.Is(err, statusError{http.StatusGone, wire.CursorExpired}) {
 		return ErrCursorExpired
 	}
 	return err
@@ -193,8 +193,8 @@ func (c *Client) ReportUsage(ctx context.Context, report wire.UsageReport) error
 		return fmt.Errorf("report usage: %w", err)
 	}
 	_, err = c.call(ctx, upstream.Call{Method: http.MethodPost, Target: wire.PathUsage, Body: body}, http.StatusNoContent, nil)
-	switch status := statusOf(err); {
-	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge:
+	switch {
+	case errors.Is(err, statusError{http.StatusBadRequest, wire.InvalidRequest}), errors.Is(err, statusError{http.StatusRequestEntityTooLarge, wire.PayloadTooLarge}):
 		return fmt.Errorf("report usage: %w: %w", ErrReportRefused, err)
 	case err != nil:
 		return fmt.Errorf("report usage: %w", err)

@@ -154,6 +154,11 @@ func refusing(t *testing.T, asked *atomic.Int64, status int, code wire.Code) *ur
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
+		mark := wire.CoreAnswered
+		if code == wire.NotAGateway {
+			mark = wire.CoreRefused
+		}
+		w.Header().Set(wire.HeaderCore, mark)
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"code":%q,"message":"No."}`, code)
 	}))

@@ -19,6 +19,7 @@ func Batch(next http.Handler) http.HandlerFunc {
 		body, _ := io.ReadAll(r.Body)
 		messages, err := wire.SplitBatch(body)
 		if err != nil {
+			w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}

@@ -136,7 +136,9 @@ func (c *Core) guard(next http.Handler) http.Handler {
 		if c.Draining.Load() {
 			w.Header().Set("Connection", "close")
 		}
+		w.Header().Set(wire.HeaderCore, wire.CoreAnswered)
 		if r.Header.Get(wire.HeaderGatewaySecret) != Secret.Reveal() {
+			w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 			refuse(w, http.StatusUnauthorized, wire.NotAGateway)
 			return
 		}
