@@ -175,12 +175,13 @@ func panicIsAnswered(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Upstream = nil }})
+	g := start(t, core, settings{edge: func(o *edge.Options) { o.Limiter = nil }})
 	want := refusal(500, `{"code":"INTERNAL_ERROR","message":"The gateway failed; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`)
 	c := g.dial(t)
 	defer c.Close()
+	key := apiKey(core.AddKey(network.Test))
 	for range 2 {
-		c.write(t, request("GET", "/auth/get-session", "", ""))
+		c.write(t, request("GET", "/v2/transfers/1", key, ""))
 		if diff := cmp.Diff(want, c.read(t, "GET")); diff != "" {
 			t.Error(diff)
 		}
