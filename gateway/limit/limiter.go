@@ -133,7 +133,7 @@ func newBreaker() *gobreaker.CircuitBreaker[string] {
 	})
 }
 
-var errDegraded = errors.New("Redis fails or does not answer, GATEWAY_LIMIT_FALLBACK decides")
+var errDegraded = errors.New("redis fails or does not answer, GATEWAY_LIMIT_FALLBACK decides")
 
 // Ready is a readiness check that fails while the breaker lets no call through to Redis. It makes no call itself.
 func (l *Limiter) Ready(context.Context) error {

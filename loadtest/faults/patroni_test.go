@@ -107,7 +107,7 @@ func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode
 		"replicator 10.0.0.0/24":                           "replicator 127.0.0.0/8", "all all 10.0.0.0/24": "all all 127.0.0.0/8",
 	})
 	path := filepath.Join(p.dir, node.name+".yml")
-	if err := os.WriteFile(path, []byte(config), 0o644); err != nil { //nolint:gosec // the server's user reads it
+	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	node.prepare(t, "patroni", "", []string{path}, nil)

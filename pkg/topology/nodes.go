@@ -46,7 +46,7 @@ func Reload(client redis.UniversalClient) {
 var (
 	errClusterState = errors.New("no master of the cluster says that it serves (cluster_state:ok)")
 	errReplica      = errors.New("this Redis is a replica, which takes no writes (READONLY); have the URL lead to the master, or name the Sentinels")
-	errFull         = errors.New("Redis is full (OOM): its maxmemory is reached, and its policy evicts nothing; give it more memory")
+	errFull         = errors.New("redis is full (OOM): its maxmemory is reached, and its policy evicts nothing; give it more memory")
 )
 
 // servingKey is written by Serving, and gone after a second.
