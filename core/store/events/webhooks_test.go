@@ -21,8 +21,8 @@ func TestResealWebhooks(t *testing.T) {
 	owner := pgtest.SignUp(t, store, "ann@example.com")
 	e, secret := pgtest.InsertWebhook(t, store, before, owner)
 	rotate := func(e *webhook.Endpoint) (string, error) {
-		_, _, err := before.Rotate(e, time.Hour, pgtest.Now())
-		return "", err
+		_, detail, err := before.Rotate(e, time.Hour, pgtest.Now())
+		return detail, err
 	}
 	if _, err := store.Events.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
 		t.Fatal(err)
