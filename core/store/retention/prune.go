@@ -90,7 +90,11 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"deliveries", p.deliveries},
 		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
 	} {
-		switch stepErr := step.run(ctx); {
+		stepErr := step.run(ctx)
+		if err != nil {
+			stepErr = again(ctx, step.run, stepErr)
+		}
+		switch {
 		case errors.Is(stepErr, errPruning):
 			return p.removed, err
 		case stepErr != nil:
@@ -102,6 +106,17 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		}
 	}
 	return p.removed, err
+}
+
+// again repeats a step for up to a second while the lock is held: a step that failed may have closed its connection, and Postgres takes a
+// moment to end that one's transaction.
+func again(ctx context.Context, step func(context.Context) error, err error) error {
+	const tries, pause = 20, 50 * time.Millisecond
+	for n := 0; n < tries && errors.Is(err, errPruning) && ctx.Err() == nil; n++ {
+		time.Sleep(pause)
+		err = step(ctx)
+	}
+	return err
 }
 
 // pruner is one run of Prune.
