@@ -99,7 +99,7 @@ func TestRecordUsage_Invalid(t *testing.T) {
 		"unknown field":     {usageReport(id, strings.Replace(good, "limited", "limit", 1)), invalid(t, "/keys/0/limit", "is not a known field")},
 		"not a number":      {usageReport(id, strings.Replace(good, `"limited":1`, `"limited":"1"`, 1)), invalid(t, "/keys/0/limited", "must not be a JSON string")},
 		"not an object":     {`[]`, invalid(t, "", "must be an object")},
-		"600 KiB":           {strings.Repeat(" ", 600<<10), refused(t, 413, "PAYLOAD_TOO_LARGE", "A report may have at most 512 KiB.")},
+		"600 KiB":           {strings.Repeat(" ", 600<<10), detailed(refused(t, 413, "PAYLOAD_TOO_LARGE", "The body must not be longer than 524288 bytes."), "maxBytes", 524288.0)},
 	} {
 		same(t, name, c.want, s.call(t, "POST", "/internal/usage", c.report))
 	}
