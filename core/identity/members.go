@@ -17,7 +17,7 @@ func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountI
 		if err := tx.SetActing(ctx, c.rights, accountID); err != nil || accountID == p.Session.ActingID() {
 			return err
 		}
-		return tx.AuditHourly(ctx, accountID, account.NewHourlyEntry(accountID.String(), client.Actor(), account.AccountSwitched, s.Store.Now()))
+		return tx.Audit(ctx, account.NewHourlyEntry(accountID, accountID.String(), client.Actor(), account.AccountSwitched, s.Store.Now()))
 	}, accountID)
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/identities"
 )
@@ -31,7 +33,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email
 	if err := s.queueMail(ctx, client, identities.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
 		return err
 	}
-	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, client.Actor(), account.ResetRequested, s.Store.Now()))
+	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(uuid.Nil, email, client.Actor(), account.ResetRequested, s.Store.Now()))
 	waitForStep(ctx, began) // the entry is made only where there is an account
 	return err
 }

@@ -22,7 +22,7 @@ func (s *Service) SignOut(ctx context.Context, client Client) error {
 	return s.Store.DeleteSession(ctx, account.HashToken(client.Token), func(person uuid.UUID) account.AuditEntry {
 		by := client.Actor()
 		by.PersonID = person
-		return account.NewHourlyEntry(person.String(), by, account.SignedOut, s.Store.Now())
+		return account.NewHourlyEntry(person, person.String(), by, account.SignedOut, s.Store.Now())
 	})
 }
 

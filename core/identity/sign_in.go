@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/account"
 )
 
@@ -47,7 +49,7 @@ func (s *Service) SignIn(ctx context.Context, client Client, email, password str
 // failSignIn records a failed sign-in for the account of an address, if there is one, and returns ErrCredentials after a whole number of
 // steps, which hides the difference.
 func (s *Service) failSignIn(ctx context.Context, client Client, email string, began time.Time) error {
-	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(email, client.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
+	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(uuid.Nil, email, client.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
 		return err
 	}
 	waitForStep(ctx, began)

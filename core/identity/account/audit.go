@@ -84,8 +84,9 @@ const (
 
 // AuditEntry is one line of an account's audit log.
 type AuditEntry struct {
-	ID         uuid.UUID
-	AccountID  uuid.UUID
+	ID        uuid.UUID
+	AccountID uuid.UUID
+	// OccurredAt is the first time of an hourly entry, and the beginning of its hour where a version that knows no LastAt stored it.
 	OccurredAt time.Time
 	Actor      Actor
 	Action     Action
@@ -100,8 +101,13 @@ type AuditEntry struct {
 	Detail string
 	// Notice is who gets a mail about the entry, empty for nobody. It is not stored.
 	Notice Notice
-	// Repeats is how often more the same was done in the hour that begins at OccurredAt, for NewHourlyEntry.
-	Repeats int
+	// Subject makes the entry hourly, see Hourly, empty for an entry of its own. It is not stored.
+	Subject string
+	// Repeats is how often more the same was done in the hour of an hourly entry. LastAt and LastDetail are of the last time, nil and empty
+	// if there was one.
+	Repeats    int
+	LastAt     *time.Time
+	LastDetail string
 }
 
 // NewAuditEntry creates an entry about an account, with the actor's user agent truncated.
@@ -114,27 +120,37 @@ func NewAuditEntry(accountID uuid.UUID, actor Actor, action Action, now time.Tim
 	return AuditEntry{ID: id, AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}, nil
 }
 
-// NewHourlyEntry creates an entry for what may be done often: all of one subject, actor's address and hour are one entry, whose id is
-// derived from them. The subject is an account's id or e-mail address.
-func NewHourlyEntry(subject string, actor Actor, action Action, now time.Time) AuditEntry {
+// NewHourlyEntry creates an hourly entry about an account, or about one that is yet to be found, for uuid.Nil. The subject is an account's
+// id or e-mail address.
+func NewHourlyEntry(accountID uuid.UUID, subject string, actor Actor, action Action, now time.Time) AuditEntry {
 	actor.IPAddress, actor.UserAgent = clip(actor.IPAddress), clip(actor.UserAgent)
-	hour := now.Truncate(time.Hour)
-	sum := sha256.Sum256([]byte(strings.Join([]string{"hourly audit entry", subject, string(action), actor.PersonID.String(), actor.IPAddress}, "\x00")))
-	var id uuid.UUID // a UUIDv7 of the hour
-	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(hour.UnixMilli())<<16))
-	copy(id[6:], sum[:])
-	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
-	return AuditEntry{ID: id, OccurredAt: hour, Actor: actor, Action: action}
+	return AuditEntry{AccountID: accountID, OccurredAt: now, Actor: actor, Action: action}.Hourly(subject)
 }
 
-// ByKey returns the entry of an action by a key.
-func (e AuditEntry) ByKey(id uuid.UUID) AuditEntry {
-	e.KeyID = &id
+// Hourly returns the entry of what may be done often: all of one subject, action, actor, address and hour are stored as one entry, whose id
+// is derived from them.
+func (e AuditEntry) Hourly(subject string) AuditEntry {
+	e.Subject = subject
+	sum := sha256.Sum256([]byte(strings.Join([]string{"hourly audit entry", subject, string(e.Action), e.Actor.PersonID.String(), e.Actor.IPAddress}, "\x00")))
+	var id uuid.UUID // a UUIDv7 of the hour
+	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(e.OccurredAt.Truncate(time.Hour).UnixMilli())<<16))
+	copy(id[6:], sum[:])
+	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
+	e.ID = id
 	return e
 }
 
-// OfWebhook returns the entry with the changed webhook and a description of the change.
+// ByKey returns the hourly entry of an action by a key.
+func (e AuditEntry) ByKey(id uuid.UUID) AuditEntry {
+	e.KeyID = &id
+	return e.Hourly(id.String())
+}
+
+// OfWebhook returns the entry with the changed webhook and a description of the change. An hourly entry is one of the webhook.
 func (e AuditEntry) OfWebhook(id uuid.UUID, detail string) AuditEntry {
+	if e.Subject != "" {
+		e = e.Hourly(e.Subject + "\x00" + id.String())
+	}
 	e.Detail = id.String()
 	if detail != "" {
 		e.Detail += ": " + detail

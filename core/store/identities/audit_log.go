@@ -29,6 +29,8 @@ type auditRow struct {
 	UserAgent  string         `bun:"user_agent"`
 	PersonID   uuid.UUID      `bun:"person_id,nullzero"`
 	Repeats    int            `bun:"repeats"`
+	LastAt     *time.Time     `bun:"last_at"`
+	LastDetail string         `bun:"last_detail,nullzero"`
 
 	Person *accountRow `bun:"rel:belongs-to,join:person_id=id"`
 	Holder *accountRow `bun:"rel:belongs-to,join:account_id=id"`
@@ -36,8 +38,14 @@ type auditRow struct {
 
 const operator = "operator"
 
-// Audit writes an audit entry in the transaction, and queues the mails about it.
+// Audit writes an audit entry in the transaction, or counts an hourly one, and queues the mails about it.
 func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
+	if e.Subject != "" {
+		if err := tx.auditHourly(ctx, e, "id = ?8", e.AccountID); err != nil {
+			return err
+		}
+		return tx.queueNotices(ctx, e)
+	}
 	row := auditRow{
 		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,
 		KeyID: e.KeyID, KeyName: e.KeyName, Detail: e.Detail, IPAddress: e.Actor.IPAddress, UserAgent: e.Actor.UserAgent, PersonID: e.Actor.PersonID,
@@ -55,17 +63,13 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 	return tx.queueNotices(ctx, e)
 }
 
-// hourly stores an entry of account.NewHourlyEntry for the account of a condition, or counts it if the hour has one.
-const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_name, detail, ip_address, user_agent, person_id)
-	SELECT ?0, id, ?1, 'owner', ?2, '', '', ?3, ?4, nullif(?5, '00000000-0000-0000-0000-000000000000'::uuid) FROM accounts
-	WHERE deleted_at IS NULL AND `
+// hourly stores an hourly entry for the account of a condition, or counts it if the hour has one, whose first time and detail stay.
+const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_id, key_name, detail, ip_address, user_agent, person_id)
+	SELECT ?0, id, ?1, 'owner', ?2, ?3, coalesce((SELECT name FROM api_keys WHERE id = ?3), ''), ?4, ?5, ?6, ?7 FROM accounts
+	WHERE deleted_at IS NULL AND %s
+	ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + 1, last_at = excluded.occurred_at, last_detail = nullif(excluded.detail, '')`
 
-// AuditHourly stores or counts an entry of account.NewHourlyEntry about an account in the transaction.
-func (tx Tx) AuditHourly(ctx context.Context, accountID uuid.UUID, e account.AuditEntry) error {
-	return tx.auditHourly(ctx, e, "id = ?6", accountID)
-}
-
-// AuditAttempt stores or counts an entry of account.NewHourlyEntry about the account of an address, if there is one that is not an
+// AuditAttempt stores or counts an hourly entry about the account of an address, if there is one that is not an
 // unconfirmed sign-up, which has no log yet. It does the same
 // for any address, and does not wait for the commit to be durable, so that its duration reveals little.
 func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
@@ -73,27 +77,27 @@ func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditE
 		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
 			return fmt.Errorf("record an attempt: %w", err)
 		}
-		return tx.auditHourly(ctx, e, "email = ?6 AND NOT shared AND disabled_at IS NULL AND (email_verified_at IS NOT NULL OR NOT verification_required)", email)
+		return tx.auditHourly(ctx, e, "email = ?8 AND NOT shared AND disabled_at IS NULL AND (email_verified_at IS NOT NULL OR NOT verification_required)", email)
 	})
 }
 
 func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string, is any) error {
-	_, err := tx.db.NewRaw(hourly+where+" ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + 1",
-		e.ID, e.OccurredAt, e.Action, e.Actor.IPAddress, e.Actor.UserAgent, e.Actor.PersonID, is).Exec(ctx)
+	_, err := tx.db.NewRaw(fmt.Sprintf(hourly, where),
+		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, nullID(e.Actor.PersonID), is).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("count %s in the audit log: %w", e.Action, err)
 	}
 	return nil
 }
 
-// AuditLog reads at most limit entries of an account, newest first, that are older than the entry before. uuid.Nil starts with the
-// newest.
+// AuditLog reads at most limit entries of an account, the newest by their first time first, that are older than the entry before: none if
+// that is gone. uuid.Nil starts with the newest.
 func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
 	var rows []auditRow
 	query := s.db.NewSelect().Model(&rows).Relation("Person").Relation("Holder").
-		Where("audit_log.account_id = ?", accountID).Order("audit_log.id DESC").Limit(int64(limit))
+		Where("audit_log.account_id = ?", accountID).Order("audit_log.occurred_at DESC", "audit_log.id DESC").Limit(int64(limit))
 	if before != uuid.Nil {
-		query.Where("audit_log.id < ?", before)
+		query.Where("(audit_log.occurred_at, audit_log.id) < ((SELECT occurred_at FROM audit_log WHERE id = ?0 AND account_id = ?1), ?0)", before, accountID)
 	}
 	if err := query.Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the audit log of account %s: %w", accountID, err)
@@ -123,7 +127,8 @@ func (r auditRow) entry() account.AuditEntry {
 	e := account.AuditEntry{
 		ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
 		Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
-		KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail, Repeats: r.Repeats,
+		KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail,
+		Repeats: r.Repeats, LastAt: postgres.UTC(r.LastAt), LastDetail: r.LastDetail,
 	}
 	by := r.Person
 	stranger := r.Action == account.SignInFailed || r.Action == account.ResetRequested // anybody can try

@@ -3,6 +3,8 @@ package identities_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
@@ -277,5 +280,144 @@ func TestAuditLog_ByKey(t *testing.T) {
 	entries, err := store.Identities.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)
 	if err != nil || len(entries) != 1 || *entries[0].KeyID != key.ID || entries[0].KeyName != key.Name {
 		t.Errorf("entries: %+v, %v", entries, err)
+	}
+}
+
+// hour is the beginning of an hour that has passed.
+func hour() time.Time { return pgtest.Now().Truncate(time.Hour).Add(-time.Hour) }
+
+// occurrence is what an entry of the log tells of when and how often.
+type occurrence struct {
+	Action             account.Action
+	First, Last        string
+	Detail, LastDetail string
+	Repeats            int
+}
+
+func occurrences(t *testing.T, store *store.Rooms, of uuid.UUID) []occurrence {
+	t.Helper()
+	entries, err := store.Identities.AuditLog(t.Context(), of, uuid.Nil, 100)
+	pgtest.Must(t, err)
+	told := []occurrence{}
+	for _, e := range entries {
+		o := occurrence{Action: e.Action, First: e.OccurredAt.Format("04:05"), Detail: e.Detail, LastDetail: e.LastDetail, Repeats: e.Repeats}
+		if e.LastAt != nil {
+			o.Last = e.LastAt.Format("04:05")
+		}
+		told = append(told, o)
+	}
+	return told
+}
+
+// An hourly entry stands where it first happened, also across pages, and tells of its last time.
+func TestAuditLog_HourlyOrder(t *testing.T) {
+	t.Parallel()
+	store, at := pgtest.New(t), hour()
+	ann, err := account.New("", "ann@example.com", "hash", at)
+	pgtest.Must(t, err)
+	signedUp, err := account.NewAuditEntry(ann.ID, pgtest.Browser, account.SignedUp, at.Add(18*time.Minute))
+	pgtest.Must(t, err)
+	pgtest.Must(t, store.Identities.InsertAccount(t.Context(), ann, signedUp))
+	audit := func(e account.AuditEntry) {
+		t.Helper()
+		pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
+	}
+	hourly := func(action account.Action, minute time.Duration) account.AuditEntry {
+		return account.NewHourlyEntry(ann.ID, "subject", pgtest.Browser, action, at.Add(minute*time.Minute))
+	}
+	audit(hourly(account.AccountSwitched, 46))
+	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, hourly(account.SignInFailed, 40)))
+	changed, err := account.NewAuditEntry(ann.ID, pgtest.Browser, account.PasswordChanged, at.Add(44*time.Minute))
+	pgtest.Must(t, err)
+	audit(changed)
+	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, hourly(account.SignInFailed, 50)))
+	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, hourly(account.SignInFailed, 49))) // one that was overtaken
+	want := []occurrence{
+		{Action: account.AccountSwitched, First: "46:00"},
+		{Action: account.PasswordChanged, First: "44:00"},
+		{Action: account.SignInFailed, First: "40:00", Last: "50:00", Repeats: 2},
+		{Action: account.SignedUp, First: "18:00"},
+	}
+	if diff := cmp.Diff(want, occurrences(t, store, ann.ID)); diff != "" {
+		t.Errorf("the log differs (-want +got):\n%s", diff)
+	}
+	paged, before := []account.Action{}, uuid.Nil
+	for range want {
+		page, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 1)
+		if err != nil || len(page) != 1 {
+			t.Fatalf("%d entries on a page, %v", len(page), err)
+		}
+		paged, before = append(paged, page[0].Action), page[0].ID
+	}
+	if diff := cmp.Diff([]account.Action{account.AccountSwitched, account.PasswordChanged, account.SignInFailed, account.SignedUp}, paged); diff != "" {
+		t.Errorf("the pages differ (-want +got):\n%s", diff)
+	}
+}
+
+// What a key does to a webhook again and again is one entry an hour.
+func TestAuditLog_HourlyByKey(t *testing.T) {
+	t.Parallel()
+	store, at := pgtest.New(t), hour()
+	owner := pgtest.SignUp(t, store, "ann@example.com")
+	key, other := pgtest.InsertKey(t, store, owner.ID), pgtest.InsertKey(t, store, owner.ID)
+	rules := pgtest.WebhookRules(t, make([]byte, 32), nil)
+	e, _ := pgtest.InsertWebhook(t, store, rules, owner)
+	second, _ := pgtest.InsertWebhook(t, store, rules, owner)
+	change := func(n int, by *account.Key, changed *webhook.Endpoint) {
+		t.Helper()
+		entry, err := account.NewAuditEntry(owner.ID, pgtest.Browser, account.WebhookUpdated, at.Add(time.Duration(n)*time.Second))
+		pgtest.Must(t, err)
+		entry = entry.ByKey(by.ID)
+		_, err = store.Events.ChangeWebhook(t.Context(), identities.OfOperator, changed.Owner(), changed.ID, &entry, func(*webhook.Endpoint) (string, error) {
+			return fmt.Sprintf("change %d", n), nil
+		})
+		pgtest.Must(t, err)
+	}
+	for n := range 1000 {
+		change(n, key, e)
+	}
+	change(1001, other, e)
+	change(1002, key, second)
+	change(3600, key, e)
+	want := []occurrence{
+		{Action: account.WebhookUpdated, First: "00:00", Detail: e.ID.String() + ": change 3600"},
+		{Action: account.WebhookUpdated, First: "16:42", Detail: second.ID.String() + ": change 1002"},
+		{Action: account.WebhookUpdated, First: "16:41", Detail: e.ID.String() + ": change 1001"},
+		{Action: account.WebhookUpdated, First: "00:00", Last: "16:39", Detail: e.ID.String() + ": change 0", LastDetail: e.ID.String() + ": change 999", Repeats: 999},
+	}
+	got := slices.DeleteFunc(occurrences(t, store, owner.ID), func(o occurrence) bool { return o.Action != account.WebhookUpdated })
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the log differs (-want +got):\n%s", diff)
+	}
+	if named := pgtest.LookUp[int](t, store, `SELECT count(*) FROM audit_log WHERE action = 'webhook_updated' AND key_name = $1`, key.Name); named != 4 {
+		t.Errorf("%d entries name their key", named)
+	}
+}
+
+// The statement of versions that date an hourly entry at the beginning of its hour and only count it.
+const olderHourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_name, detail, ip_address, user_agent)
+	VALUES ($1, $2, $3, 'owner', 'sign_in_failed', '', '', '', '') ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + 1`
+
+// Entries of versions that only count are counted on, and those that such versions count have a last time.
+func TestAuditLog_HourlyOlderVersion(t *testing.T) {
+	t.Parallel()
+	store, at := pgtest.New(t), hour()
+	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
+	attempt := func(of *account.Account, minute time.Duration) account.AuditEntry {
+		return account.NewHourlyEntry(uuid.Nil, of.Email, account.Actor{}, account.SignInFailed, at.Add(minute*time.Minute))
+	}
+	pgtest.Exec(t, store, olderHourly, attempt(ann, 0).ID, ann.ID, at)
+	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, attempt(ann, 30)))
+	want := occurrence{Action: account.SignInFailed, First: "00:00", Last: "30:00", Repeats: 1}
+	if diff := cmp.Diff(want, occurrences(t, store, ann.ID)[1]); diff != "" {
+		t.Errorf("an older version's entry differs (-want +got):\n%s", diff)
+	}
+	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), bob.Email, attempt(bob, 10)))
+	pgtest.Exec(t, store, olderHourly, attempt(bob, 0).ID, bob.ID, at)
+	entries, err := store.Identities.AuditLog(t.Context(), bob.ID, uuid.Nil, 100)
+	pgtest.Must(t, err)
+	counted := entries[len(entries)-1]
+	if counted.Repeats != 1 || !counted.OccurredAt.Equal(at.Add(10*time.Minute)) || counted.LastAt == nil || !counted.LastAt.After(at.Add(time.Hour)) {
+		t.Errorf("an entry that an older version counted: %+v", counted)
 	}
 }

@@ -182,7 +182,7 @@ func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte, entry fun
 		if err != nil {
 			return fmt.Errorf("delete a session: %w", err)
 		}
-		return tx.AuditHourly(ctx, person, entry(person))
+		return tx.Audit(ctx, entry(person))
 	})
 }
 

@@ -40,7 +40,7 @@ func TestSession(t *testing.T) {
 	gone("at its end", want.TokenHash, want.ExpiresAt)
 	for range 2 { // ending it again is fine
 		if err := store.Identities.DeleteSession(t.Context(), want.TokenHash, func(person uuid.UUID) account.AuditEntry {
-			return account.NewHourlyEntry(person.String(), pgtest.Browser, account.SignedOut, pgtest.Now())
+			return account.NewHourlyEntry(person, person.String(), pgtest.Browser, account.SignedOut, pgtest.Now())
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -112,6 +112,8 @@ func TestSchema_Refuses(t *testing.T) {
 		{pgtest.Check + "audit_log_key", `INSERT INTO audit_log SELECT gen_random_uuid(), id, now(), 'owner', 'signed_in', id, '', '', '', '' FROM accounts`},
 		{pgtest.Unique + "audit_log_pkey", `INSERT INTO audit_log SELECT * FROM audit_log`},
 		{pgtest.Appends, `UPDATE audit_log SET detail = 'nothing to see'`},
+		{pgtest.Appends, `UPDATE audit_log SET last_at = now(), last_detail = 'nothing to see'`},
+		{pgtest.Appends, `UPDATE audit_log SET repeats = repeats + 1`},                                        // of what is recorded each time
 		{pgtest.Appends, `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = ''`}, // the account has not ended
 		{pgtest.Appends, `DELETE FROM audit_log`},
 		{pgtest.Check + "accounts_erased", `UPDATE accounts SET erased_at = now()`},

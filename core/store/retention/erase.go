@@ -36,6 +36,7 @@ var erasures = []struct{ table, statement string }{
 		SELECT position FROM feed WHERE account_id = ?0 ORDER BY environment, position LIMIT ?1))`},
 	{"quotes", `DELETE FROM quotes WHERE account_id = ?0 AND id = ANY (ARRAY(SELECT id FROM quotes WHERE account_id = ?0 LIMIT ?1))`},
 	{"api_keys", `UPDATE api_keys SET name = 'erased' WHERE account_id = ?0 AND name <> 'erased'`},
+	// The log's trigger empties last_detail too.
 	{"audit_log", `UPDATE audit_log SET key_name = '', detail = '', ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
 		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},
 	{"audit_log", `UPDATE audit_log SET ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(

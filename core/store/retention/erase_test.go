@@ -71,6 +71,10 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	pgtest.Must(t, store.Identities.InsertSession(t.Context(), session, p.account, entry(p.account.ID, account.SignedIn)))
 	k := pgtest.NewKey(t, p.account.ID, account.KeyRequest{Name: p.traces[2]})
 	pgtest.Must(t, pgtest.AddKey(t.Context(), store, k, entry(p.account.ID, account.KeyCreated).OfKey(k, "named "+p.traces[2])))
+	by := entry(p.account.ID, account.WebhookUpdated).ByKey(k.ID).OfWebhook(uuid.New(), "description for "+p.traces[0])
+	for range 2 { // the second is the entry's last detail
+		pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, by) }))
+	}
 	body := strings.Replace(pgtest.SwapBody, "inv-42", "for "+p.traces[0], 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
 	pgtest.Must(t, err)
@@ -120,7 +124,7 @@ func TestEraseAccount(t *testing.T) {
 		}
 	}
 	erased, err := store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now())
-	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 5, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "quotes": 1, "reset_tokens": 1, "transfers": 2}, erased); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 6, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "quotes": 1, "reset_tokens": 1, "transfers": 2}, erased); diff != "" || err != nil {
 		t.Errorf("erased %v (-want +got):\n%s", err, diff)
 	}
 	for _, trace := range ann.traces {
@@ -138,8 +142,8 @@ func TestEraseAccount(t *testing.T) {
 	if diff := cmp.Diff(before, intent(), pgtest.Amounts); diff != "" {
 		t.Errorf("the intent (-before +after):\n%s", diff)
 	}
-	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM audit_log WHERE account_id = $1`, ann.account.ID); n != 4 {
-		t.Errorf("%d entries of the audit log are left, want 4", n)
+	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM audit_log WHERE account_id = $1`, ann.account.ID); n != 5 {
+		t.Errorf("%d entries of the audit log are left, want 5", n)
 	}
 	if erased, err = store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now()); len(erased) != 0 || err != nil {
 		t.Errorf("the second time erases %v, %v", erased, err)

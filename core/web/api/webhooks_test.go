@@ -109,10 +109,10 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 	if got := s.call(t, "GET", path, "", key...); got.Status != 404 {
 		t.Errorf("after the deletion: %+v", got)
 	}
-	actions := pgtest.LookUp[string](t, s.store, `SELECT string_agg(action, ' ' ORDER BY id) FROM audit_log
-		WHERE action LIKE 'webhook%' AND key_id = $1`, key[3])
-	if actions != "webhook_created webhook_updated webhook_updated webhook_updated webhook_replayed"+
-		strings.Repeat(" webhook_secret_rotated", 4)+" webhook_deleted" {
+	// An hour may end meanwhile, so what was done is added up.
+	actions := pgtest.LookUp[string](t, s.store, `SELECT string_agg(action || ' ' || times, ', ' ORDER BY first) FROM (
+		SELECT action, sum(1 + repeats) AS times, min(occurred_at) AS first FROM audit_log WHERE action LIKE 'webhook%' AND key_id = $1 GROUP BY action) AS done`, key[3])
+	if actions != "webhook_created 1, webhook_updated 3, webhook_replayed 1, webhook_secret_rotated 4, webhook_deleted 1" {
 		t.Errorf("the audit log has %s", actions)
 	}
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -314,6 +315,23 @@ func TestListAudit_Pages(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 	ann.get(page.link("/console/audit?before=")).is(http.StatusOK, "Signed up", "Newest")
+}
+
+// An hourly entry tells its first and last time and detail, and how often it was.
+func TestListAudit_Hourly(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	id := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts`)
+	hook, at := uuid.New(), time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
+	for _, minute := range []time.Duration{18, 30, 46} {
+		e, err := account.NewAuditEntry(id, account.Actor{}, account.WebhookReplayed, at.Add(minute*time.Minute))
+		pgtest.Must(t, err)
+		e = e.ByKey(id).OfWebhook(hook, fmt.Sprintf("at minute %d", minute))
+		pgtest.Must(t, s.store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
+	}
+	ann.get("/console/audit").is(http.StatusOK, "2 Jan 2026, 10:18 – 2 Jan 2026, 10:46", "Webhook replayed",
+		hook.String()+": at minute 18 and 2 more within this hour the last: "+hook.String()+": at minute 46")
 }
 
 // The message that a wallet signs has its address in the one spelling that is right.
