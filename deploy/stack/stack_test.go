@@ -136,8 +136,6 @@ func TestStart_Errors(t *testing.T) {
 }
 
 // Services refuse unknown variables, and the shell of a user has those of the stack that runs.
-//
-//nolint:paralleltest // it sets the environment
 func TestEnviron_NoVariablesOfStack(t *testing.T) {
 	running := stack.Env{Processes: []stack.Process{{Name: stack.Core}, {Name: stack.CoreName(2)}, {Name: stack.GatewayName(1)}}}
 	for line := range strings.Lines(running.String()) {

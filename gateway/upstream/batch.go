@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -165,7 +166,7 @@ func (b *batch) readFrame() (complete bool, err error) {
 		}
 		n, err := b.body.read(b.conn.reader, b.frame[b.arrived:])
 		if b.arrived += n; b.arrived < len(b.frame) {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}
 			return false, err
@@ -328,7 +329,7 @@ func (b *batch) complete() bool {
 	b.conn.options.peer, b.conn.options.began, b.conn.options.deadline = nil, now, now.Add(checkInterval)
 	for !b.body.ended() {
 		var more [1]byte
-		if n, err := b.body.read(b.conn.reader, more[:]); n > 0 || err != nil && err != io.EOF {
+		if n, err := b.body.read(b.conn.reader, more[:]); n > 0 || err != nil && !errors.Is(err, io.EOF) {
 			return false
 		}
 		if !b.body.ended() && b.conn.await(1) != nil {

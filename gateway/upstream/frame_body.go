@@ -38,10 +38,10 @@ const maxOverhead = maxHeaderBytes
 
 // newFrameBody returns the body of this length, chunked if it is unknown.
 func newFrameBody(length int) *frameBody {
-	switch {
-	case length == chunked:
+	switch length {
+	case chunked:
 		return &frameBody{isChunked: true, place: beforeSize}
-	case length == 0:
+	case 0:
 		return &frameBody{place: atEnd}
 	default:
 		return &frameBody{left: length}

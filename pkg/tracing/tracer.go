@@ -94,7 +94,7 @@ func (t *Tracer) Start(ctx context.Context, name string, decided bool, at time.T
 		return ctx, trace.SpanFromContext(ctx)
 	}
 	trusted := decided || t.trustClients
-	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() && !(trusted && t.sampling.parentBased) {
+	if parent := trace.SpanContextFromContext(ctx); parent.IsValid() && (!trusted || !t.sampling.parentBased) {
 		sampled := t.samples(parent.TraceID(), trusted)
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent.WithTraceFlags(parent.TraceFlags().WithSampled(sampled)))
 	}

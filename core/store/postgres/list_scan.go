@@ -8,9 +8,12 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// shortScan and LongScan are how many index rows one page of a filtered list examines at most: without the semaphore of long lists, and
-// under it. A row that is examined costs about a tenth of one that is returned.
-const shortScan, LongScan = 10 * (ShortPage - 1), 10_000
+// LongScan is how many index rows one page of a filtered list examines at most, under the semaphore of long lists. A row that is examined
+// costs about a tenth of one that is returned.
+const LongScan = 10_000
+
+// shortScan is LongScan without the semaphore.
+const shortScan = 10 * (ShortPage - 1)
 
 // ListScan reads a page of an account's list by keyset from the index that has the list in its order, where the index does not decide all
 // of the list's filter. It examines at most Scan rows of the index, however few of them match.

@@ -25,7 +25,7 @@ func TestHead_EveryRoute(t *testing.T) {
 		if strings.HasPrefix(path, "/v2/") {
 			header = key
 		}
-		response := s.send(t, method, path, "", append(slices.Clip(header), "Accept-Encoding", "identity")...) //nolint:bodyclose // readAll closes it
+		response := s.send(t, method, path, "", append(slices.Clip(header), "Accept-Encoding", "identity")...)
 		if body := readAll(t, response); method == http.MethodHead && body != "" {
 			t.Errorf("HEAD %s has a body", path)
 		}

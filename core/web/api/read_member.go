@@ -25,7 +25,7 @@ const (
 // nullable takes, and a number is an integer if its value is whole, however it is written (JSON Schema Core 2020-12 section 4.2.3). A whole
 // number that its type cannot hold becomes the nearest one, so that the bounds of the field refuse it.
 func readMember(from *jsontext.Decoder, into any) error {
-	switch kind := from.PeekKind(); kind {
+	switch kind := from.PeekKind(); kind { //nolint:exhaustive // every other kind is the decoder's
 	case 'n':
 		if _, ok := into.(interface{ takesNull() }); ok {
 			return errors.ErrUnsupported

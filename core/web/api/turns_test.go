@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +31,7 @@ func atOnce(t *testing.T, s *service, n int, method, path, body string, header .
 	statuses := map[int]int{}
 	for range n {
 		all.Go(func() {
-			response := s.send(t, method, path, body, header...) //nolint:bodyclose // readAll closes it
+			response := s.send(t, method, path, body, header...)
 			text := readAll(t, response)
 			mu.Lock()
 			defer mu.Unlock()
@@ -107,7 +108,7 @@ func TestTurns_EveryRoute(t *testing.T) {
 		header             []string
 	}{
 		{"POST", "/v2/webhooks", hookBody, key},
-		{"POST", "/v2/webhooks", hookBody, append(key[:len(key):len(key)], "Idempotency-Key", "hook-1")},
+		{"POST", "/v2/webhooks", hookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")},
 		{"PATCH", hook, `{"description":"Books"}`, key},
 		{"POST", hook + "/rotate-secret", `{}`, key},
 		{"POST", hook + "/replay", `{"after":"` + event.FormatCursor(event.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},

@@ -22,7 +22,7 @@ func TestSessionRoutes_UnknownSession(t *testing.T) {
 	ann := append(signUp(t, s, "ann@example.com"), "X-Forwarded-For", network)
 	stranger := []string{"Cookie", "intents.session=" + strings.Repeat("A", 43), "X-Forwarded-For", network}
 	status := func(method, path string, header ...string) int {
-		response := s.send(t, method, path, "", header...) //nolint:bodyclose // readAll closes it
+		response := s.send(t, method, path, "", header...)
 		readAll(t, response)
 		return response.StatusCode
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -28,7 +29,7 @@ func (v view) Confirm(name string, person ...any) confirmation {
 		return confirmation{}
 	}
 	public, _ := apierror.Of(v.needs)
-	c := confirmation{Asked: true, Password: v.needs == identity.ErrPasswordNeeded, Text: public.Page.Text}
+	c := confirmation{Asked: true, Password: errors.Is(v.needs, identity.ErrPasswordNeeded), Text: public.Page.Text}
 	c.ID, c.Help = v.Form.passwordOf(name, person...)
 	if c.Help.Error == c.Text {
 		c.Text = "" // it is the problem already
@@ -40,7 +41,7 @@ func (v view) Confirm(name string, person ...any) confirmation {
 }
 
 // ConfirmsBySignIn reports whether only another sign-in confirms an effect, so that a form would be of no use.
-func (v view) ConfirmsBySignIn() bool { return v.needs == identity.ErrSignInNeeded }
+func (v view) ConfirmsBySignIn() bool { return errors.Is(v.needs, identity.ErrSignInNeeded) }
 
 // Password returns the confirmation of a form that always asks for the password.
 func (v view) Password(name string) confirmation {
