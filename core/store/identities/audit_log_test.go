@@ -322,8 +322,8 @@ func TestAuditLog_HourlyOrder(t *testing.T) {
 		t.Helper()
 		pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
 	}
-	hourly := func(action account.Action, minute time.Duration) account.AuditEntry {
-		return account.NewHourlyEntry(ann.ID, "subject", pgtest.Browser, action, at.Add(minute*time.Minute))
+	hourly := func(action account.Action, minute int) account.AuditEntry {
+		return account.NewHourlyEntry(ann.ID, "subject", pgtest.Browser, action, at.Add(time.Duration(minute)*time.Minute))
 	}
 	audit(hourly(account.AccountSwitched, 46))
 	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, hourly(account.SignInFailed, 40)))
@@ -403,8 +403,8 @@ func TestAuditLog_HourlyOlderVersion(t *testing.T) {
 	t.Parallel()
 	store, at := pgtest.New(t), hour()
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
-	attempt := func(of *account.Account, minute time.Duration) account.AuditEntry {
-		return account.NewHourlyEntry(uuid.Nil, of.Email, account.Actor{}, account.SignInFailed, at.Add(minute*time.Minute))
+	attempt := func(of *account.Account, minute int) account.AuditEntry {
+		return account.NewHourlyEntry(uuid.Nil, of.Email, account.Actor{}, account.SignInFailed, at.Add(time.Duration(minute)*time.Minute))
 	}
 	pgtest.Exec(t, store, olderHourly, attempt(ann, 0).ID, ann.ID, at)
 	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), ann.Email, attempt(ann, 30)))

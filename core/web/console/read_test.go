@@ -324,8 +324,8 @@ func TestListAudit_Hourly(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	id := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts`)
 	hook, at := uuid.New(), time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
-	for _, minute := range []time.Duration{18, 30, 46} {
-		e, err := account.NewAuditEntry(id, account.Actor{}, account.WebhookReplayed, at.Add(minute*time.Minute))
+	for _, minute := range []int{18, 30, 46} {
+		e, err := account.NewAuditEntry(id, account.Actor{}, account.WebhookReplayed, at.Add(time.Duration(minute)*time.Minute))
 		pgtest.Must(t, err)
 		e = e.ByKey(id).OfWebhook(hook, fmt.Sprintf("at minute %d", minute))
 		pgtest.Must(t, s.store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
