@@ -81,8 +81,8 @@ func New(o Options) *Client {
 		timeout: o.Timeout,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_core_retries_total",
-			Help: "Requests sent to a core again after an attempt broke off, and those of the gateway's own also after one that timed out or got a status " +
-				"of 500 or above. A rise means that cores close connections in use, or fail.",
+			Help: "Second and further sends of requests: after an attempt that broke off, that core refused, or that a proxy answered in core's place, and " +
+				"those of the gateway's own also after one that timed out or got a status of 500 or above. A rise means that cores close connections in use, or fail.",
 		}),
 		batched: promauto.With(o.Metrics).NewHistogram(prometheus.HistogramOpts{
 			Name:    "intents_gateway_core_batch_requests",
