@@ -20,7 +20,7 @@ type confirmation struct {
 	err  error
 }
 
-// Confirm waits until all that the caller has read is as durable as a commit, and returns an OutcomeUnknownError if that cannot be said.
+// Confirm waits until all that the caller has read is as durable as a commit, and returns an error if that cannot be said.
 //
 // Postgres shows the rows of a commit that still waits for a synchronous standby once that wait is cancelled, as it is when the client gives
 // up; a failover may lose them. A later commit waits for a later position of the log, and so for those rows too. Calls that wait at the same
@@ -41,7 +41,7 @@ func (d *DB) Confirm(ctx context.Context) error {
 	case <-mine.done:
 		return mine.err
 	case <-ctx.Done():
-		return &OutcomeUnknownError{Err: fmt.Errorf("confirm what was read: %w", ctx.Err())}
+		return fmt.Errorf("confirm what was read: %w", ctx.Err())
 	}
 }
 
@@ -57,7 +57,7 @@ func (d *DB) confirm() {
 			return
 		}
 		if err := d.emitMessage(); err != nil {
-			current.err = &OutcomeUnknownError{Err: fmt.Errorf("confirm what was read: %w", err)}
+			current.err = fmt.Errorf("confirm what was read: %w", err)
 		}
 		close(current.done)
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 
@@ -36,10 +35,8 @@ func (r *statusRecorder) confirm(status int) bool {
 	if err == nil {
 		return true
 	}
-	if unknown, ok := errors.AsType[*postgres.OutcomeUnknownError](err); ok {
-		unknown.Repeatable = slices.Contains(idempotent, x.request.Pattern) && x.request.Header.Get("Idempotency-Key") != ""
-	}
-	r.unconfirmed = err
+	repeatable := slices.Contains(idempotent, x.request.Pattern) && x.request.Header.Get("Idempotency-Key") != ""
+	r.unconfirmed = &postgres.OutcomeUnknownError{Err: err, Repeatable: repeatable}
 	header := r.Header()
 	for name := range header {
 		if name != "Strict-Transport-Security" {
