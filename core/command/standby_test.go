@@ -66,6 +66,10 @@ func TestServe_Standby(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
 	pgtest.LoadRegistry(t, pgtest.Open(t, servers.Primary.URL))
+	operator := pgtest.OpenAny(t, servers.Replica.URL)
+	asynctest.Eventually(t, "the standby has the registry", func() bool {
+		return pgtest.LookUp[int](t, operator, `SELECT count(*) FROM tokens`) > 0
+	})
 	gate := pgtest.NewGate(t, servers.Primary.URL)
 	p := serve(t, gate.URL, "CORE_DATABASE_CONNECTIONS=8")
 	readiness := func() (status int, text string) {
@@ -97,7 +101,6 @@ func TestServe_Standby(t *testing.T) {
 	writes()
 	gate.SetTarget(t, servers.Replica.URL)
 	notReady("the server is a standby")
-	operator := pgtest.OpenAny(t, servers.Replica.URL)
 	pgtest.Exec(t, operator, `SELECT pg_promote()`)
 	writes()
 	pgtest.Exec(t, operator, `ALTER SYSTEM SET default_transaction_read_only = on`)
