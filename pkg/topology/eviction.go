@@ -21,11 +21,11 @@ func CheckEviction(ctx context.Context, client redis.UniversalClient) error {
 // eviction reports whether a server has said its policy, and what CheckEviction returns.
 func eviction(ctx context.Context, client redis.UniversalClient) (known bool, err error) {
 	var mu sync.Mutex
-	ask := func(ctx context.Context, server redis.Cmdable) error {
+	ask := func(ctx context.Context, server redis.Cmdable) {
 		info, asked := server.Info(ctx, "memory").Result()
 		_, rest, found := strings.Cut(info, "maxmemory_policy:")
 		if asked != nil || !found {
-			return nil
+			return
 		}
 		policy, _, _ := strings.Cut(rest, "\r\n")
 		mu.Lock()
@@ -34,12 +34,11 @@ func eviction(ctx context.Context, client redis.UniversalClient) (known bool, er
 		if strings.HasPrefix(policy, "allkeys-") {
 			err = fmt.Errorf("maxmemory-policy is %s, so that Redis may evict the buckets of limits, and keys get more than their limit: set noeviction", policy)
 		}
-		return nil
 	}
 	if cluster, is := client.(*redis.ClusterClient); is {
-		_ = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { return ask(ctx, master) })
+		_ = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { ask(ctx, master); return nil })
 	} else {
-		_ = ask(ctx, client)
+		ask(ctx, client)
 	}
 	return known, err
 }

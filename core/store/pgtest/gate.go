@@ -89,28 +89,32 @@ func (g *Gate) Open() {
 // and users.
 func (g *Gate) SetTarget(tb testing.TB, databaseURL string) {
 	tb.Helper()
-	config, err := pgx.ParseConfig(databaseURL)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	network, target := addressOf(tb, databaseURL)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.network, g.target = pgconn.NetworkAddress(config.Host, config.Port)
+	g.network, g.target = network, target
 	for client := range g.clients {
 		_ = client.Close()
 	}
 }
 
-// Divert leads the next n connections to another server, as an address does whose servers change.
-func (g *Gate) Divert(tb testing.TB, databaseURL string, n int) {
+// addressOf is where the server of a URL listens.
+func addressOf(tb testing.TB, databaseURL string) (network, address string) {
 	tb.Helper()
 	config, err := pgx.ParseConfig(databaseURL)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return pgconn.NetworkAddress(config.Host, config.Port)
+}
+
+// Divert leads the next n connections to another server, as an address does whose servers change.
+func (g *Gate) Divert(tb testing.TB, databaseURL string, n int) {
+	tb.Helper()
+	network, target := addressOf(tb, databaseURL)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.divertedNetwork, g.diverted = pgconn.NetworkAddress(config.Host, config.Port)
+	g.divertedNetwork, g.diverted = network, target
 	g.diversions = n
 }
 

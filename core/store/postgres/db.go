@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -86,7 +85,7 @@ func Open(url string, o Options) (*DB, error) {
 	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	d := &DB{
-		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics, turns: turns{owners: map[uuid.UUID]*turn{}},
+		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics,
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
 	config, err := d.writerConfig(url, o)

@@ -3,7 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
+	"math"
 
 	"github.com/google/uuid"
 )
@@ -17,18 +17,11 @@ const ShortPage = 101
 // concurrent use.
 type ListSemaphore struct {
 	slots    chan struct{}
-	mu       sync.Mutex
-	accounts map[uuid.UUID]*accountSlot
-}
-
-// accountSlot is the slot of one account, which exists while a batch of the account is read or waits.
-type accountSlot struct {
-	slot chan struct{}
-	refs int
+	accounts ownerSlots
 }
 
 func newListSemaphore(connections int) *ListSemaphore {
-	return &ListSemaphore{slots: make(chan struct{}, max(1, connections/4)), accounts: map[uuid.UUID]*accountSlot{}}
+	return &ListSemaphore{slots: make(chan struct{}, max(1, connections/4))}
 }
 
 // Acquire waits until up to n index rows of the account may be read. The caller must call release after it.
@@ -36,41 +29,21 @@ func (l *ListSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int)
 	if n <= ShortPage {
 		return func() {}, nil
 	}
-	account := l.ref(accountID)
-	for acquired, slot := range []chan struct{}{account.slot, l.slots} {
+	account := l.accounts.ref(accountID, math.MaxInt)
+	for acquired, slot := range []chan struct{}{account.place, l.slots} {
 		select {
 		case slot <- struct{}{}:
 		case <-ctx.Done():
 			if acquired > 0 {
-				<-account.slot
+				<-account.place
 			}
-			l.unref(accountID, account)
+			l.accounts.unref(accountID, account)
 			return nil, fmt.Errorf("wait to read a long list: %w", ctx.Err())
 		}
 	}
 	return func() {
 		<-l.slots
-		<-account.slot
-		l.unref(accountID, account)
+		<-account.place
+		l.accounts.unref(accountID, account)
 	}, nil
-}
-
-func (l *ListSemaphore) ref(accountID uuid.UUID) *accountSlot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	account := l.accounts[accountID]
-	if account == nil {
-		account = &accountSlot{slot: make(chan struct{}, 1)}
-		l.accounts[accountID] = account
-	}
-	account.refs++
-	return account
-}
-
-func (l *ListSemaphore) unref(accountID uuid.UUID, account *accountSlot) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if account.refs--; account.refs == 0 {
-		delete(l.accounts, accountID)
-	}
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,16 +20,7 @@ var ErrTooManyWaiting = errors.New("too many transactions of one owner wait for 
 
 // turns let one transaction of an owner at a time take a connection. Transactions of one owner lock the same row, and one that waited for
 // it in Postgres would keep a connection from everybody else. It is safe for concurrent use.
-type turns struct {
-	mu     sync.Mutex
-	owners map[uuid.UUID]*turn
-}
-
-// turn is an owner's, which exists while a transaction of the owner has it or waits for it.
-type turn struct {
-	slot chan struct{}
-	refs int
-}
+type turns struct{ owners ownerSlots }
 
 type (
 	// ownerKey is the key of an owner in the context of a transaction that is to take the owner's turn.
@@ -52,44 +42,20 @@ func (t *turns) acquire(ctx context.Context) (_ context.Context, release func(),
 	if !ok || ctx.Value(turnKey{}) == owner {
 		return ctx, func() {}, nil
 	}
-	turn := t.ref(owner)
+	turn := t.owners.ref(owner, maxWaiting)
 	if turn == nil {
 		return nil, nil, ErrTooManyWaiting
 	}
 	timer := time.NewTimer(turnTimeout)
 	defer timer.Stop()
 	select {
-	case turn.slot <- struct{}{}:
-		return context.WithValue(ctx, turnKey{}, owner), func() { <-turn.slot; t.unref(owner, turn) }, nil
+	case turn.place <- struct{}{}:
+		return context.WithValue(ctx, turnKey{}, owner), func() { <-turn.place; t.owners.unref(owner, turn) }, nil
 	case <-timer.C:
 		err = ErrTooManyWaiting
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	t.unref(owner, turn)
+	t.owners.unref(owner, turn)
 	return nil, nil, err
-}
-
-// ref returns the turn of an owner, nil if too many wait for it.
-func (t *turns) ref(owner uuid.UUID) *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	found := t.owners[owner]
-	if found == nil {
-		found = &turn{slot: make(chan struct{}, 1)}
-		t.owners[owner] = found
-	}
-	if found.refs > maxWaiting {
-		return nil
-	}
-	found.refs++
-	return found
-}
-
-func (t *turns) unref(owner uuid.UUID, of *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if of.refs--; of.refs == 0 {
-		delete(t.owners, owner)
-	}
 }

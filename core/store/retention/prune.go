@@ -102,7 +102,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 			err = errors.Join(err, fmt.Errorf("prune %s: %w", step.table, stepErr))
 		}
 		if ctx.Err() != nil {
-			return p.removed, err // no step can do anything any more
+			return p.removed, err // every step needs the context
 		}
 	}
 	return p.removed, err
