@@ -1,5 +1,5 @@
 // Package feed runs the feed of events: it assigns positions to new events and notifies waiters of the accounts that have new
-// events. core/store/postgres owns the feed's contents and order.
+// events. core/store/events owns the feed's contents and order.
 package feed
 
 import (

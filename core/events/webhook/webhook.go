@@ -1,7 +1,7 @@
 // Package webhook defines an account's webhook endpoints: which URLs may be called, which events an endpoint receives, how a
 // request is signed, how secrets are sealed, when an attempt is retried and when an endpoint is disabled.
 //
-// It has no I/O: core/store/postgres stores endpoints and deliveries, core/events/delivery sends the events.
+// It has no I/O: core/store/events stores endpoints and deliveries, core/events/delivery sends the events.
 package webhook
 
 import (
