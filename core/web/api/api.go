@@ -68,7 +68,7 @@ type Server struct {
 	filter  keyFilter
 	metrics *metrics
 	cookie  identity.Cookie
-	// flowCookie is the cookie of an OpenID Connect sign-in in progress.
+	// flowCookie is the cookie of the OpenID Connect sign-ins in progress.
 	flowCookie identity.FlowCookie
 	// unavailable samples the log of requests that the database or another server failed.
 	unavailable telemetry.CauseSampler

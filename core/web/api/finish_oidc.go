@@ -15,7 +15,8 @@ import (
 // links the identity to the signed-in account, and redirects. A failed flow redirects to the sign-in page or the account page,
 // with an `error` from a closed set of codes.
 func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
-	flow, callback := s.flowCookie.Flow(r)
+	startedWith := r.URL.Query().Get("state")
+	flow, callback := s.flowCookie.Flow(r, startedWith)
 	page, done := "/console/sign-in", "/console"
 	finish := s.signInByFlow
 	if identity.LinksAccount(flow) {
@@ -26,7 +27,7 @@ func (s *Server) finishOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && code == "" {
 		return err
 	}
-	s.flowCookie.Clear(w)
+	s.flowCookie.Remove(w, r, startedWith)
 	if err != nil {
 		if code == "oidc_failed" {
 			s.Log.LogAttrs(r.Context(), slog.LevelWarn, "openid connect sign-in failed", slog.Any("error", err))

@@ -24,7 +24,7 @@ func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.flowCookie.Set(w, flow, request.CallbackURL.get())
+	s.flowCookie.Add(w, r, flow, request.CallbackURL.get())
 	return writeJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: true})
 }
 

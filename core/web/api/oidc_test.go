@@ -77,9 +77,9 @@ func (p *provider) undiscovered(c *settings) {
 }
 
 // begin starts a sign-in and returns the browser's cookie and the state.
-func (p *provider) begin(t *testing.T, s *service, callback string) (cookie, state string) {
+func (p *provider) begin(t *testing.T, s *service, callback string, header ...string) (cookie, state string) {
 	t.Helper()
-	response := s.send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`)
+	response := s.send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`, header...)
 	var answer struct{ URL string }
 	text := readAll(t, response)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || response.StatusCode != 200 {
@@ -171,8 +171,6 @@ func TestFinishOIDC(t *testing.T) {
 		{"an error of the provider", "", func(state string) string { return "error=server_error&state=" + state }, nil, failed("oidc_failed")},
 		{"a code of nobody", "", func(state string) string { return "code=nobody&state=" + state }, nil, failed("oidc_failed")},
 		{"no code", "", func(state string) string { return "state=" + state }, nil, failed("oidc_failed")},
-		{"a malformed query", "", func(string) string { return "%" }, nil, failed("oidc_failed")},
-		{"another state", "", func(string) string { return "code=ann&state=guess" }, nil, failed("flow_expired")},
 		{"an address that is taken", "", func(state string) string { return "code=bob&state=" + state }, nil, failed("email_taken")},
 	} {
 		cookie, state := p.begin(t, s, c.callback)
@@ -180,6 +178,14 @@ func TestFinishOIDC(t *testing.T) {
 			cookie = c.cookie(cookie)
 		}
 		same(t, c.name, c.expected, s.call(t, "GET", "/auth/oauth2/callback/oidc?"+c.query(state), "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site"))
+	}
+	for query, code := range map[string]string{"%": "oidc_failed", "code=ann&state=guess": "flow_expired"} { // of no flow
+		cookie, _ := p.begin(t, s, "")
+		response := s.send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+		readAll(t, response)
+		if to, set := response.Header.Get("Location"), response.Header.Get("Set-Cookie"); to != "/console/sign-in?error="+code || !strings.HasPrefix(set, cookie+";") {
+			t.Errorf("%s leads to %s with %s", query, to, set)
+		}
 	}
 	log := s.log.String()
 	for _, said := range []string{"openid connect sign-in failed", "server_error", "invalid_grant"} {
@@ -215,5 +221,60 @@ func TestFinishOIDC(t *testing.T) {
 	cookie, state = p.begin(t, few, "")
 	if again := few.call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
 		t.Errorf("too often: %+v", again)
+	}
+}
+
+// Each tab of a browser has its own flow: five of them all sign in, a sixth ends the oldest, and the cookie stays one that browsers keep.
+func TestFinishOIDC_Tabs(t *testing.T) {
+	t.Parallel()
+	p := startProvider(t)
+	s := start(t, p.settings)
+	type tab struct{ state, nonce, page string }
+	for name, c := range map[string]struct {
+		page    string // of 3 bytes or more, which differs by tab
+		tabs    int
+		expired int // how many of the oldest
+	}{
+		"two":                {"/console/", 2, 0},
+		"five":               {"/console/", 5, 0},
+		"six":                {"/console/", 6, 1},
+		"long pages":         {"/" + strings.Repeat("p", 1000), 3, 1},
+		"the oldest of many": {"/console/", 12, 7},
+	} {
+		var cookie string
+		var tabs []tab
+		for i := range c.tabs {
+			page := fmt.Sprintf("%s%d", c.page, i)
+			var state string
+			cookie, state = p.begin(t, s, page, "Cookie", cookie)
+			tabs = append(tabs, tab{state, p.nonce, page})
+			if len(cookie) > 3600 {
+				t.Errorf("%s: the cookie has %d bytes", name, len(cookie))
+			}
+		}
+		for i, tab := range tabs {
+			p.nonce = tab.nonce
+			response := s.send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+tab.state, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+			readAll(t, response)
+			signedIn := false
+			for _, set := range response.Cookies() {
+				switch set.Name {
+				case "intents.session":
+					signedIn = true
+				case "intents.oidc":
+					cookie = set.Name + "=" + set.Value
+				}
+			}
+			leadsTo := tab.page
+			if i < c.expired {
+				leadsTo = "/console/sign-in?error=flow_expired"
+			}
+			if got := response.Header.Get("Location"); got != leadsTo || signedIn != (i >= c.expired) {
+				t.Errorf("%s: tab %d leads to %s, signed in: %t", name, i, got, signedIn)
+			}
+		}
+		if cookie != "intents.oidc=" {
+			t.Errorf("%s: flows that have ended stay: %s", name, cookie)
+		}
 	}
 }

@@ -2,7 +2,7 @@ package api
 
 import "net/http"
 
-// startOIDC answers POST /auth/sign-in/oauth2 with the provider's sign-in URL. It stores the state of the flow in a cookie.
+// startOIDC answers POST /auth/sign-in/oauth2 with the provider's sign-in URL. It stores the flow in a cookie.
 func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	request, err := decode[struct {
 		ProviderID  string           `json:"providerId"`
@@ -18,6 +18,6 @@ func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.flowCookie.Set(w, flow, request.CallbackURL.get())
+	s.flowCookie.Add(w, r, flow, request.CallbackURL.get())
 	return writeJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: true})
 }

@@ -34,7 +34,7 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 	if err != nil {
 		return "", err
 	}
-	identity.NewFlowCookie(c.PublicURL).Set(w, flow, "")
+	identity.NewFlowCookie(c.PublicURL).Add(w, r, flow, "")
 	return "", c.renderLink(w, r, user, f, target)
 }
 

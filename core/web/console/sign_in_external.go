@@ -17,7 +17,7 @@ func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ c
 	if err != nil {
 		return err
 	}
-	identity.NewFlowCookie(c.PublicURL).Set(w, flow, safeNext(f.values["next"]))
+	identity.NewFlowCookie(c.PublicURL).Add(w, r, flow, safeNext(f.values["next"]))
 	redirect(w, r, target)
 	return nil
 }
