@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"intents.internal/core/outbound"
 )
 
 // Decoding follows the schemas of https://github.com/ethereum/execution-apis: quantities are 0x and hexadecimal digits without
@@ -19,15 +21,32 @@ import (
 
 const maxTopics = 4
 
+// list is a JSON list that is decoded element by element, none of which is null: it is no larger than its text.
+type list[T any] []T
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (l *list[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	*l = list[T]{}
+	return outbound.DecodeList(decoder, math.MaxInt, func() error {
+		var element T
+		if decoder.PeekKind() == 'n' {
+			return fmt.Errorf("element %d is null", len(*l))
+		}
+		err := json.UnmarshalDecode(decoder, &element)
+		*l = append(*l, element)
+		return err
+	})
+}
+
 // UnmarshalJSON decodes a block of eth_getBlockByNumber, with the hashes of its transactions or complete transactions. A block
 // without a number or a hash is pending, which is an error.
 func (b *Block) UnmarshalJSON(text []byte) error {
 	var wire struct {
-		Number       *Quantity         `json:"number"`
-		Hash         *common.Hash      `json:"hash"`
-		ParentHash   *common.Hash      `json:"parentHash"`
-		Timestamp    *Quantity         `json:"timestamp"`
-		Transactions *[]jsontext.Value `json:"transactions"`
+		Number       *Quantity              `json:"number"`
+		Hash         *common.Hash           `json:"hash"`
+		ParentHash   *common.Hash           `json:"parentHash"`
+		Timestamp    *Quantity              `json:"timestamp"`
+		Transactions *list[transactionHash] `json:"transactions"`
 	}
 	if err := json.Unmarshal(text, &wire); err != nil {
 		return fmt.Errorf("block: %w", err)
@@ -44,32 +63,30 @@ func (b *Block) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("block: %w", fields.err)
 	}
 	decoded.Transactions = make([]common.Hash, len(transactions))
-	for i, text := range transactions {
-		hash, err := transactionHash(text)
-		if err != nil {
-			return fmt.Errorf("block: transactions[%d]: %w", i, err)
-		}
-		decoded.Transactions[i] = hash
+	for i, hash := range transactions {
+		decoded.Transactions[i] = common.Hash(hash)
 	}
 	*b = decoded
 	return nil
 }
 
-// transactionHash decodes an element of a block's transactions: a hash, or an object that has one.
-func transactionHash(text jsontext.Value) (common.Hash, error) {
-	if text.Kind() != '{' {
-		var hash common.Hash
-		err := json.Unmarshal(text, &hash)
-		return hash, err
+// transactionHash is an element of a block's transactions: a hash, or an object that has one.
+type transactionHash common.Hash
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (h *transactionHash) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	if decoder.PeekKind() != '{' {
+		return json.UnmarshalDecode(decoder, (*common.Hash)(h))
 	}
 	var wire struct {
 		Hash *common.Hash `json:"hash"`
 	}
-	if err := json.Unmarshal(text, &wire); err != nil {
-		return common.Hash{}, err
+	if err := json.UnmarshalDecode(decoder, &wire); err != nil {
+		return err
 	}
 	var fields fields
-	return value(&fields, "hash", wire.Hash), fields.err
+	*h = transactionHash(value(&fields, "hash", wire.Hash))
+	return fields.err
 }
 
 // UnmarshalJSON decodes a log of eth_getLogs or of a receipt. A log that a reorganization removed or that is in no block is an
@@ -77,7 +94,7 @@ func transactionHash(text jsontext.Value) (common.Hash, error) {
 func (l *Log) UnmarshalJSON(text []byte) error {
 	var wire struct {
 		Address     *common.Address `json:"address"`
-		Topics      *[]common.Hash  `json:"topics"`
+		Topics      *topics         `json:"topics"`
 		Data        *Data           `json:"data"`
 		BlockNumber *Quantity       `json:"blockNumber"`
 		BlockHash   *common.Hash    `json:"blockHash"`
@@ -103,8 +120,6 @@ func (l *Log) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("log: %w", fields.err)
 	case wire.Removed:
 		return errors.New("log: removed is true")
-	case len(decoded.Topics) > maxTopics:
-		return fmt.Errorf("log: has %d topics, at most %d are possible", len(decoded.Topics), maxTopics)
 	case decoded.Index > math.MaxInt32:
 		return errors.New("log: logIndex is over 31 bits")
 	}
@@ -112,9 +127,61 @@ func (l *Log) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON decodes a receipt of eth_getTransactionReceipt. Its logs must be of the same transaction and block. Receipts from
-// before EIP-658 have no status: such a transaction counts as succeeded if it has logs, because a reverted one has none.
+// topics are those of a log, at most four.
+type topics []common.Hash
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (t *topics) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	*t = topics{}
+	return outbound.DecodeList(decoder, maxTopics, func() error {
+		var topic common.Hash
+		err := json.UnmarshalDecode(decoder, &topic)
+		*t = append(*t, topic)
+		return err
+	})
+}
+
+// keptLogs are the logs of a receipt that are kept. Each is checked to be of the same transaction and block as the first.
+type keptLogs struct {
+	keep  func(Log) bool
+	kept  []Log
+	first *Log
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (k *keptLogs) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	k.kept, k.first = []Log{}, nil
+	return outbound.DecodeList(decoder, math.MaxInt, func() error {
+		var log Log
+		if err := json.UnmarshalDecode(decoder, &log); err != nil {
+			return err
+		}
+		if k.first == nil {
+			k.first = &log
+		}
+		if log.TxHash != k.first.TxHash || log.BlockHash != k.first.BlockHash || log.BlockNumber != k.first.BlockNumber {
+			return errors.New("logs are of several transactions or blocks")
+		}
+		if k.keep(log) {
+			k.kept = append(k.kept, log)
+		}
+		return nil
+	})
+}
+
+// UnmarshalJSON decodes a receipt with all of its logs, see DecodeReceipt.
 func (r *Receipt) UnmarshalJSON(text []byte) error {
+	decoded, err := DecodeReceipt(text, func(Log) bool { return true })
+	if err == nil {
+		*r = *decoded
+	}
+	return err
+}
+
+// DecodeReceipt decodes a receipt of eth_getTransactionReceipt with the logs that keep is true for: anybody can make a transaction of
+// many logs. All of its logs must be of the same transaction and block. Receipts from before EIP-658 have no status: such a transaction
+// counts as succeeded if it has logs, because a reverted one has none.
+func DecodeReceipt(text []byte, keep func(Log) bool) (*Receipt, error) {
 	var wire struct {
 		TxHash      *common.Hash    `json:"transactionHash"`
 		BlockNumber *Quantity       `json:"blockNumber"`
@@ -122,10 +189,15 @@ func (r *Receipt) UnmarshalJSON(text []byte) error {
 		From        *common.Address `json:"from"`
 		To          *common.Address `json:"to"`
 		Status      *Quantity       `json:"status"`
-		Logs        *[]Log          `json:"logs"`
+		Logs        *keptLogs       `json:"logs"`
 	}
+	logs := keptLogs{keep: keep}
+	wire.Logs = &logs
 	if err := json.Unmarshal(text, &wire); err != nil {
-		return fmt.Errorf("receipt: %w", err)
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	if logs.kept == nil {
+		wire.Logs = nil
 	}
 	var fields fields
 	decoded := Receipt{
@@ -134,25 +206,22 @@ func (r *Receipt) UnmarshalJSON(text []byte) error {
 		BlockHash:   value(&fields, "blockHash", wire.BlockHash),
 		From:        value(&fields, "from", wire.From),
 		To:          wire.To,
-		Logs:        value(&fields, "logs", wire.Logs),
+		Logs:        value(&fields, "logs", wire.Logs).kept,
+		Succeeded:   logs.first != nil,
 	}
-	decoded.Succeeded = len(decoded.Logs) > 0
 	if wire.Status != nil {
 		decoded.Succeeded = *wire.Status == 1
 	}
 	switch {
 	case fields.err != nil:
-		return fmt.Errorf("receipt: %w", fields.err)
+		return nil, fmt.Errorf("receipt: %w", fields.err)
 	case wire.Status != nil && *wire.Status > 1:
-		return errors.New("receipt: status is neither 0x0 nor 0x1")
+		return nil, errors.New("receipt: status is neither 0x0 nor 0x1")
 	}
-	for i, log := range decoded.Logs {
-		if log.TxHash != decoded.TxHash || log.BlockHash != decoded.BlockHash || log.BlockNumber != decoded.BlockNumber {
-			return fmt.Errorf("receipt: logs[%d] is of another transaction or block", i)
-		}
+	if log := logs.first; log != nil && (log.TxHash != decoded.TxHash || log.BlockHash != decoded.BlockHash || log.BlockNumber != decoded.BlockNumber) {
+		return nil, errors.New("receipt: its logs are of another transaction or block")
 	}
-	*r = decoded
-	return nil
+	return &decoded, nil
 }
 
 // UnmarshalJSON decodes a transaction of eth_getTransactionByHash or of a block. A transaction has both the number and the hash

@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"time"
 )
 
 // send sends calls in one request. If the node rejects so many calls at once, or the response is too large, it sends them again in
-// halves, down to single calls. A response that is too large for one call is the error of that call.
+// halves, down to single calls. A response that is too large for one call is the error of that call, and so is one of what a user has
+// chosen that takes too long, see isolateSlow.
 func (p *Provider) send(ctx context.Context, calls []*call) error {
 	err := p.request(ctx, calls)
+	if tookTooLong(ctx, calls, err) {
+		return p.isolateSlow(ctx, calls, err)
+	}
 	if len(calls) == 1 {
 		if errors.Is(err, ErrTooLarge) {
 			calls[0].err = err
@@ -56,6 +62,54 @@ func (p *Provider) sendTooLarge(ctx context.Context, calls []*call) error {
 	}
 }
 
+// tookTooLong reports whether calls whose contents users choose took the time of a request, and not that of the context.
+func tookTooLong(ctx context.Context, calls []*call, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && allChosenByUsers(calls)
+}
+
+func allChosenByUsers(calls []*call) bool {
+	return !slices.ContainsFunc(calls, func(c *call) bool { return !c.chosenByUsers() })
+}
+
+// isolateSlow finds the calls that take too long by sending halves at once, down to single calls: the timeout is their error. All that
+// takes less than three times the time of a request. A node that does not answer a small call either is down, which is the returned
+// error.
+func (p *Provider) isolateSlow(ctx context.Context, calls []*call, err error) error {
+	patience := p.client.Timeout / 2
+	probe, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if p.verify(probe) != nil {
+		return err
+	}
+	return p.sendHalves(ctx, calls, err, patience)
+}
+
+// sendHalves sends the halves of calls that failed with a timeout. The halves have so much time, and theirs half of it.
+func (p *Provider) sendHalves(ctx context.Context, calls []*call, timeout error, patience time.Duration) error {
+	if len(calls) == 1 {
+		calls[0].err = timeout
+		return nil
+	}
+	var group sync.WaitGroup
+	halves := [...][]*call{calls[:len(calls)/2], calls[len(calls)/2:]}
+	var errs [len(halves)]error
+	for n, half := range halves {
+		group.Go(func() {
+			timed, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			errs[n] = p.send(timed, half)
+			if errors.Is(errs[n], context.DeadlineExceeded) && ctx.Err() == nil {
+				errs[n] = p.sendHalves(ctx, half, errs[n], max(patience/2, p.client.Timeout/minPatience))
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// minPatience is the part of a request's time that every call has at least.
+const minPatience = 5
+
 // splittable reports whether fewer calls at once may succeed: the response is too large, or the node rejects the batch as a whole,
 // for its length or for a reason that is not known.
 func splittable(err error) bool {
@@ -76,6 +130,8 @@ func Fetch[T any](ctx context.Context, p *Provider, c *Call[T]) (T, error) {
 type Result[T any] struct {
 	Value T
 	Err   error
+	// Bytes is the size of the result as it was sent.
+	Bytes int
 }
 
 // FetchEach sends a call for each item and returns the answers in the items' order. The error of an item is in its answer: the node
@@ -97,6 +153,7 @@ func FetchEach[Item, T any](ctx context.Context, p *Provider, items []Item, call
 	answers := make([]Result[T], len(items))
 	for n, c := range calls {
 		answers[n].Value, answers[n].Err = c.Result()
+		answers[n].Bytes = c.bytes
 		if errors.Is(answers[n].Err, ErrRate) {
 			return nil, answers[n].Err
 		}

@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/core/chains/evm"
+	"intents.internal/core/outbound"
 )
 
 const (
@@ -63,8 +66,10 @@ type call struct {
 	decode func(jsontext.Value) error
 	// logBlocks is the number of blocks of eth_getLogs.
 	logBlocks uint64
-	id        uint64
-	err       error
+	// bytes is the size of the result as it was sent.
+	bytes int
+	id    uint64
+	err   error
 }
 
 var errNotSent = errors.New("the call was not sent")
@@ -107,12 +112,30 @@ func newCall[T any](method string, decode func(jsontext.Value) (T, error), param
 }
 
 // required decodes a result that must not be null.
-func required[T any](text jsontext.Value) (v T, err error) {
+func required[T any](text jsontext.Value, options ...json.Options) (v T, err error) {
 	if text.Kind() == 'n' {
 		return v, errors.New("the result is null")
 	}
-	err = json.Unmarshal(text, &v)
+	err = json.Unmarshal(text, &v, options...)
 	return v, err
+}
+
+// elements decodes a list whose elements must pass a check, one after the other.
+func elements[T any](text jsontext.Value, check func(n int, element *T) error) (list []T, err error) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	list = []T{}
+	err = outbound.DecodeList(decoder, math.MaxInt, func() error {
+		var element T
+		if err := json.UnmarshalDecode(decoder, &element); err != nil {
+			return err
+		}
+		if err := check(len(list), &element); err != nil {
+			return err
+		}
+		list = append(list, element)
+		return nil
+	})
+	return list, err
 }
 
 // known decodes a result that is null if the node does not know the object, and checks that it is the requested one.
@@ -126,11 +149,13 @@ func known[T any](check func(*T) bool) func(jsontext.Value) (*T, error) {
 			return nil, err
 		}
 		if !check(&v) {
-			return nil, errors.New("the result is not what was asked for")
+			return nil, errOther
 		}
 		return &v, nil
 	}
 }
+
+var errOther = errors.New("the result is not what was asked for")
 
 func quantity(text jsontext.Value) (uint64, error) {
 	v, err := required[evm.Quantity](text)
@@ -155,9 +180,9 @@ func (id BlockID) names(number uint64) bool {
 	return id == Latest || id == Safe || id == Finalized || id == Number(number)
 }
 
-// BlockTransactions gets a block's transactions with their contents, or ErrMissing if the node does not know the block. It omits
-// transactions that cannot be decoded: anyone can send one, of a type that the chain has added.
-func BlockTransactions(number uint64) *Call[[]evm.Transaction] {
+// BlockTransactions gets those of a block's transactions that keep is true for, with their contents, or ErrMissing if the node does not
+// know the block. It omits transactions that cannot be decoded: anyone can send one, of a type that the chain has added.
+func BlockTransactions(number uint64, keep func(evm.Transaction) bool) *Call[[]evm.Transaction] {
 	return newCall(methodBlock, func(text jsontext.Value) ([]evm.Transaction, error) {
 		if text.Kind() == 'n' {
 			return nil, ErrMissing
@@ -166,25 +191,42 @@ func BlockTransactions(number uint64) *Call[[]evm.Transaction] {
 		if err != nil {
 			return nil, err
 		}
-		contents, err := required[struct {
-			Transactions []jsontext.Value `json:"transactions"`
-		}](text)
-		if err != nil {
-			return nil, err
+		contents := blockContents{block: block, keep: keep}
+		if block.Number != number {
+			return nil, errOfOtherBlock
 		}
-		var transactions []evm.Transaction
-		for _, content := range contents.Transactions {
-			var t evm.Transaction
-			if json.Unmarshal(content, &t) != nil {
-				continue
-			}
-			if block.Number != number || t.BlockHash == nil || *t.BlockHash != block.Hash {
-				return nil, errors.New("a transaction is of another block")
-			}
-			transactions = append(transactions, t)
-		}
-		return transactions, nil
+		_, err = required[struct {
+			Transactions *blockContents `json:"transactions"`
+		}](text, json.WithUnmarshalers(json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, _ *blockContents) error { return contents.read(decoder) })))
+		return contents.kept, err
 	}, Number(number), true)
+}
+
+var errOfOtherBlock = errors.New("a transaction is of another block")
+
+// blockContents are the transactions of a block.
+type blockContents struct {
+	block evm.Block
+	keep  func(evm.Transaction) bool
+	kept  []evm.Transaction
+}
+
+func (b *blockContents) read(decoder *jsontext.Decoder) error {
+	return outbound.DecodeList(decoder, math.MaxInt, func() error {
+		text, err := decoder.ReadValue()
+		var t evm.Transaction
+		switch {
+		case err != nil:
+			return err
+		case json.Unmarshal(text, &t) != nil:
+			return nil
+		case t.BlockHash == nil || *t.BlockHash != b.block.Hash:
+			return errOfOtherBlock
+		case b.keep(t):
+			b.kept = append(b.kept, t)
+		}
+		return nil
+	})
 }
 
 // LogFilter selects logs.
@@ -195,6 +237,8 @@ type LogFilter struct {
 	Addresses []common.Address
 	// Topics lists for each position the accepted topics; an empty list accepts all.
 	Topics [][]common.Hash
+	// MaxData is the size over which the data of a log are dropped, 0 for none: anybody can emit megabytes.
+	MaxData int
 }
 
 // Logs gets logs. A node that lags returns no logs of the blocks that it lacks: get the last block in the same batch.
@@ -214,11 +258,15 @@ func Logs(filter LogFilter) *Call[[]evm.Log] {
 		params.Topics = append(params.Topics, topics)
 	}
 	c := newCall(methodLogs, func(text jsontext.Value) ([]evm.Log, error) {
-		logs, err := required[[]evm.Log](text)
-		if i := slices.IndexFunc(logs, func(l evm.Log) bool { return !filter.matches(l) }); err == nil && i >= 0 {
-			return nil, fmt.Errorf("log %d was not asked for", i)
-		}
-		return logs, err
+		return elements(text, func(n int, l *evm.Log) error {
+			if !filter.matches(*l) {
+				return fmt.Errorf("log %d was not asked for", n)
+			}
+			if filter.MaxData > 0 && len(l.Data) > filter.MaxData {
+				l.Data = nil
+			}
+			return nil
+		})
 	}, params)
 	c.logBlocks = 1 + max(filter.From, filter.To) - filter.From
 	return c
@@ -236,9 +284,19 @@ func (f LogFilter) matches(l evm.Log) bool {
 	return true
 }
 
-// Receipt gets the receipt of a transaction, nil while it is in no block that the node knows.
-func Receipt(hash common.Hash) *Call[*evm.Receipt] {
-	return newCall(methodReceipt, known(func(r *evm.Receipt) bool { return r.TxHash == hash }), hash)
+// Receipt gets the receipt of a transaction with those of its logs that keep is true for, nil while it is in no block that the node
+// knows.
+func Receipt(hash common.Hash, keep func(evm.Log) bool) *Call[*evm.Receipt] {
+	return newCall(methodReceipt, func(text jsontext.Value) (*evm.Receipt, error) {
+		if text.Kind() == 'n' {
+			return nil, nil
+		}
+		receipt, err := evm.DecodeReceipt(text, keep)
+		if err == nil && receipt.TxHash != hash {
+			return nil, errOther
+		}
+		return receipt, err
+	}, hash)
 }
 
 // TransactionByHash gets a transaction, which may be pending; nil if the node does not know it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -83,8 +84,13 @@ var (
 		`matched by query|at most [\d,]+ blocks|narrow|query timeout|timed? ?out`)
 )
 
-// errorKind classifies a node's error by its code and text. Only eth_getLogs has ranges.
-func errorKind(method string, code int64, text string) error {
+// notOfRange are the codes of JSON-RPC for requests that no smaller range makes valid.
+var notOfRange = []int64{-32700, -32601}
+
+// errorKind classifies a node's error by its code and text. Only eth_getLogs has ranges, and an error of it that is not known is one of
+// its range: providers spell their limits in many ways, and one block alone shows whether it is something else.
+func errorKind(c *call, code int64, text string) error {
+	method := c.method
 	text = strings.ToLower(text)
 	simulated := method == methodCall || method == methodEstimateGas || method == methodSimulate
 	switch {
@@ -102,6 +108,8 @@ func errorKind(method string, code int64, text string) error {
 		return ErrTooLarge
 	case code == 429 || code == -32005 || code == -32007 || code == -32029 || code == -32097 || rateWords.MatchString(text):
 		return ErrRate
+	case c.logBlocks > 1 && !slices.Contains(notOfRange, code):
+		return ErrRange
 	default:
 		return nil
 	}

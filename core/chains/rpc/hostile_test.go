@@ -96,7 +96,7 @@ func TestProvider_HostileAnswers(t *testing.T) {
 	logs := func() []rpc.Request {
 		return []rpc.Request{rpc.Logs(rpc.LogFilter{From: 16, To: 20, Addresses: []common.Address{common.HexToAddress("0x" + strings.Repeat("11", 20))}, Topics: [][]common.Hash{{common.HexToHash(hash)}}})}
 	}
-	receipts := func() []rpc.Request { return []rpc.Request{rpc.Receipt(common.HexToHash(hash))} }
+	receipts := func() []rpc.Request { return []rpc.Request{receipt(common.HexToHash(hash))} }
 	tests := []struct {
 		name   string
 		calls  func() []rpc.Request

@@ -166,11 +166,11 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 	switch {
 	case err == nil:
 		p.health.growBatch(len(calls))
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) && !allChosenByUsers(calls):
 		p.health.shrinkBatch(len(calls))
 	}
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && allChosenByUsers(calls):
 	case limited:
 		var pause time.Duration
 		if f, ok := errors.AsType[*failure](err); ok {
@@ -207,18 +207,19 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 		return p.noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	switch {
-	case response.StatusCode == http.StatusTooManyRequests:
+	if response.StatusCode == http.StatusTooManyRequests {
 		return &failure{kind: ErrRate, text: "HTTP 429", retryAfter: outbound.RetryAfter(response.Header, time.Now())}
-	case errors.Is(err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
-		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
-	case errors.Is(err, outbound.ErrBodyTooLarge):
-		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
-	case err != nil:
-		return p.noAnswer(ctx, err)
 	}
+	answer := &trackedReader{Reader: response.Body}
 	err = p.decode(answer, calls)
+	switch {
+	case errors.Is(answer.err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
+		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
+	case errors.Is(answer.err, outbound.ErrBodyTooLarge):
+		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
+	case answer.err != nil:
+		return p.noAnswer(ctx, answer.err)
+	}
 	if response.StatusCode != http.StatusOK && !isNodeError(err, calls) {
 		if len(calls) > 1 && rejectsBatch(response.StatusCode) {
 			return &failure{kind: errBatch, text: fmt.Sprintf("HTTP %d", response.StatusCode)}
@@ -226,6 +227,21 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 		return &failure{kind: ErrTransport, text: strings.TrimSpace(fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode)))}
 	}
 	return err
+}
+
+// trackedReader keeps the error of reading, to tell it from that of what was read.
+type trackedReader struct {
+	io.Reader
+
+	err error
+}
+
+func (r *trackedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return n, err
 }
 
 // rejectsBatch reports whether an HTTP status without a JSON-RPC error may mean that the request has too many calls.

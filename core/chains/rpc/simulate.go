@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/core/chains/evm"
+	"intents.internal/core/outbound"
 )
 
 // Simulated is what one of several simulated transactions did.
@@ -26,9 +27,9 @@ func Simulate(messages ...Message) *Call[[]Simulated] {
 	}
 	block := map[string]any{"calls": calls}
 	return newCall(methodSimulate, func(text jsontext.Value) ([]Simulated, error) {
-		var blocks []struct {
-			Calls []simulatedCall `json:"calls"`
-		}
+		var blocks few[struct {
+			Calls few[simulatedCall] `json:"calls"`
+		}]
 		// Nodes may quote the data of a revert, which can be any bytes.
 		if err := json.Unmarshal(text, &blocks, jsontext.AllowInvalidUTF8(true)); err != nil {
 			return nil, err
@@ -45,6 +46,23 @@ func Simulate(messages ...Message) *Call[[]Simulated] {
 		}
 		return results, nil
 	}, map[string]any{"blockStateCalls": []any{block}}, Latest)
+}
+
+// maxSimulated bounds the transactions of one simulation.
+const maxSimulated = 16
+
+// few is a list of at most maxSimulated elements.
+type few[T any] []T
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (f *few[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	*f = nil
+	return outbound.DecodeList(decoder, maxSimulated, func() error {
+		var element T
+		err := json.UnmarshalDecode(decoder, &element)
+		*f = append(*f, element)
+		return err
+	})
 }
 
 // simulatedCall is a call in a result of eth_simulateV1.

@@ -11,6 +11,7 @@ import (
 func TestError_Kinds(t *testing.T) {
 	t.Parallel()
 	logs := func() rpc.Request { return rpc.Logs(rpc.LogFilter{From: 1, To: 100}) }
+	oneBlock := func() rpc.Request { return rpc.Logs(rpc.LogFilter{From: 1, To: 1}) }
 	block := func() rpc.Request { return rpc.BlockByNumber(rpc.Latest) }
 	call := func() rpc.Request { return rpc.CallContract(rpc.Message{}, rpc.Latest) }
 	tests := []struct {
@@ -42,6 +43,10 @@ func TestError_Kinds(t *testing.T) {
 		{logs, -32005, "Log response size exceeded. Maximum allowed number of requested blocks is 1000", rpc.ErrRange},
 		{logs, -32000, "maximum [from, to] blocks distance: 10000", rpc.ErrRange},
 		{logs, -32000, "query timeout exceeded", rpc.ErrRange},
+		{logs, -32000, "GetLogs query must be smaller than size 1024", rpc.ErrRange},
+		{logs, -32603, "something of a spelling that nobody knows", rpc.ErrRange},
+		{logs, -32601, "the method eth_getLogs does not exist", nil},
+		{oneBlock, -32603, "something of a spelling that nobody knows", nil},
 		{logs, -32005, "limit exceeded", rpc.ErrRate},
 		{logs, -32005, "rate limit exceeded: try a smaller range", rpc.ErrRate},
 		{logs, 429, "Your app has exceeded its compute units per second capacity.", rpc.ErrRate},

@@ -116,7 +116,7 @@ func TestProvider_ResponseTooLarge(t *testing.T) {
 		_, _ = io.WriteString(w, text)
 	})
 	hashes := []common.Hash{{2}, {3}, huge, {4}, {5}, {6}}
-	answers, err := rpc.FetchEach(t.Context(), p, hashes, rpc.Receipt)
+	answers, err := rpc.FetchEach(t.Context(), p, hashes, receipt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestProvider_HostileHashes(t *testing.T) {
 			if _, err := rpc.Fetch(t.Context(), first, rpc.TransactionByHash(chain.Hash(tx))); !errors.Is(err, rpc.ErrMalformed) {
 				t.Errorf("a garbled transaction: %v", err)
 			}
-			answers, err := rpc.FetchEach(t.Context(), first, []common.Hash{chain.Hash(tx), {1}}, rpc.Receipt)
+			answers, err := rpc.FetchEach(t.Context(), first, []common.Hash{chain.Hash(tx), {1}}, receipt)
 			if err != nil || !errors.Is(answers[0].Err, rpc.ErrMalformed) || answers[1].Err != nil {
 				t.Errorf("a garbled receipt and an unknown one: %v, %v", answers, err)
 			}
@@ -237,6 +237,50 @@ func TestProvider_BatchTooSlow(t *testing.T) {
 		}
 		if failures < 3 {
 			t.Errorf("%d failures until a batch of less than ten", failures)
+		}
+	})
+}
+
+// receipt gets a receipt with all of its logs.
+func receipt(hash common.Hash) *rpc.Call[*evm.Receipt] {
+	return rpc.Receipt(hash, func(evm.Log) bool { return true })
+}
+
+// A transaction whose receipt takes too long fails alone, and the node is not blamed; one that does not answer at all is.
+func TestProvider_SlowReceipts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		node := rpctest.NewNode(rpctest.NewChain(1))
+		chain := inMemory(t, rpc.Endpoint{RequestsPerSecond: 1e6}, nil, node, rpctest.NewNode(rpctest.NewChain(1)))
+		p := chain.All()[0]
+		hashes := make([]common.Hash, 100)
+		slow := map[string]time.Duration{}
+		for n := range hashes {
+			if hashes[n] = (common.Hash{byte(n + 1)}); n%17 == 0 {
+				slow[hashes[n].Hex()] = time.Hour
+			}
+		}
+		if err := head(t, p); err != nil {
+			t.Fatal(err)
+		}
+		node.Set(func(f *rpctest.Faults) { f.Delays = slow })
+		began := time.Now()
+		answers, err := rpc.FetchEach(t.Context(), p, hashes, receipt)
+		if took := time.Since(began); err != nil || took > 30*time.Second {
+			t.Fatalf("%v after %v", err, took)
+		}
+		for n, a := range answers {
+			if _, isSlow := slow[hashes[n].Hex()]; errors.Is(a.Err, context.DeadlineExceeded) != isSlow || a.Err != nil && !isSlow {
+				t.Errorf("receipt %d: %v", n, a.Err)
+			}
+		}
+		if got := chain.Providers()[0]; got != p || !p.Healthy() {
+			t.Errorf("the provider of slow receipts is blamed")
+		}
+		node.Set(func(f *rpctest.Faults) { f.Delay = time.Hour })
+		began = time.Now()
+		if _, err := rpc.FetchEach(t.Context(), p, hashes, receipt); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 16*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
 }

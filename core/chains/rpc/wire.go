@@ -3,11 +3,14 @@ package rpc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"intents.internal/core/outbound"
 )
 
 type wireRequest struct {
@@ -45,61 +48,86 @@ func (p *Provider) encode(calls []*call) ([]byte, error) {
 	return text, nil
 }
 
-// decode sets each call's result or error. The returned error is of the complete response: it is not JSON-RPC, does not answer
-// every call exactly once, or is one error for all calls, which some nodes return for a batch.
-func (p *Provider) decode(answer []byte, calls []*call) error {
-	responses, err := responses(answer, len(calls) > 1)
-	if err != nil {
-		return p.malformed(err)
-	}
-	waiting := make(map[uint64]*call, len(calls))
+// decode sets each call's result or error, one response after the other, so that a body of many small elements needs no memory. The
+// returned error is of the complete response: it is not JSON-RPC, does not answer every call exactly once, or is one error for all
+// calls, which some nodes return for a batch.
+func (p *Provider) decode(body io.Reader, calls []*call) error {
+	// Nodes may quote the return data of a contract, which can be any bytes.
+	decoder := jsontext.NewDecoder(body, jsontext.AllowInvalidUTF8(true))
+	answered := answers{Provider: p, calls: calls, waiting: make(map[uint64]*call, len(calls))}
 	for _, c := range calls {
-		waiting[c.id] = c
+		answered.waiting[c.id] = c
 	}
-	for _, r := range responses {
-		var id uint64
-		unnamed := len(r.ID) == 0 || r.ID.Kind() == 'n'
-		if unnamed && isSet(r.Error) {
-			return p.nodeError(calls[0].method, r.Error)
-		}
-		if unnamed || json.Unmarshal(r.ID, &id) != nil || waiting[id] == nil {
-			return p.malformed(errors.New("an id is missing, unknown or there twice"))
-		}
-		c := waiting[id]
-		delete(waiting, id)
-		c.err = p.finish(c, r)
-		if errors.Is(c.err, errBatch) && len(calls) > 1 {
-			return c.err // go-ethereum names the first call in the error of a batch
-		}
+	if err := answered.read(decoder); err != nil {
+		return err
 	}
-	if len(waiting) > 0 {
-		return p.malformed(fmt.Errorf("%d of %d calls have no answer", len(waiting), len(calls)))
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return p.malformed(errors.New("more follows the answer"))
+	}
+	if left := len(answered.waiting); left > 0 {
+		return p.malformed(fmt.Errorf("%d of %d calls have no answer", left, len(calls)))
 	}
 	return nil
 }
 
-// responses parses an array, or the single object that answers one call or rejects a batch.
-func responses(answer []byte, batch bool) (responses []wireResponse, err error) {
-	// Nodes may quote the return data of a contract, which can be any bytes.
-	const tolerant = true
-	if text := strings.TrimLeft(string(answer[:min(len(answer), 64)]), " \t\r\n"); strings.HasPrefix(text, "[") {
+// answers gives the responses of one body to their calls.
+type answers struct {
+	*Provider
+
+	calls   []*call
+	waiting map[uint64]*call
+}
+
+// read reads an array, or the single object that answers one call or rejects a batch.
+func (a *answers) read(decoder *jsontext.Decoder) error {
+	batch := len(a.calls) > 1
+	if decoder.PeekKind() == '[' {
 		if !batch {
-			return nil, errors.New("a list answers a single call")
+			return a.malformed(errors.New("a list answers a single call"))
 		}
-		err = json.Unmarshal(answer, &responses, jsontext.AllowInvalidUTF8(tolerant))
-		return responses, err
+		err := outbound.DecodeList(decoder, len(a.calls), func() error {
+			var r wireResponse
+			if err := json.UnmarshalDecode(decoder, &r); err != nil {
+				return a.malformed(err)
+			}
+			return a.take(r)
+		})
+		if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok || errors.Is(err, outbound.ErrTooManyElements) {
+			return a.malformed(err)
+		}
+		return err
 	}
 	var one wireResponse
-	if err := json.Unmarshal(answer, &one, jsontext.AllowInvalidUTF8(tolerant)); err != nil {
-		return nil, err
+	if err := json.UnmarshalDecode(decoder, &one); err != nil {
+		return a.malformed(err)
 	}
 	if batch {
 		one.ID = nil
 		if !isSet(one.Error) {
-			return nil, errors.New("an object answers a batch")
+			return a.malformed(errors.New("an object answers a batch"))
 		}
 	}
-	return []wireResponse{one}, nil
+	return a.take(one)
+}
+
+// take gives a response to its call.
+func (a *answers) take(r wireResponse) error {
+	var id uint64
+	unnamed := len(r.ID) == 0 || r.ID.Kind() == 'n'
+	if unnamed && isSet(r.Error) { // of the whole body: it may reject a batch and not the range of a call in it
+		return a.nodeError(&call{method: a.calls[0].method}, r.Error)
+	}
+	if unnamed || json.Unmarshal(r.ID, &id) != nil || a.waiting[id] == nil {
+		return a.malformed(errors.New("an id is missing, unknown or there twice"))
+	}
+	c := a.waiting[id]
+	delete(a.waiting, id)
+	c.bytes = len(r.Result)
+	c.err = a.finish(c, r)
+	if errors.Is(c.err, errBatch) && len(a.calls) > 1 {
+		return c.err // go-ethereum names the first call in the error of a batch
+	}
+	return nil
 }
 
 func isSet(text jsontext.Value) bool { return len(text) > 0 && text.Kind() != 'n' }
@@ -110,7 +138,7 @@ func (p *Provider) finish(c *call, r wireResponse) error {
 	case isSet(r.Error) && isSet(r.Result):
 		return p.malformed(errors.New("both a result and an error"))
 	case isSet(r.Error):
-		return p.nodeError(c.method, r.Error)
+		return p.nodeError(c, r.Error)
 	case len(r.Result) == 0:
 		return p.malformed(errors.New("neither a result nor an error"))
 	}
@@ -126,7 +154,7 @@ func (p *Provider) malformed(err error) error {
 }
 
 // nodeError parses an error object. Gateways in front of nodes return a plain text.
-func (p *Provider) nodeError(method string, text jsontext.Value) error {
+func (p *Provider) nodeError(c *call, text jsontext.Value) error {
 	var wire struct {
 		Code    int64          `json:"code"`
 		Message string         `json:"message"`
@@ -143,7 +171,7 @@ func (p *Provider) nodeError(method string, text jsontext.Value) error {
 	// Tenderly puts the reason into data.
 	details := wire.Message + " " + string(wire.Data[:min(len(wire.Data), 1024)])
 	return &Error{
-		Code: wire.Code, Message: p.clean(wire.Message), Data: revertData(wire.Data), kind: errorKind(method, wire.Code, details),
+		Code: wire.Code, Message: p.clean(wire.Message), Data: revertData(wire.Data), kind: errorKind(c, wire.Code, details),
 	}
 }
 

@@ -110,7 +110,7 @@ type unreadableAttempt struct {
 func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []chains.Followed) (
 	found []chains.Observation, pending []chains.Followed, failed []unreadableAttempt, err error,
 ) {
-	receipts, err := rpc.FetchEach(ctx, provider, attempts, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+	receipts, err := l.receipts(ctx, v, provider, attempts)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -60,7 +60,7 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []chains.Fo
 		if len(deep) == 0 {
 			break
 		}
-		receipts, failure := answeredReceipts(ctx, other, deep)
+		receipts, failure := l.answeredReceipts(ctx, v, other, deep)
 		if failure != nil {
 			continue
 		}
@@ -71,7 +71,7 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []chains.Fo
 	case c.answered:
 		l.othersDownSince = time.Time{}
 	case l.allowSingleProvider(v.provider, len(deep)):
-		receipts, failure := answeredReceipts(ctx, v.provider, deep)
+		receipts, failure := l.answeredReceipts(ctx, v, v.provider, deep)
 		if failure != nil {
 			return c, failure
 		}
@@ -105,8 +105,8 @@ func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []chains.Fo
 
 // answeredReceipts reads receipts; nil for those that the provider does not have or cannot show. If it can show none, that is its
 // error.
-func answeredReceipts(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
-	answers, err := rpc.FetchEach(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
+func (l *loop) answeredReceipts(ctx context.Context, v *view, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
+	answers, err := l.receipts(ctx, v, provider, transactions)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,4 @@ func (l *loop) unanswered(p *rpc.Provider) error {
 		return errUnanswered
 	}
 	return nil
-}
-
-func receiptsOf(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
-	return rpc.FetchAll(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Receipt] { return rpc.Receipt(f.Hash) })
 }

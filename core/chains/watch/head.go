@@ -56,6 +56,8 @@ type view struct {
 	anchors []transfer.Block
 	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
 	assigned map[chains.Payment][]int64
+	// read is what the poll has read of transactions that clients have named.
+	read bytesRead
 }
 
 // cursor is the newest block that is not read again.

@@ -52,6 +52,8 @@ type loop struct {
 	servedAccount, repairedAccount uuid.UUID
 	// retryAt is when attempts that no provider can show are due again.
 	retryAt map[chains.TransactionKey]time.Time
+	// slowUntil is until when the transactions of an account are read after those of others.
+	slowUntil map[uuid.UUID]time.Time
 	// searches are for the transactions that have used the nonces of replaced attempts.
 	searches map[usedNonce]*nonceSearch
 }
@@ -60,7 +62,7 @@ func newLoop(w *Watcher, chain *rpc.Chain, lease chains.Lease, cancel context.Ca
 	return &loop{
 		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
-		retryAt: map[chains.TransactionKey]time.Time{}, searches: map[usedNonce]*nonceSearch{},
+		retryAt: map[chains.TransactionKey]time.Time{}, slowUntil: map[uuid.UUID]time.Time{}, searches: map[usedNonce]*nonceSearch{},
 	}
 }
 

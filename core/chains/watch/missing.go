@@ -59,7 +59,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) 
 	for n, a := range attempts {
 		all[n] = &missing{Followed: a}
 	}
-	if err := queryAttempts(ctx, v.provider, all); err != nil {
+	if err := l.queryAttempts(ctx, v, v.provider, all); err != nil {
 		return nil, nil, err
 	}
 	if err := l.readNonces(ctx, v, all); err != nil {
@@ -70,7 +70,7 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) 
 		if len(unresolved) == 0 {
 			break
 		}
-		_ = queryAttempts(ctx, other, unresolved) // the next one may respond
+		_ = l.queryAttempts(ctx, v, other, unresolved) // the next one may respond
 	}
 	overUnknown, err := l.overUnknown(ctx, all)
 	if err != nil {
@@ -100,8 +100,12 @@ func (m *missing) resolved() bool {
 }
 
 // queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
-func queryAttempts(ctx context.Context, provider *rpc.Provider, attempts []*missing) error {
-	transactions, err := rpc.FetchEach(ctx, provider, attempts, func(a *missing) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(a.Hash) })
+func (l *loop) queryAttempts(ctx context.Context, v *view, provider *rpc.Provider, attempts []*missing) error {
+	followed := make([]chains.Followed, len(attempts))
+	for n, a := range attempts {
+		followed[n] = a.Followed
+	}
+	transactions, err := fetchChosen(ctx, l, v, provider, followed, func(c *chosen) *rpc.Call[*evm.Transaction] { return rpc.TransactionByHash(c.hash) })
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 	if err != nil {
 		return nil, nil, err
 	}
-	receipts, err := readSuccessors(ctx, v.provider, searches)
+	receipts, err := readSuccessors(ctx, v.provider, searches, transfers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -230,7 +230,7 @@ func narrow(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]
 // readNonceBlocks ends the searches whose blocks are known: it reads which transaction of the block is the sender's.
 func readNonceBlocks(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, located []usedNonce) error {
 	blocks, err := rpc.FetchEach(ctx, provider, located, func(n usedNonce) *rpc.Call[[]evm.Transaction] {
-		return rpc.BlockTransactions(searches[n].last)
+		return rpc.BlockTransactions(searches[n].last, func(t evm.Transaction) bool { return t.From == n.sender && t.Nonce == n.nonce })
 	})
 	if err != nil {
 		return err
@@ -239,23 +239,27 @@ func readNonceBlocks(ctx context.Context, provider *rpc.Provider, searches map[u
 		s := searches[located[n]]
 		s.done, s.err = true, block.Err
 		for _, t := range block.Value {
-			if t.From == located[n].sender && t.Nonce == located[n].nonce {
-				s.hash = &t.Hash
-			}
+			s.hash = &t.Hash
 		}
 	}
 	return nil
 }
 
 // readSuccessors reads the receipts of the transactions that were found.
-func readSuccessors(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch) (map[usedNonce]*evm.Receipt, error) {
+func readSuccessors(
+	ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, replaced []replacedAttempt,
+) (map[usedNonce]*evm.Receipt, error) {
 	var found []usedNonce
 	for nonce, s := range searches {
 		if s.done && s.err == nil && s.hash != nil {
 			found = append(found, nonce)
 		}
 	}
-	answers, err := rpc.FetchEach(ctx, provider, found, func(n usedNonce) *rpc.Call[*evm.Receipt] { return rpc.Receipt(*searches[n].hash) })
+	answers, err := rpc.FetchEach(ctx, provider, found, func(nonce usedNonce) *rpc.Call[*evm.Receipt] {
+		return rpc.Receipt(*searches[nonce].hash, func(log evm.Log) bool {
+			return slices.ContainsFunc(replaced, func(r replacedAttempt) bool { return r.nonce() == nonce && r.Intent.Concerns(log) })
+		})
+	})
 	if err != nil {
 		return nil, err
 	}

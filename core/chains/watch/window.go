@@ -193,7 +193,7 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 		_, ok := absent[f.Key()]
 		return !ok
 	})
-	displaced, kept, err := displacedAt(ctx, v.provider, observed)
+	displaced, kept, err := l.displacedAt(ctx, v, v.provider, observed)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []chains.Followed) error {
 	var contradicted error
 	for _, other := range l.chain.Other(v.provider) {
-		_, kept, failure := displacedAt(ctx, other, displaced)
+		_, kept, failure := l.displacedAt(ctx, v, other, displaced)
 		switch {
 		case failure != nil:
 		case len(kept) == 0:
@@ -231,7 +231,9 @@ func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []cha
 
 // displacedAt splits transactions into those that a provider shows not to be in their blocks, and those that are there or may be:
 // a provider that shows the block with the transaction and has no receipt is no proof.
-func displacedAt(ctx context.Context, provider *rpc.Provider, observed []chains.Followed) (displaced, kept []chains.Followed, err error) {
+func (l *loop) displacedAt(
+	ctx context.Context, v *view, provider *rpc.Provider, observed []chains.Followed,
+) (displaced, kept []chains.Followed, err error) {
 	blocks, err := blocksOf(ctx, provider, observed)
 	if err != nil {
 		return nil, nil, err
@@ -248,12 +250,12 @@ func displacedAt(ctx context.Context, provider *rpc.Provider, observed []chains.
 			kept = append(kept, f)
 		}
 	}
-	receipts, err := receiptsOf(ctx, provider, events)
+	receipts, err := l.receipts(ctx, v, provider, events)
 	if err != nil {
 		return nil, nil, err
 	}
 	for n, f := range events {
-		if receipts[n] == nil || f.Intent.MatchesReceipt(f.Transaction, *receipts[n]) {
+		if receipt := receipts[n].Value; receipt == nil || f.Intent.MatchesReceipt(f.Transaction, *receipt) {
 			kept = append(kept, f)
 		} else {
 			displaced = append(displaced, f)

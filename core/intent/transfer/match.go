@@ -74,6 +74,19 @@ func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool
 // filledHead is the number of words before the output in the data of OutputFilled: solver, timestamp, the output's offset, finalAmount.
 const filledHead = 4
 
+// Concerns reports whether a log of a receipt can decide about the intent: its payment, an event of its order, the opening of another
+// order at its settler, or a deposit of its token there. Classify and MatchesReceipt need no others.
+func (i *Intent) Concerns(l evm.Log) bool {
+	if !i.HasOrder() {
+		return i.pays(l)
+	}
+	e, ok := ParseSettlerEvent(l)
+	settler := common.HexToAddress(i.Settlement.InputSettler)
+	deposit := len(l.Topics) == 3 && l.Topics[0] == erc20Topic && l.Address == common.HexToAddress(i.Source.Token.Address) &&
+		l.Topics[2] == addressTopic(i.Settlement.InputSettler)
+	return deposit || ok && (e.OrderID == i.OrderID || e.Role == RoleOpen && l.Address == settler)
+}
+
 // fills reports whether the data of OutputFilled are of the intent's output, in all of its fields, and of at least its amount. Who the
 // solver is and when it filled is the solver's own word.
 func (i *Intent) fills(data []byte) bool {

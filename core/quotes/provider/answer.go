@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/quote"
 )
 
@@ -21,25 +22,60 @@ var (
 	errNone    = errors.New("the answer has no quote that can be used")
 )
 
+// maxQuotes bounds the quotes that are read of an answer. An aggregator asks some dozens of solvers, each of which may offer several.
+const maxQuotes = 1000
+
 // decodeQuotes reads an answer's quotes one by one, so that one that is malformed leaves the others of an aggregator. The error quotes nothing
 // of the body.
 func decodeQuotes[Q any](body []byte, candidateOf func(Q) (candidate, error)) ([]candidate, error) {
+	var all []candidate
 	var answer struct {
-		Quotes *[]jsontext.Value `json:"quotes"`
+		Quotes *quoteList `json:"quotes"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || answer.Quotes == nil {
+	read := json.UnmarshalFromFunc(func(decoder *jsontext.Decoder, _ *quoteList) error {
+		return outbound.DecodeList(decoder, maxQuotes, func() error {
+			text, err := decoder.ReadValue()
+			if err != nil {
+				return err
+			}
+			var q Q
+			var c candidate
+			if err = json.Unmarshal(text, &q); err == nil {
+				c, err = candidateOf(q)
+			}
+			c.malformed = err
+			all = append(all, c)
+			return nil
+		})
+	})
+	err := json.Unmarshal(body, &answer, json.WithUnmarshalers(read))
+	switch {
+	case errors.Is(err, outbound.ErrTooManyElements):
+		return all, nil
+	case err != nil || answer.Quotes == nil:
 		return nil, errAnswer
 	}
-	all := make([]candidate, len(*answer.Quotes))
-	for n, text := range *answer.Quotes {
-		var q Q
-		err := json.Unmarshal(text, &q)
-		if err == nil {
-			all[n], err = candidateOf(q)
-		}
-		all[n].malformed = err
-	}
 	return all, nil
+}
+
+// quoteList is the list of quotes, which decodeQuotes reads.
+type quoteList struct{}
+
+// maxSides bounds the inputs and outputs that are read of a quote, which must have one of each.
+const maxSides = 4
+
+// sides are the inputs or outputs of a quote.
+type sides[S any] []S
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (s *sides[S]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	*s = nil
+	return outbound.DecodeList(decoder, maxSides, func() error {
+		var side S
+		err := json.UnmarshalDecode(decoder, &side)
+		*s = append(*s, side)
+		return err
+	})
 }
 
 // selectOffers returns the best offers of an answer, at most maxOffers, the best first. drop is told why others are left out.

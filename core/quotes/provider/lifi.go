@@ -73,8 +73,8 @@ type lifiQuote struct {
 	ValidUntil int64   `json:"validUntil"`
 	ETA        float64 `json:"eta"`
 	Preview    struct {
-		Inputs  []lifiInput  `json:"inputs"`
-		Outputs []lifiOutput `json:"outputs"`
+		Inputs  []lifiInput       `json:"inputs"`
+		Outputs sides[lifiOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {
 		OpenIntentTx *struct {

@@ -90,8 +90,8 @@ type oifQuote struct {
 	ValidUntil int64   `json:"validUntil"`
 	ETA        float64 `json:"eta"`
 	Preview    struct {
-		Inputs  []oifInput  `json:"inputs"`
-		Outputs []oifOutput `json:"outputs"`
+		Inputs  []oifInput       `json:"inputs"`
+		Outputs sides[oifOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {
 		OpenIntentTx *struct {

@@ -53,8 +53,9 @@ type Faults struct {
 	// Status is answered instead of 200 with an empty body; RetryAfter goes with it.
 	Status     int
 	RetryAfter time.Duration
-	// Delay comes before each answer.
-	Delay time.Duration
+	// Delay comes before each answer, and that of Delays before those to requests that name a method or a hash.
+	Delay  time.Duration
+	Delays map[string]time.Duration
 	// Answer replaces the whole body.
 	Answer []byte
 	// Truncate cuts the body in half.
@@ -179,7 +180,13 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	faults, chain := n.faults, n.chain
 	n.mu.Unlock()
 	body, err := io.ReadAll(r.Body)
-	if err != nil || !wait(r.Context(), faults.Delay) {
+	delay := faults.Delay
+	for name, d := range faults.Delays {
+		if bytes.Contains(body, []byte(name)) {
+			delay = max(delay, d)
+		}
+	}
+	if err != nil || !wait(r.Context(), delay) {
 		return
 	}
 	if faults.Down {

@@ -1,0 +1,66 @@
+package watch_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/intent/transfer"
+)
+
+// A transaction whose receipt no provider answers in time delays its own account alone.
+func TestChosen_SlowReceipt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	healthy := w.intent(transferOf(usdc))
+	owner := w.owner
+	w.owner = uuid.New()
+	slow := w.intent(transferOf(usdc))
+	tx, odd := w.pay(healthy), w.pay(slow)
+	for n := range w.nodes[sepolia] {
+		w.fault(n, func(f *rpctest.Faults) { f.Delays = map[string]time.Duration{w.hash(odd).Hex(): time.Hour} })
+	}
+	w.chains[sepolia].Mine(odd, tx)
+	w.report(slow, w.hash(odd))
+	w.owner = owner
+	w.report(healthy, w.hash(tx))
+	w.deepen(sepolia, confirmations)
+	w.want(healthy, "created submitted confirmed")
+	w.wantTransactions(slow, "send pending")
+}
+
+// A transaction of many logs that many intents name is read once by a poll, and no log of it is kept.
+func TestChosen_ManyLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	var all []*transfer.Intent
+	for range 20 {
+		all = append(all, w.intent(transferOf(usdc)))
+	}
+	tx := w.pay(all[0])
+	tx.Logs = nil
+	for range 1000 {
+		tx.Logs = append(tx.Logs, rpctest.Log{Address: common.Address{1}, Topics: []common.Hash{{2}}, Data: []byte{}})
+	}
+	w.chains[sepolia].Mine(tx)
+	for _, intent := range all {
+		w.report(intent, w.hash(tx))
+	}
+	for range confirmations {
+		for n, node := range w.nodes[sepolia] {
+			before := node.Calls()["eth_getTransactionReceipt"]
+			w.tick(sepolia)
+			if read := node.Calls()["eth_getTransactionReceipt"] - before; read > 1 {
+				t.Errorf("provider %d was asked for the receipt %d times by one poll", n, read)
+			}
+		}
+		w.chains[sepolia].MineEmpty(1)
+	}
+	w.tick(sepolia)
+	for _, intent := range all {
+		w.want(intent, "created submitted failed")
+	}
+}
