@@ -283,7 +283,7 @@ func TestFollow_OtherOrder(t *testing.T) {
 	w := newWorld(t, 1)
 	intent := w.bridge()
 	tx := w.open(intent)
-	tx.Logs[0].Topics[1] = common.Hash{1}
+	tx.Logs[1].Topics[1] = common.Hash{1}
 	w.report(intent, w.hash(tx))
 	w.mine(sepolia, tx)
 	w.deepen(sepolia, confirmations)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc/rpctest"
@@ -131,18 +130,12 @@ func (w *world) pay(intent *transfer.Intent) rpctest.Tx {
 
 // payment is the ERC-20 event of a transfer.
 func payment(intent *transfer.Intent) rpctest.Log {
-	return rpctest.Log{
-		Address: common.HexToAddress(intent.Source.Token.Address), Topics: []common.Hash{
-			crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")),
-			common.HexToHash(intent.Source.Account.Address), common.HexToHash(intent.Destination.Account.Address),
-		},
-		Data: common.BigToHash(intent.Source.Amount).Bytes(),
-	}
+	return rpctest.Paid(intent, intent.Destination.Account.Address)
 }
 
 // open is the transaction that opens the order of an intent.
 func (w *world) open(i *transfer.Intent) rpctest.Tx {
-	return w.tx(i.Settlement.InputSettler, rpctest.Opened(i))
+	return w.tx(i.Settlement.InputSettler, rpctest.Deposited(i), rpctest.Opened(i))
 }
 
 // fill pays the recipient, finalise the solver and refund the sender.

@@ -17,7 +17,7 @@ type metrics struct {
 	ticks                                           *prometheus.HistogramVec
 	failures, reorgs, disagreements, lagging        *prometheus.CounterVec
 	unmatchedEvents, repairedEvents, confirmedAlone *prometheus.CounterVec
-	unreadable, claimedUnfilled                     *prometheus.CounterVec
+	unreadable, claimedUnfilled, unpaid             *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -47,6 +47,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		unmatchedEvents: counter("unmatched_events_total", "Events that name an order of an intent and come from another contract or chain than the intent's, that are fills of another output than the order's, or that cannot be read. A rise means that somebody tries to pass orders off as filled.", chain),
 		repairedEvents:  counter("repaired_events_total", "Events that the hourly comparison with the settlers found missing. It should stay 0: a provider left them out.", chain),
 		claimedUnfilled: counter("claimed_unfilled_total", "Comparisons with the settlers in which an order was claimed at the input settler of this chain while the output settler of its destination had no record of a fill. The sender's money is gone and the recipient has nothing: the deployment's oracle accepted a false proof, or the destination's provider hides the fill.", chain),
+		unpaid:          counter("unpaid_opens_total", "Orders of intents that an input settler of this chain opened without the Transfer of their input to it. The order holds no money: the intent fails with TX_MISMATCH, and a solver that fills it is not paid. The source token, or the settlement, does not fit orders.", chain),
 		unreadable:      counter("unreadable_attempts_total", "Look-ups of reported transactions that no provider could show so that they can be judged: the receipt cannot be decoded, or the state of its block is pruned. Each is tried again, at most once an hour; others are not held up.", chain),
 		confirmedAlone:  counter("confirmed_alone_total", "Transactions that were confirmed by one provider because all others had been down for a minute.", chain),
 	}
@@ -61,7 +62,7 @@ type chainMetrics struct {
 // of creates each counter of the chain at 0: increase() misses the first event of a counter that is created by it.
 func (m *metrics) of(chain *rpc.Chain) chainMetrics {
 	c := chainMetrics{m, chain.ID().String()}
-	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone, m.unreadable, m.claimedUnfilled} {
+	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone, m.unreadable, m.claimedUnfilled, m.unpaid} {
 		v.WithLabelValues(c.chain)
 	}
 	for _, depth := range []string{"1", "2-5", "6-20", "more"} {
@@ -136,6 +137,8 @@ func (c chainMetrics) unmatched(v *view, l evm.Log) {
 		c.unmatchedEvents.WithLabelValues(c.chain).Inc()
 	}
 }
+
+func (c chainMetrics) openedUnpaid() { c.unpaid.WithLabelValues(c.chain).Inc() }
 
 func (c chainMetrics) claimedWithoutFill() { c.claimedUnfilled.WithLabelValues(c.chain).Inc() }
 

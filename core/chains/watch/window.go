@@ -36,15 +36,19 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, e
 	for _, o := range known {
 		byKey[o.Key()] = o
 	}
+	if err := l.checkDeposits(ctx, v, found, byKey); err != nil {
+		return nil, err
+	}
 	var changed []chains.Observation
-	for _, o := range found {
+	for _, f := range found {
+		o := f.Observation
 		old, ok := byKey[o.Key()]
 		delete(byKey, o.Key())
-		if ok && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
+		if ok && o.Block != nil && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
 			continue
 		}
-		if ok {
-			o.DueAt, o.Sender, o.Nonce = old.DueAt, old.Sender, old.Nonce
+		if o.Sender, o.Nonce = old.Sender, old.Nonce; ok && o.Block != nil {
+			o.DueAt = old.DueAt
 		}
 		changed = append(changed, o)
 	}
@@ -146,7 +150,7 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 }
 
 // match finds the intents of the events. Most events may belong to orders of others.
-func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Observation, error) {
+func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Followed, error) {
 	byOrder := map[[32]byte][]evm.Log{}
 	var orders [][32]byte
 	for _, log := range logs {
@@ -164,7 +168,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Obs
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	var found []chains.Observation
+	var found []chains.Followed
 	for _, intent := range intents {
 		for _, log := range byOrder[intent.OrderID] {
 			t, ok := intent.MatchLog(l.id, log)
@@ -172,7 +176,8 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Obs
 				l.metrics.unmatched(v, log)
 				continue
 			}
-			found = append(found, chains.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t})
+			o := chains.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t}
+			found = append(found, chains.Followed{Observation: o, Intent: intent})
 		}
 	}
 	return found, nil

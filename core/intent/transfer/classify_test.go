@@ -12,33 +12,6 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// An order's attempt is judged by the events of its input settler.
-func TestIntent_ClassifyOpen(t *testing.T) {
-	t.Parallel()
-	intent := newIntent(transfer.Bridge)
-	open := evm.Log{Address: common.HexToAddress(inputSettler), Topics: []common.Hash{event("Open(bytes32," + orderType + ")"), intent.OrderID}, Index: 4}
-	other := open
-	other.Topics = []common.Hash{open.Topics[0], hashB}
-	foreign := other
-	foreign.Address = common.HexToAddress(alice)
-	for name, c := range map[string]struct {
-		receipt evm.Receipt
-		want    transfer.State
-		index   int64
-	}{
-		"opened":             {evm.Receipt{Succeeded: true, Logs: []evm.Log{open}}, transfer.Mined, 4},
-		"opened with others": {evm.Receipt{Succeeded: true, Logs: []evm.Log{other, open}}, transfer.Mined, 4},
-		"another order":      {evm.Receipt{Succeeded: true, Logs: []evm.Log{other}}, transfer.OrderMismatch, 0},
-		"another settler":    {evm.Receipt{Succeeded: true, Logs: []evm.Log{foreign}}, transfer.Mismatch, 0},
-		"no event":           {evm.Receipt{Succeeded: true}, transfer.Mismatch, 0},
-		"reverted":           {evm.Receipt{}, transfer.Reverted, 0},
-	} {
-		if state, index := intent.Classify(transfer.Inclusion{Receipt: c.receipt}); state != c.want || index != c.index {
-			t.Errorf("%s: %s at log %d", name, state, index)
-		}
-	}
-}
-
 // A transfer's attempt is judged by the token's event, or by the transaction itself for the native token.
 func TestIntent_ClassifyTransfer(t *testing.T) {
 	t.Parallel()

@@ -58,6 +58,8 @@ func (i *Intent) goal(transactions []Transaction, now time.Time) goal {
 		g.status = Confirmed
 	case g.effect != nil || g.attempt != nil:
 		g.status = Submitted
+	case g.paysAnyway():
+		g.status = Filled
 	case g.failed != nil:
 		g.status = Failed
 	case g.dropped:
@@ -66,6 +68,11 @@ func (i *Intent) goal(transactions []Transaction, now time.Time) goal {
 		g.status = i.withoutTransactions(now)
 	}
 	return g
+}
+
+// paysAnyway reports whether a solver has filled an order that was opened without its deposit: the recipient has the money.
+func (g goal) paysAnyway() bool {
+	return g.failed != nil && g.failed.State == Mismatch && g.outcome != nil && g.outcome.Role == RoleFill
 }
 
 // outcomes map the roles of the settler's transactions to statuses and triggers.
@@ -127,6 +134,11 @@ func (i *Intent) step(g goal) (c Command, more bool) {
 		return g.reorg(hash), true
 	case Submitted:
 		return g.fromSubmitted(hash), true
+	case Failed:
+		if g.status == Filled && g.effect == nil {
+			return Command{Trigger: Fill, Observed: g.outcome}, true
+		}
+		fallthrough
 	default:
 		// The intent has no transaction yet, or one that failed. A dropped attempt changes nothing.
 		if hash == "" {

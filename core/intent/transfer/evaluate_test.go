@@ -113,6 +113,13 @@ func TestEvaluate(t *testing.T) {
 		"all is gone of a cancelled one":           {from: transfer.Confirmed, hash: hashA, late: true, cancelled: true, way: "reorg cancelled"},
 		"an effect that nobody reported is gone":   {from: transfer.Submitted, hash: hashA, way: "reorg created"},
 		"another transaction carries it":           {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashC, transfer.Mined, true)}, way: "reorg submitted, confirm confirmed"},
+		"opened without a deposit":                 {from: transfer.Created, transactions: list{attempt(hashA, transfer.Mismatch, true)}, way: "submit submitted, fail failed"},
+		"opened without a deposit, and filled":     {from: transfer.Failed, hash: hashA, transactions: list{attempt(hashA, transfer.Mismatch, true), answer(transfer.RoleFill, hashB, true)}, way: "fill filled"},
+		"filled, then opened without a deposit":    {from: transfer.Created, transactions: list{answer(transfer.RoleFill, hashB, true), attempt(hashA, transfer.Mismatch, true)}, way: "submit submitted, fail failed, fill filled"},
+		"filled without a deposit stays so":        {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mismatch, true), answer(transfer.RoleFill, hashB, true)}},
+		"the fill without a deposit is gone":       {from: transfer.Filled, hash: hashA, transactions: list{attempt(hashA, transfer.Mismatch, true)}, way: "reorg submitted, fail failed"},
+		"refunded without a deposit":               {from: transfer.Failed, hash: hashA, transactions: list{attempt(hashA, transfer.Mismatch, true), answer(transfer.RoleRefund, hashB, true)}},
+		"reverted, and filled all the same":        {from: transfer.Failed, hash: hashA, transactions: list{attempt(hashA, transfer.Reverted, true), answer(transfer.RoleFill, hashB, true)}},
 		"confirmed, then its attempt has reverted": {from: transfer.Confirmed, hash: hashA, transactions: list{attempt(hashA, transfer.Reverted, true)}, way: "reorg submitted, fail failed"},
 	} {
 		intent := transfer.Intent{Type: transfer.Bridge, Status: c.from, Deadline: noon.Add(time.Hour)}

@@ -82,9 +82,8 @@ func (i *Intent) Concerns(l evm.Log) bool {
 	}
 	e, ok := ParseSettlerEvent(l)
 	settler := common.HexToAddress(i.Settlement.InputSettler)
-	deposit := len(l.Topics) == 3 && l.Topics[0] == erc20Topic && l.Address == common.HexToAddress(i.Source.Token.Address) &&
-		l.Topics[2] == addressTopic(i.Settlement.InputSettler)
-	return deposit || ok && (e.OrderID == i.OrderID || e.Role == RoleOpen && l.Address == settler)
+	paid, deposited := i.depositAt(l)
+	return deposited && paid.token == i.input().token || ok && (e.OrderID == i.OrderID || e.Role == RoleOpen && l.Address == settler)
 }
 
 // fills reports whether the data of OutputFilled are of the intent's output, in all of its fields, and of at least its amount. Who the
@@ -123,7 +122,7 @@ func (i *Intent) Classify(in Inclusion) (state State, logIndex int64) {
 	case !in.Receipt.Succeeded:
 		return Reverted, 0
 	case i.HasOrder():
-		return i.classifyOpen(in)
+		return i.classifyOpen(in.Receipt.Logs)
 	case i.Type != Transfer: // of a scheme whose events are not known
 		return Unsupported, 0
 	case i.Predates(in.BlockTime):
@@ -138,20 +137,6 @@ func (i *Intent) Classify(in Inclusion) (state State, logIndex int64) {
 // Predates reports whether a block is older than the intent: what happened in it was not meant for the intent.
 func (i *Intent) Predates(blockTime time.Time) bool {
 	return blockTime.Before(i.CreatedAt.Add(-ClockSkew))
-}
-
-func (i *Intent) classifyOpen(in Inclusion) (State, int64) {
-	state := Mismatch
-	for _, l := range in.Receipt.Logs {
-		if t, ok := i.MatchLog(i.Source.Account.Chain, l); ok && t.Role == RoleOpen {
-			return Mined, t.LogIndex
-		}
-		e, ok := ParseSettlerEvent(l)
-		if ok && e.Role == RoleOpen && l.Address == common.HexToAddress(i.Settlement.InputSettler) {
-			state = OrderMismatch
-		}
-	}
-	return state, 0
 }
 
 // classifyNative compares the transaction itself, because a native transfer emits no log. An internal transfer by a contract
@@ -195,7 +180,7 @@ func (in Inclusion) taken(logIndex int64) bool {
 }
 
 // MatchesReceipt reports whether a receipt, from any provider, still shows what is recorded of the intent's transaction: the same
-// block, the same result and the same log.
+// block, the same result and the same log, for an opened order with its deposit.
 func (i *Intent) MatchesReceipt(t Transaction, r evm.Receipt) bool {
 	if t.Block == nil || r.TxHash != t.Hash || r.BlockHash != t.Block.Hash || r.BlockNumber != t.Block.Number {
 		return false
@@ -205,6 +190,10 @@ func (i *Intent) MatchesReceipt(t Transaction, r evm.Receipt) bool {
 	}
 	if t.LogIndex == NoLog {
 		return r.Succeeded
+	}
+	if t.Role == RoleOpen {
+		state, index := i.classifyOpen(r.Logs)
+		return r.Succeeded && state == Mined && index == t.LogIndex
 	}
 	for _, l := range r.Logs {
 		if int64(l.Index) != t.LogIndex { //nolint:gosec // an index in a block

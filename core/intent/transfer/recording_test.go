@@ -62,11 +62,13 @@ type recordedStep struct {
 		OrderStatus transfer.OrderStatus
 		FillRecord  []string // zero is "0"
 	}
-	Logs []struct {
-		Address common.Address
-		Topics  []common.Hash
-		Data    string
-	}
+	Logs []recordedLog
+}
+
+type recordedLog struct {
+	Address common.Address
+	Topics  []common.Hash
+	Data    string
 }
 
 // opens reports whether a step calls open on the order's source chain.
@@ -125,16 +127,29 @@ func (c recordedCase) unfold(data string) []byte {
 	return common.FromHex(strings.ReplaceAll(data, "{output}", digits(encode(abi.Arguments{outputArgument}, c.Order.abi().Outputs[0])[32:])))
 }
 
-// logs are those of a step, in a block of its own with the step's number.
+// logs are those of a step, in a block of its own with the step's number. The recording has the tokens' logs of some cases only: see deposit.
 func (c recordedCase) logs(n int) []evm.Log {
 	var logs []evm.Log
-	for index, l := range c.Steps[n].Logs {
+	for _, l := range append(c.deposit(n), c.Steps[n].Logs...) {
 		logs = append(logs, evm.Log{
-			Address: l.Address, Topics: l.Topics, Data: c.unfold(l.Data), Index: uint(index),
+			Address: l.Address, Topics: l.Topics, Data: c.unfold(l.Data), Index: uint(len(logs)),
 			BlockNumber: uint64(n), BlockHash: common.BigToHash(big.NewInt(int64(n))), TxHash: common.BigToHash(big.NewInt(int64(1000 + n))),
 		})
 	}
 	return logs
+}
+
+// deposit is the Transfer to the input settler that a step of an ERC-20 input had first, where the recording leaves it out.
+func (c recordedCase) deposit(n int) []recordedLog {
+	logs, input := c.Steps[n].Logs, c.Order.Inputs[0]
+	if len(logs) == 0 || logs[0].Topics[0] != event("Open(bytes32,"+orderType+")") || bigInt(input[0]).Sign() == 0 {
+		return nil
+	}
+	return []recordedLog{{
+		common.BigToAddress(bigInt(input[0])),
+		[]common.Hash{event("Transfer(address,address,uint256)"), padded(c.Order.User.Hex()), padded(logs[0].Address.Hex())},
+		common.BigToHash(bigInt(input[1])).Hex(),
+	}}
 }
 
 func (c recordedCase) receipt(n int) evm.Receipt {

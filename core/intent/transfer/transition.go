@@ -57,8 +57,8 @@ var transitions = map[Trigger]transition{
 	Confirm: {from: []Status{Submitted}, to: []Status{Confirmed}, observed: true},
 	Fail:    {from: []Status{Submitted}, to: []Status{Failed}, observed: true},
 	Drop:    {from: []Status{Submitted}, to: []Status{Expired}},
-	// A refunded order may have been filled too.
-	Fill:   {from: []Status{Confirmed, Refunded}, to: []Status{Filled}, settlerOnly: true, observed: true},
+	// A refunded order may have been filled too, and one that was opened without its deposit.
+	Fill:   {from: []Status{Confirmed, Refunded, Failed}, to: []Status{Filled}, settlerOnly: true, observed: true},
 	Refund: {from: []Status{Confirmed}, to: []Status{Refunded}, settlerOnly: true, observed: true},
 	// The status does not change, so that an order which is filled late is still filled.
 	Refundable: {from: []Status{Confirmed}, to: []Status{Confirmed}, settlerOnly: true},

@@ -68,6 +68,7 @@ func TestApply(t *testing.T) {
 		{transfer.Filled, transfer.Reorg}:         transfer.Submitted,
 		{transfer.Refunded, transfer.Reorg}:       transfer.Submitted,
 		{transfer.Refunded, transfer.Fill}:        transfer.Filled,
+		{transfer.Failed, transfer.Fill}:          transfer.Filled,
 	}
 	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge} {
 		for _, from := range allStatuses {

@@ -29,6 +29,19 @@ func Opened(i *transfer.Intent) Log {
 	return settlerLog(i.Settlement.InputSettler, "Open(bytes32,"+standardOrder+")", i, refund.Data[len(Selector{}):])
 }
 
+// Deposited is the event by which the source token tells that the input settler has the intent's input.
+func Deposited(i *transfer.Intent) Log { return Paid(i, i.Settlement.InputSettler) }
+
+// Paid is the event by which the source token tells that an account has the source amount.
+func Paid(i *transfer.Intent, to string) Log {
+	return Log{
+		Address: common.HexToAddress(i.Source.Token.Address), Topics: []common.Hash{
+			crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")), common.HexToHash(i.Source.Account.Address), common.HexToHash(to),
+		},
+		Data: common.BigToHash(i.Source.Amount).Bytes(),
+	}
+}
+
 // Filled is the event by which the output settler pays exactly the intent's output.
 func Filled(i *transfer.Intent) Log {
 	const head = 4 // the words before the output

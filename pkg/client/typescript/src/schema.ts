@@ -1364,7 +1364,7 @@ export interface components {
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /**
-             * @description Why the intent failed; null if it did not. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for. `ORDER_ID_MISMATCH`: the input settler opened another order.
+             * @description Why the intent failed; null if it did not. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for, and an order that was opened without its input. `ORDER_ID_MISMATCH`: the input settler opened another order.
              * @enum {string|null}
              */
             failure: "TX_REVERTED" | "TX_REPLACED" | "TX_MISMATCH" | "ORDER_ID_MISMATCH" | null;
