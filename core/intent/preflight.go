@@ -16,7 +16,7 @@ var ErrNotSendable = errors.New("the intent's transaction must not be sent any m
 // Preflight is what an intent's transaction would do if it was sent now.
 type Preflight struct {
 	Checks []transfer.Check
-	// Gas is nil if the transaction would fail.
+	// Gas is what all calls need together, nil if one of them would fail or none can tell.
 	Gas *string
 }
 
@@ -29,9 +29,9 @@ func (s *Service) CanPreflight(id caip.ChainID) bool {
 	return known
 }
 
-// Preflight simulates an intent's transaction in the current state of its chain. It returns ErrNotSendable, rpc.ErrNoProvider for
+// Preflight simulates the steps of an intent's transaction in the current state of its chain. It returns ErrNotSendable, rpc.ErrNoProvider for
 // a chain without nodes, or an *onchain.NoAnswerError.
-func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent) (Preflight, error) {
+func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent, stepsOf transfer.StepsOf) (Preflight, error) {
 	now := s.Store.Now()
 	tx, err := intent.Tx(now, s.blockTime(intent))
 	if err != nil {
@@ -40,6 +40,6 @@ func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent) (Prefl
 	if tx == nil {
 		return Preflight{}, &StatusError{intent.Status, ErrNotSendable}
 	}
-	checks, gas, err := onchain.Preflight(ctx, s.Chains, intent, tx, now)
+	checks, gas, err := onchain.Preflight(ctx, s.Chains, intent, tx, stepsOf, now)
 	return Preflight{checks, gas}, err
 }

@@ -55,6 +55,7 @@ type Receipt struct {
 	BlockNumber     hexutil.Uint64  `json:"blockNumber"`
 	BlockHash       common.Hash     `json:"blockHash"`
 	Status          hexutil.Uint64  `json:"status"`
+	GasUsed         hexutil.Uint64  `json:"gasUsed"`
 	ContractAddress *common.Address `json:"contractAddress"`
 	Logs            []Log           `json:"logs"`
 }

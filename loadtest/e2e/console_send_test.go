@@ -114,8 +114,7 @@ func (w *sendWalk) shows(says string) {
 func (w *sendWalk) refusals(r *intents.Transfer) {
 	t := w.t
 	w.open(w.pageOf(r))
-	w.shows("The settler may draw 0 units of the token")
-	w.says("The allowance is granted first")
+	w.shows("needed allowance The settler may draw 0 units of the token")
 	w.inspect("send")
 
 	t.Log("an account that is not the intent's")

@@ -43,23 +43,28 @@ type ReportTransaction struct {
 	Hash string `json:"hash"`
 }
 
-// Preflight tells what an intent's transaction would do now.
+// Preflight tells what the calls of an intent's transaction would do now.
 func (s *Transfers) Preflight(ctx context.Context, id string) (*Preflight, error) {
 	return call[Preflight](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "/preflight")})
 }
 
-// Preflight is what an intent's transaction would do now.
+// Preflight is what the calls of an intent's transaction would do now.
 type Preflight struct {
+	// OK is whether every check is: nothing speaks against sending the calls.
 	OK     bool             `json:"ok"`
 	Checks []PreflightCheck `json:"checks"`
-	Gas    *string          `json:"gas"`
+	// Gas is what all calls need together, nil where one would fail or it is not known.
+	Gas *string `json:"gas"`
 }
 
 // PreflightCheck is one of the checks. Detail is a sentence for people.
 type PreflightCheck struct {
-	Name   CheckName `json:"name"`
-	OK     bool      `json:"ok"`
-	Detail string    `json:"detail"`
+	Name CheckName `json:"name"`
+	OK   bool      `json:"ok"`
+	// Needed is what is missing and the calls bring, and Unknown what no node can tell before they are sent. Both are OK.
+	Needed  bool   `json:"needed,omitzero"`
+	Unknown bool   `json:"unknown,omitzero"`
+	Detail  string `json:"detail"`
 }
 
 // CheckName is what a preflight checks.

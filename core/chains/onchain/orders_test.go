@@ -80,8 +80,11 @@ func sold(allowance uint64) *rpctest.Chain {
 		}
 		return nil, nil
 	})
-	c.SetGas(func(rpctest.Call) (uint64, error) {
-		if allowance < 5 {
+	c.SetGas(func(call rpctest.Call) (uint64, error) {
+		switch {
+		case call.To == token:
+			return 46_000, nil
+		case allowance < 5 && len(call.Before) == 0:
 			return 0, rpctest.Revert{0xfb, 0x8f, 0x41, 0xb2}
 		}
 		return 90_000, nil
@@ -89,7 +92,7 @@ func sold(allowance uint64) *rpctest.Chain {
 	return c
 }
 
-func TestPreflight_Approved(t *testing.T) {
+func TestPreflight_Steps(t *testing.T) {
 	t.Parallel()
 	deadline, refused := time.Now().Add(time.Hour), rpctest.Revert{0x4a, 0x31, 0x3c, 0x2d}
 	missing := func(code int) func(*rpctest.Faults) {
@@ -97,44 +100,71 @@ func TestPreflight_Approved(t *testing.T) {
 			f.Errors = map[string]rpctest.Error{"eth_simulateV1": {Code: code, Message: "the method eth_simulateV1 does not exist/is not available"}}
 		}
 	}
-	const before = "The order cannot be opened before the allowance is in place; grant it, then check again."
 	// refuses makes the n-th of the simulated calls of a function revert.
-	refuses := func(c *rpctest.Chain, to common.Address, f rpctest.Selector, n int) {
-		c.SetFunction(to, f, func(call rpctest.Call) ([]byte, error) {
-			if len(call.Before) == n {
+	refuses := func(to common.Address, f rpctest.Selector, n int) func(*rpctest.Chain) {
+		return func(c *rpctest.Chain) {
+			c.SetFunction(to, f, func(call rpctest.Call) ([]byte, error) {
+				if len(call.Before) == n {
+					return nil, refused
+				}
+				return nil, nil
+			})
+		}
+	}
+	tether := func(c *rpctest.Chain) { // refuses to change an allowance
+		c.SetFunction(token, rpctest.Approve, func(call rpctest.Call) ([]byte, error) {
+			if len(call.Before) == 0 && slices.Max(call.Data[36:]) > 0 {
 				return nil, refused
 			}
 			return nil, nil
 		})
 	}
+	const (
+		alone       = "The transaction succeeds at the newest block."
+		both        = "The approval and then the transaction succeed at the newest block."
+		all         = "The reset of the allowance, the approval and then the transaction succeed at the newest block."
+		refusal     = "The approval reverts, because the order's deadline has passed."
+		resetFirst  = " Some tokens refuse to change an allowance that is not 0: send the reset in tx.allowances, then check again."
+		approveLess = " The allowance is in place: send the transaction without the approval."
+		unknown     = "The node cannot simulate the transaction after its approval, so neither whether it succeeds nor its gas is known before the approval is in a block."
+	)
 	for name, c := range map[string]struct {
 		allowance uint64
+		stepsOf   transfer.StepsOf
 		change    func(*rpctest.Chain)
 		fault     func(*rpctest.Faults)
-		simulated int
-		ok        bool
+		gas       string // none where it fails
+		result    string
 		detail    string
 	}{
-		"allowed":              {5, nil, nil, 0, true, "The transaction succeeds at the newest block."},
-		"not allowed":          {0, nil, nil, 1, true, "The approval and then the transaction succeed at the newest block."},
-		"the approval reverts": {0, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The approval reverts, because the order's deadline has passed."},
-		"a token that refuses to change an allowance": {4, func(c *rpctest.Chain) {
-			c.SetFunction(token, rpctest.Approve, func(call rpctest.Call) ([]byte, error) {
-				if len(call.Before) == 0 && slices.Max(call.Data[36:]) > 0 {
-					return nil, refused
-				}
-				return nil, nil
-			})
-		}, nil, 1, true, "The approval and then the transaction succeed at the newest block."},
-		"the reset reverts":    {4, func(c *rpctest.Chain) { refuses(c, token, rpctest.Approve, 0) }, nil, 1, false, "The reset of the allowance reverts, because the order's deadline has passed."},
-		"the order is refused": {0, func(c *rpctest.Chain) { refuses(c, settler, rpctest.Open, 1) }, nil, 1, false, "The transaction reverts, because the order's deadline has passed."},
-		"a token that takes a fee": {5, func(c *rpctest.Chain) {
+		"allowed":                     {5, transfer.AllSteps, nil, nil, "136000", "ok", both},
+		"allowed, needed":             {5, transfer.NeededSteps, nil, nil, "90000", "ok", alone},
+		"not allowed":                 {0, transfer.AllSteps, nil, nil, "136000", "ok", both},
+		"not allowed, needed":         {0, transfer.NeededSteps, nil, nil, "136000", "ok", both},
+		"too little":                  {4, transfer.AllSteps, nil, nil, "136000", "ok", both},
+		"too little, needed":          {4, transfer.NeededSteps, nil, nil, "182000", "ok", all},
+		"tether":                      {0, transfer.AllSteps, nil, nil, "136000", "ok", both},
+		"tether, too little":          {4, transfer.AllSteps, tether, nil, "", "not ok", refusal + resetFirst},
+		"tether, too little, needed":  {4, transfer.NeededSteps, tether, nil, "182000", "ok", all},
+		"tether, allowed":             {5, transfer.AllSteps, tether, nil, "", "not ok", refusal + approveLess},
+		"tether, allowed, needed":     {5, transfer.NeededSteps, tether, nil, "90000", "ok", alone},
+		"the approval reverts":        {0, transfer.AllSteps, refuses(token, rpctest.Approve, 0), nil, "", "not ok", refusal},
+		"the reset reverts":           {4, transfer.NeededSteps, refuses(token, rpctest.Approve, 0), nil, "", "not ok", "The reset of the allowance reverts, because the order's deadline has passed."},
+		"the order is refused":        {0, transfer.AllSteps, refuses(settler, rpctest.Open, 1), nil, "", "not ok", "The transaction reverts, because the order's deadline has passed."},
+		"the order is refused, alone": {5, transfer.NeededSteps, refuses(settler, rpctest.Open, 0), nil, "", "not ok", "The transaction reverts, because the order's deadline has passed."},
+		"a token that takes a fee": {5, transfer.NeededSteps, func(c *rpctest.Chain) {
 			short := append(rpctest.Revert{0x2c, 0x4d, 0x32, 0x4d}, append(rpctest.Word(4), rpctest.Word(5)...)...) // InvalidBalanceDelta
 			c.SetFunction(settler, rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, short })
-		}, nil, 0, false, "The transaction reverts, because the token delivered another amount than the order's, as one with a fee on transfers does."},
-		"no method":              {0, nil, missing(-32601), 1, false, before},
-		"no method, in EIP-1474": {0, nil, missing(-32004), 1, false, before},
-		"no method, of a proxy":  {0, nil, missing(-32000), 1, false, before},
+		}, nil, "", "not ok", "The transaction reverts, because the token delivered another amount than the order's, as one with a fee on transfers does."},
+		"no method":                        {0, transfer.AllSteps, nil, missing(-32601), "", "unknown", unknown},
+		"no method, in EIP-1474":           {0, transfer.AllSteps, nil, missing(-32004), "", "unknown", unknown},
+		"no method, of a proxy":            {4, transfer.NeededSteps, nil, missing(-32000), "", "unknown", unknown},
+		"no method, the approval reverts":  {0, transfer.AllSteps, refuses(token, rpctest.Approve, 0), missing(-32601), "", "not ok", refusal},
+		"no method, allowed":               {5, transfer.AllSteps, nil, missing(-32601), "136000", "ok", both},
+		"no method, allowed, needed":       {5, transfer.NeededSteps, nil, missing(-32601), "90000", "ok", alone},
+		"no method, tether, too little":    {4, transfer.AllSteps, tether, missing(-32601), "", "not ok", refusal + resetFirst},
+		"no method, the order is refused":  {5, transfer.AllSteps, refuses(settler, rpctest.Open, 0), missing(-32601), "", "not ok", "The transaction reverts, because the order's deadline has passed."},
+		"no method, nobody tells the rest": {0, transfer.AllSteps, refuses(settler, rpctest.Open, 0), missing(-32601), "", "unknown", unknown},
 	} {
 		ledger := sold(c.allowance)
 		if c.change != nil {
@@ -149,19 +179,29 @@ func TestPreflight_Approved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checks, gas, err := onchain.Preflight(t.Context(), connect(t, node), intent, tx, time.Now())
+		checks, gas, err := onchain.Preflight(t.Context(), connect(t, node), intent, tx, c.stepsOf, time.Now())
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		want := transfer.Check{Name: transfer.CheckSimulation, OK: c.ok, Detail: c.detail}
+		want := transfer.Check{Name: transfer.CheckSimulation, OK: c.result != "not ok", Unknown: c.result == "unknown", Detail: c.detail}
 		if diff := cmp.Diff(want, checks[len(checks)-1]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if estimated := gas != nil; estimated != (c.ok && c.simulated == 0) || node.Calls()["eth_simulateV1"] != c.simulated {
-			t.Errorf("%s: the gas is estimated: %t, %v", name, estimated, node.Calls())
+		if allowance := checks[1]; !allowance.OK || allowance.Needed != (c.allowance < 5) {
+			t.Errorf("%s: %+v", name, allowance)
+		}
+		if got := text(gas); got != c.gas {
+			t.Errorf("%s: the gas is %q, want %q", name, got, c.gas)
 		}
 	}
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // A node that simulates nothing for now is no reason to leave the simulation out while another can.
@@ -176,7 +216,7 @@ func TestPreflight_NextNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks, _, err := onchain.Preflight(t.Context(), connect(t, busy, able), intent, tx, time.Now())
+	checks, _, err := onchain.Preflight(t.Context(), connect(t, busy, able), intent, tx, transfer.AllSteps, time.Now())
 	if err != nil || !checks[len(checks)-1].OK || busy.Calls()["eth_simulateV1"] != 1 {
 		t.Errorf("%+v, %v", checks, err)
 	}

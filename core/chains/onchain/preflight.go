@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,19 +15,25 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// Preflight simulates an intent's transaction and checks its preconditions. Where an allowance is missing, the transaction is simulated
-// after the calls that grant it, if the node can (eth_simulateV1: go-ethereum since 1.14, anvil).
+// Preflight simulates the steps of an intent's transaction, one after the other, and checks their preconditions. A node without
+// eth_simulateV1 (go-ethereum since 1.14 and anvil have it) simulates only what needs none of the steps before it.
 //
-// gas is nil if the transaction alone would fail now, as it does before its allowance is granted: a wallet that sends the calls one after
-// the other estimates it itself then, and no node estimates the gas of a transaction after others.
-func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, now time.Time) (checks []transfer.Check, gas *string, err error) {
+// gas is what all steps need together, nil if one of them fails or is not simulated.
+func Preflight(
+	ctx context.Context, client *rpc.Client, intent *transfer.Intent, tx *transfer.Tx, stepsOf transfer.StepsOf, now time.Time,
+) (checks []transfer.Check, gas *string, err error) {
 	calls, err := newPreflight(intent, tx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var simulation transfer.Simulation
 	err = askNodes(ctx, client, tx.Chain, func(ctx context.Context, p *rpc.Provider) error {
-		simulation, gas, err = calls.ask(ctx, p)
+		var units uint64
+		simulation, units, err = calls.ask(ctx, p, stepsOf)
+		if gas = nil; units > 0 {
+			text := strconv.FormatUint(units, 10)
+			gas = &text
+		}
 		return err
 	})
 	if err != nil {
@@ -37,7 +42,7 @@ func Preflight(ctx context.Context, client *rpc.Client, intent *transfer.Intent,
 	return intent.Preflight(tx, simulation, now), gas, nil
 }
 
-// preflight is one batch of calls about a transaction.
+// preflight is the calls about a transaction.
 type preflight struct {
 	tx     *transfer.Tx
 	native *rpc.Call[*big.Int]
@@ -45,14 +50,11 @@ type preflight struct {
 	balance, allowance *rpc.Call[[]byte]
 	// code and status are calls about the input settler, nil for a transfer.
 	code, status *rpc.Call[[]byte]
-	simulated    *rpc.Call[[]byte]
-	gas          *rpc.Call[uint64]
 }
 
 func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) {
 	from := common.HexToAddress(tx.From)
-	message := rpc.Message{From: from, To: common.HexToAddress(tx.To), Value: tx.Value, Data: tx.Data}
-	q := &preflight{tx: tx, simulated: rpc.CallContract(message, rpc.Latest), gas: rpc.EstimateGas(message)}
+	q := &preflight{tx: tx}
 	contract := func(address string, data []byte) *rpc.Call[[]byte] {
 		return rpc.CallContract(rpc.Message{From: from, To: common.HexToAddress(address), Data: data}, rpc.Latest)
 	}
@@ -79,9 +81,10 @@ func newPreflight(intent *transfer.Intent, tx *transfer.Tx) (*preflight, error) 
 	return q, nil
 }
 
-// ask returns an error unless the provider answers every call. A revert is an answer.
-func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simulation, gas *string, err error) {
-	requests := []rpc.Request{q.simulated, q.gas}
+// ask returns an error unless the provider answers every call. A revert is an answer. The only step of a transaction without allowances is
+// asked in the same batch.
+func (q *preflight) ask(ctx context.Context, p *rpc.Provider, stepsOf transfer.StepsOf) (s transfer.Simulation, gas uint64, err error) {
+	var requests []rpc.Request
 	if q.native != nil {
 		requests = append(requests, q.native)
 	}
@@ -91,80 +94,149 @@ func (q *preflight) ask(ctx context.Context, p *rpc.Provider) (s transfer.Simula
 			requests, contracts = append(requests, c), append(contracts, c)
 		}
 	}
+	var only []stepCalls
+	if q.allowance == nil {
+		s.Steps = stepsOf(q.tx, nil)
+		only = q.separately(s.Steps)
+		requests = append(requests, requestsOf(only)...)
+	}
 	if err := p.Do(ctx, requests...); err != nil {
-		return s, nil, err
+		return s, 0, err
 	}
 	for _, c := range contracts {
 		if err := answered(c.Err()); err != nil {
-			return s, nil, err
+			return s, 0, err
 		}
 	}
-	if q.native != nil {
-		if s.Balance, err = q.native.Result(); err != nil {
-			return s, nil, err
-		}
-	} else {
-		s.Balance = number(q.balance)
+	if err := q.read(&s); err != nil {
+		return s, 0, err
 	}
-	s.Allowance = number(q.allowance)
-	if q.code != nil {
-		code, _ := q.code.Result()
-		s.SettlerHasCode = len(code) > 0
-		returned, _ := q.status.Result()
-		if status, ok := transfer.ParseOrderStatus(returned); ok {
-			s.OrderStatus = &status
-		}
+	if q.allowance == nil {
+		gas, err = sum(only, &s)
+		return s, gas, err
 	}
-	units, gasErr := q.gas.Result()
-	if s.Returned, err = q.simulated.Result(); err == nil {
-		err = gasErr
-	}
-	if s.Failure, err = failureOf(err); err != nil {
-		return s, nil, err
-	}
-	if s.Failure == "" {
-		text := strconv.FormatUint(units, 10)
-		gas = &text
-	}
-	return s, gas, q.simulateApproved(ctx, p, &s)
+	s.Steps = stepsOf(q.tx, s.Allowance)
+	gas, err = q.simulate(ctx, p, &s)
+	return s, gas, err
 }
 
-// simulateApproved simulates the transaction after the calls that grant its allowance, if that is too small: first its reset, if one that
-// is not 0 stands. A node that refuses, because it does not have the method, changes nothing.
-func (q *preflight) simulateApproved(ctx context.Context, p *rpc.Provider, s *transfer.Simulation) error {
-	if len(q.tx.Allowances) == 0 || s.Allowance == nil || s.Allowance.Cmp(q.tx.Allowances[0].Amount) >= 0 {
-		return nil
-	}
-	allowance := q.tx.Allowances[0]
-	steps := []step{{"The approval", allowance.Approve}, {"The transaction", q.tx.Call}}
-	if s.Allowance.Sign() > 0 {
-		steps = slices.Insert(steps, 0, step{"The reset of the allowance", allowance.Reset})
-	}
-	messages := make([]rpc.Message, len(steps))
-	for n, c := range steps {
-		messages[n] = rpc.Message{From: common.HexToAddress(q.tx.From), To: common.HexToAddress(c.To), Value: c.Value, Data: c.Data}
-	}
-	results, err := rpc.Fetch(ctx, p, rpc.Simulate(messages...))
-	if refusal, ok := errors.AsType[*rpc.Error](err); ok && refusal.Unwrap() == nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.Approved, s.Failure = true, ""
-	for n, r := range results {
-		if s.Returned = r.Returned; !r.Succeeded {
-			s.Failure = steps[n].name + strings.TrimPrefix(transfer.RevertReason(r.Returned), "The transaction")
-			return nil
+// read takes what the calls returned.
+func (q *preflight) read(s *transfer.Simulation) (err error) {
+	if s.Balance = number(q.balance); q.native != nil {
+		if s.Balance, err = q.native.Result(); err != nil {
+			return err
 		}
+	}
+	s.Allowance = number(q.allowance)
+	if q.code == nil {
+		return nil
+	}
+	code, _ := q.code.Result()
+	s.SettlerHasCode = len(code) > 0
+	returned, _ := q.status.Result()
+	if status, ok := transfer.ParseOrderStatus(returned); ok {
+		s.OrderStatus = &status
 	}
 	return nil
 }
 
-// step is one of the simulated calls, with how a sentence about it begins.
-type step struct {
-	name string
-	transfer.Call
+// simulate simulates the steps one after the other. A node that refuses, because it does not have the method, simulates them separately.
+func (q *preflight) simulate(ctx context.Context, p *rpc.Provider, s *transfer.Simulation) (gas uint64, err error) {
+	if len(s.Steps) == 1 {
+		return q.simulateSeparately(ctx, p, s, 1)
+	}
+	messages := make([]rpc.Message, len(s.Steps))
+	for n, step := range s.Steps {
+		messages[n] = q.message(step)
+	}
+	results, err := rpc.Fetch(ctx, p, rpc.Simulate(messages...))
+	if refusal, ok := errors.AsType[*rpc.Error](err); ok && refusal.Unwrap() == nil {
+		independent := 1
+		if q.tx.Allows(s.Allowance) {
+			independent = len(s.Steps)
+		}
+		return q.simulateSeparately(ctx, p, s, independent)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for n, r := range results {
+		if s.Returned = r.Returned; !r.Succeeded {
+			fail(s, n, transfer.RevertReason(r.Returned))
+			return 0, nil
+		}
+		gas += r.Gas
+	}
+	return gas, nil
+}
+
+// simulateSeparately simulates so many of the steps, each on the newest block.
+func (q *preflight) simulateSeparately(ctx context.Context, p *rpc.Provider, s *transfer.Simulation, independent int) (gas uint64, err error) {
+	calls := q.separately(s.Steps[:independent])
+	if err := p.Do(ctx, requestsOf(calls)...); err != nil {
+		return 0, err
+	}
+	gas, err = sum(calls, s)
+	if independent < len(s.Steps) {
+		s.Unknown, gas = true, 0
+	}
+	return gas, err
+}
+
+// stepCalls simulate a step on the newest block and estimate its gas.
+type stepCalls struct {
+	returned *rpc.Call[[]byte]
+	gas      *rpc.Call[uint64]
+}
+
+func (q *preflight) separately(steps []transfer.Step) []stepCalls {
+	calls := make([]stepCalls, len(steps))
+	for n, step := range steps {
+		message := q.message(step)
+		calls[n] = stepCalls{rpc.CallContract(message, rpc.Latest), rpc.EstimateGas(message)}
+	}
+	return calls
+}
+
+func requestsOf(calls []stepCalls) []rpc.Request {
+	requests := make([]rpc.Request, 0, 2*len(calls))
+	for _, c := range calls {
+		requests = append(requests, c.returned, c.gas)
+	}
+	return requests
+}
+
+// sum adds the gas of the steps up, 0 if one fails, and takes what the last one returned.
+func sum(calls []stepCalls, s *transfer.Simulation) (gas uint64, err error) {
+	for n, c := range calls {
+		units, gasErr := c.gas.Result()
+		if s.Returned, err = c.returned.Result(); err == nil {
+			err = gasErr
+		}
+		failure, err := failureOf(err)
+		if err != nil {
+			return 0, err
+		}
+		if failure != "" {
+			fail(s, n, failure)
+			return 0, nil
+		}
+		gas += units
+	}
+	return gas, nil
+}
+
+// fail records that a step fails, by a sentence about a transaction.
+func fail(s *transfer.Simulation, step int, failure string) {
+	s.Failed = s.Steps[step].Name
+	s.Failure = failure
+	if rest, ok := strings.CutPrefix(failure, "The transaction "); ok {
+		s.Failure = "The " + string(s.Failed) + " " + rest
+	}
+}
+
+func (q *preflight) message(step transfer.Step) rpc.Message {
+	return rpc.Message{From: common.HexToAddress(q.tx.From), To: common.HexToAddress(step.To), Value: step.Value, Data: step.Data}
 }
 
 // answered returns nil for a call that a contract reverted, because a revert is not an error of the node.

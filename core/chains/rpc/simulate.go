@@ -16,6 +16,8 @@ type Simulated struct {
 	Succeeded bool
 	// Returned is what a transaction that succeeded returned, or the data of a revert, empty for any other failure.
 	Returned []byte
+	// Gas is what a transaction that succeeded needs at most: its gas before refunds.
+	Gas uint64
 }
 
 // Simulate simulates transactions one after the other in a block on top of the newest one (eth_simulateV1), and returns a result for
@@ -68,6 +70,8 @@ func (f *few[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 // simulatedCall is a call in a result of eth_simulateV1.
 type simulatedCall struct {
 	Status     *evm.Quantity `json:"status"`
+	GasUsed    *evm.Quantity `json:"gasUsed"`
+	MaxUsedGas evm.Quantity  `json:"maxUsedGas"`
 	ReturnData *evm.Data     `json:"returnData"`
 	Error      struct {
 		Data jsontext.Value `json:"data"`
@@ -86,5 +90,24 @@ func (c simulatedCall) simulated() (s Simulated, err error) {
 	if data := revertData(c.Error.Data); !s.Succeeded && len(data) > 0 {
 		s.Returned = data
 	}
-	return s, nil
+	if s.Succeeded {
+		s.Gas, err = c.gas()
+	}
+	return s, err
+}
+
+// maxGas is above the gas of any block.
+const maxGas = 1 << 48
+
+// gas is maxUsedGas (go-ethereum since 1.16), else gasUsed and a quarter, because refunds take a fifth at most (EIP-3529).
+func (c simulatedCall) gas() (uint64, error) {
+	switch {
+	case c.GasUsed == nil:
+		return 0, errors.New("gasUsed is missing")
+	case max(*c.GasUsed, c.MaxUsedGas) > maxGas:
+		return 0, errors.New("gasUsed or maxUsedGas is above the gas of any block")
+	case c.MaxUsedGas > 0:
+		return uint64(c.MaxUsedGas), nil
+	}
+	return uint64(*c.GasUsed + *c.GasUsed/4), nil
 }

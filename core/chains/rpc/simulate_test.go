@@ -16,13 +16,14 @@ import (
 // The answers are those of anvil 1.7 and of go-ethereum 1.17, without members that are not read.
 func TestSimulate(t *testing.T) {
 	t.Parallel()
-	const good = `{"status":"0x1","returnData":"0x2a","logs":[],"gasUsed":"0x5258"}`
+	const good = `{"status":"0x1","returnData":"0x2a","logs":[],"gasUsed":"0x5258","maxUsedGas":"0x5300"}`
 	reverts := rpc.Simulated{Returned: []byte{0x4a, 0x31, 0x3c, 0x2d}}
 	for name, c := range map[string]struct {
 		calls string
 		want  rpc.Simulated
 	}{
-		"succeeds":                       {good, rpc.Simulated{Succeeded: true, Returned: []byte{0x2a}}},
+		"succeeds":                       {good, rpc.Simulated{Succeeded: true, Returned: []byte{0x2a}, Gas: 0x5300}},
+		"without maxUsedGas":             {`{"status":"0x1","returnData":"0x","gasUsed":"0x5208"}`, rpc.Simulated{Succeeded: true, Returned: []byte{}, Gas: 26_250}},
 		"reverts, go-ethereum":           {`{"status":"0x0","returnData":"0x","logs":[],"error":{"code":3,"message":"execution reverted","data":"0x4a313c2d"}}`, reverts},
 		"reverts, anvil":                 {`{"status":"0x0","returnData":"0x4a313c2d","logs":[],"error":{"code":-3200,"message":"execution failed"}}`, reverts},
 		"a message that quotes any byte": {"{\"status\":\"0x0\",\"returnData\":\"0x4a313c2d\",\"error\":{\"message\":\"\xff\"}}", reverts},
@@ -64,7 +65,7 @@ func TestSimulate_Request(t *testing.T) {
 
 func TestSimulate_HostileAnswers(t *testing.T) {
 	t.Parallel()
-	const good = `{"status":"0x1","returnData":"0x"}`
+	const good = `{"status":"0x1","returnData":"0x","gasUsed":"0x5208"}`
 	for name, result := range map[string]string{
 		"null":                 `null`,
 		"an object":            `{"calls":[` + good + `]}`,
@@ -75,11 +76,13 @@ func TestSimulate_HostileAnswers(t *testing.T) {
 		"too few calls":        `[{"calls":[]}]`,
 		"too many calls":       `[{"calls":[` + good + `,` + good + `]}]`,
 		"null for a call":      `[{"calls":[null]}]`,
-		"no status":            `[{"calls":[{"returnData":"0x"}]}]`,
-		"a status of two":      `[{"calls":[{"status":"0x2","returnData":"0x"}]}]`,
-		"a status of a number": `[{"calls":[{"status":1,"returnData":"0x"}]}]`,
-		"no data":              `[{"calls":[{"status":"0x1"}]}]`,
-		"data of half a byte":  `[{"calls":[{"status":"0x1","returnData":"0x1"}]}]`,
+		"no status":            `[{"calls":[{"returnData":"0x","gasUsed":"0x5208"}]}]`,
+		"a status of two":      `[{"calls":[{"status":"0x2","returnData":"0x","gasUsed":"0x5208"}]}]`,
+		"a status of a number": `[{"calls":[{"status":1,"returnData":"0x","gasUsed":"0x5208"}]}]`,
+		"no data":              `[{"calls":[{"status":"0x1","gasUsed":"0x5208"}]}]`,
+		"data of half a byte":  `[{"calls":[{"status":"0x1","returnData":"0x1","gasUsed":"0x5208"}]}]`,
+		"no gas":               `[{"calls":[{"status":"0x1","returnData":"0x"}]}]`,
+		"gas beyond any block": `[{"calls":[{"status":"0x1","returnData":"0x","gasUsed":"0xffffffffffffffff"}]}]`,
 		"an error of a text":   `[{"calls":[{"status":"0x0","returnData":"0x","error":"x"}]}]`,
 		"a member twice":       `[{"calls":[{"status":"0x0","status":"0x1","returnData":"0x"}]}]`,
 	} {

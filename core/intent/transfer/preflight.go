@@ -3,6 +3,7 @@ package transfer
 import (
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,7 +26,12 @@ const (
 // Check is the result of one check of a transaction.
 type Check struct {
 	Name CheckName
-	OK   bool
+	// OK is false for what makes the sending fail.
+	OK bool
+	// Needed means that what is checked is missing and that the calls which are sent bring it.
+	Needed bool
+	// Unknown means that no node can tell before the transaction is sent.
+	Unknown bool
 	// Detail is one sentence.
 	Detail string
 }
@@ -39,18 +45,20 @@ type Simulation struct {
 	// SettlerHasCode and OrderStatus are of the input settler of a swap or bridge; OrderStatus is nil if it tells none.
 	SettlerHasCode bool
 	OrderStatus    *OrderStatus
-	// Approved means that the transaction was simulated after the calls that grant its allowance.
-	Approved bool
+	// Steps are the simulated calls, of which the last is the transaction itself.
+	Steps []Step
+	// Unknown means that the node cannot simulate the steps after those that succeed.
+	Unknown bool
 	// Returned is what the simulated transaction returns.
 	Returned []byte
-	// Failure is one sentence on why the simulated transaction fails, empty if it succeeds.
+	// Failure is one sentence on why a step fails, and Failed its name; empty if none does.
 	Failure string
+	Failed  StepName
 }
 
-// Preflight checks what an intent's transaction needs before it is sent.
+// Preflight checks what an intent's transaction needs before its steps are sent.
 func (i *Intent) Preflight(tx *Tx, s Simulation, now time.Time) []Check {
-	allowance := i.checkAllowance(tx, s)
-	return []Check{i.checkBalance(s), allowance, i.checkDeadline(now), i.checkSettler(s), i.checkSimulation(s, allowance)}
+	return []Check{i.checkBalance(s), i.checkAllowance(tx, s), i.checkDeadline(now), i.checkSettler(s), i.checkSimulation(tx, s)}
 }
 
 func (i *Intent) checkBalance(s Simulation) Check {
@@ -77,9 +85,9 @@ func (i *Intent) checkAllowance(tx *Tx, s Simulation) Check {
 		c.OK, c.Detail = true, "An allowance is not needed."
 	case s.Allowance == nil:
 		c.Detail = "The token's contract does not tell the settler's allowance."
-	case s.Allowance.Cmp(i.Source.Amount) < 0:
-		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s; send the approval in tx.allowances first%s.",
-			s.Allowance, i.Source.Amount, resetFirst(s.Allowance))
+	case !tx.Allows(s.Allowance):
+		c.OK, c.Needed = true, true
+		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s; %s.", s.Allowance, i.Source.Amount, granting(s.Steps))
 	default:
 		c.OK = true
 		c.Detail = fmt.Sprintf("The settler may draw %s units of the token, and the transaction needs %s.", s.Allowance, i.Source.Amount)
@@ -87,12 +95,12 @@ func (i *Intent) checkAllowance(tx *Tx, s Simulation) Check {
 	return c
 }
 
-// resetFirst is what precedes the approval where an allowance stands.
-func resetFirst(allowance *big.Int) string {
-	if allowance.Sign() == 0 {
-		return ""
+// granting is how the steps grant an allowance.
+func granting(steps []Step) string {
+	if steps[0].Name == StepReset {
+		return "the reset and the approval that are sent first grant it, since some tokens refuse to change an allowance that is not 0"
 	}
-	return ", and its reset before that, since some tokens refuse to change an allowance that is not 0"
+	return "the approval that is sent first grants it"
 }
 
 func (i *Intent) checkDeadline(now time.Time) Check {
@@ -122,23 +130,45 @@ func (i *Intent) checkSettler(s Simulation) Check {
 	return c
 }
 
-// checkSimulation explains a failure by the missing allowance, if it is missing and was not simulated: settlers and tokens revert with
-// many different errors then.
-func (i *Intent) checkSimulation(s Simulation, allowance Check) Check {
+func (i *Intent) checkSimulation(tx *Tx, s Simulation) Check {
 	c := Check{Name: CheckSimulation}
 	switch {
-	case s.Failure != "" && !allowance.OK && !s.Approved:
-		c.Detail = "The order cannot be opened before the allowance is in place; grant it, then check again."
 	case s.Failure != "":
-		c.Detail = s.Failure
+		c.Detail = s.Failure + i.insteadOf(tx, s)
+	case s.Unknown:
+		c.OK, c.Unknown = true, true
+		c.Detail = "The node cannot simulate the transaction after its approval, so neither whether it succeeds nor its gas is known before the approval is in a block."
 	case i.Type == Transfer && len(s.Returned) == common.HashLength && common.Hash(s.Returned) == (common.Hash{}):
 		c.Detail = "The token refuses the transfer: it returns false."
-	case s.Approved:
-		c.OK, c.Detail = true, "The approval and then the transaction succeed at the newest block."
 	default:
-		c.OK, c.Detail = true, "The transaction succeeds at the newest block."
+		c.OK, c.Detail = true, succeeding(s.Steps)
 	}
 	return c
+}
+
+// insteadOf says what to do about an approval that fails where an allowance stands: some tokens, such as USDT on Ethereum, refuse to change it.
+func (i *Intent) insteadOf(tx *Tx, s Simulation) string {
+	switch {
+	case s.Failed != StepApproval || s.Allowance == nil || s.Allowance.Sign() == 0:
+		return ""
+	case tx.Allows(s.Allowance):
+		return " The allowance is in place: send the transaction without the approval."
+	default:
+		return " Some tokens refuse to change an allowance that is not 0: send the reset in tx.allowances, then check again."
+	}
+}
+
+// succeeding names the steps that succeed.
+func succeeding(steps []Step) string {
+	last := len(steps) - 1
+	if last == 0 {
+		return fmt.Sprintf("The %s succeeds at the newest block.", steps[0].Name)
+	}
+	before := make([]string, last)
+	for n, step := range steps[:last] {
+		before[n] = "the " + string(step.Name)
+	}
+	return fmt.Sprintf("T%s and then the %s succeed at the newest block.", strings.Join(before, ", ")[1:], steps[last].Name)
 }
 
 var (

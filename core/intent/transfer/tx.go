@@ -28,6 +28,54 @@ func (t *Tx) Calls() []Call {
 	return append(calls, t.Call)
 }
 
+// StepName says in a sentence what a step does.
+type StepName string
+
+// The steps of a transaction.
+const (
+	StepReset       StepName = "reset of the allowance"
+	StepApproval    StepName = "approval"
+	StepTransaction StepName = "transaction"
+)
+
+// Step is one of the calls by which a sender carries out a transaction.
+type Step struct {
+	Name StepName
+	Call
+}
+
+// StepsOf chooses the steps of a transaction of which the settler has this allowance; a nil allowance is not known.
+type StepsOf func(tx *Tx, allowance *big.Int) []Step
+
+// AllSteps are the calls of Calls, whatever allowance stands.
+func AllSteps(tx *Tx, _ *big.Int) []Step {
+	calls := tx.Calls()
+	steps := make([]Step, len(calls))
+	for n, call := range calls {
+		steps[n] = Step{StepApproval, call}
+	}
+	steps[len(steps)-1].Name = StepTransaction
+	return steps
+}
+
+// NeededSteps leave out the approval of an allowance that is enough, and have its reset before it where one that is neither enough nor 0 stands.
+func NeededSteps(tx *Tx, allowance *big.Int) []Step {
+	steps := AllSteps(tx, allowance)
+	switch {
+	case len(tx.Allowances) == 0 || allowance == nil || allowance.Sign() == 0:
+		return steps
+	case tx.Allows(allowance):
+		return steps[len(tx.Allowances):]
+	default:
+		return slices.Insert(steps, 0, Step{StepReset, tx.Allowances[0].Reset})
+	}
+}
+
+// Allows reports whether an allowance is enough for the transaction.
+func (t *Tx) Allows(allowance *big.Int) bool {
+	return len(t.Allowances) == 0 || allowance != nil && allowance.Cmp(t.Allowances[0].Amount) >= 0
+}
+
 // Call is the target, value and data of a transaction. Addresses are in EIP-55 spelling; Value is in wei.
 type Call struct {
 	To    string

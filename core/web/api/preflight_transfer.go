@@ -9,23 +9,25 @@ import (
 type preflightJSON struct {
 	OK     bool        `json:"ok"`
 	Checks []checkJSON `json:"checks"`
-	// Gas is nil if the transaction would fail.
+	// Gas is nil if a call would fail or its gas is not known.
 	Gas *string `json:"gas"`
 }
 
 type checkJSON struct {
-	Name   transfer.CheckName `json:"name"`
-	OK     bool               `json:"ok"`
-	Detail string             `json:"detail"`
+	Name    transfer.CheckName `json:"name"`
+	OK      bool               `json:"ok"`
+	Needed  bool               `json:"needed,omitzero"`
+	Unknown bool               `json:"unknown,omitzero"`
+	Detail  string             `json:"detail"`
 }
 
-// preflightTransfer answers GET /v2/transfers/{id}/preflight with a simulation of the intent's transaction in the current state.
+// preflightTransfer answers GET /v2/transfers/{id}/preflight with a simulation of exactly the calls of tx.calls.
 func (s *Server) preflightTransfer(w http.ResponseWriter, r *http.Request) error {
 	intent, err := s.requestedTransfer(r)
 	if err != nil {
 		return err
 	}
-	preflight, err := s.Intents.Preflight(r.Context(), intent)
+	preflight, err := s.Intents.Preflight(r.Context(), intent, transfer.AllSteps)
 	if err != nil {
 		return err
 	}

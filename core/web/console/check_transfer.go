@@ -2,25 +2,23 @@ package console
 
 import (
 	"net/http"
-	"slices"
 
 	"intents.internal/core/intent/transfer"
 )
 
-// checkTransfer answers GET /console/transfers/{id}/preflight with what the intent's transaction would do if it was sent now. The page of
+// checkTransfer answers GET /console/transfers/{id}/preflight with what would happen if send.js sent the intent's transaction now. The page of
 // the intent shows the same list where scripts run.
 func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user currentUser) error {
 	intent, err := c.transferOf(r, user)
 	if err != nil {
 		return err
 	}
-	preflight, err := c.Intents.Preflight(r.Context(), intent)
+	preflight, err := c.Intents.Preflight(r.Context(), intent, transfer.NeededSteps)
 	if err != nil {
 		return err
 	}
-	approves := slices.ContainsFunc(preflight.Checks, func(check transfer.Check) bool { return check.Name == transfer.CheckAllowance && !check.OK })
 	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Body: map[string]any{
-		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": preflight.Checks, "Gas": preflight.Gas, "Approves": approves,
+		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": preflight.Checks, "Gas": preflight.Gas,
 	}})
 }
 

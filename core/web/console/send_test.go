@@ -52,6 +52,7 @@ type payer struct {
 
 	owner   uuid.UUID
 	keyID   string
+	chain   *rpctest.Chain // Sepolia
 	sepolia *rpctest.Node
 }
 
@@ -66,7 +67,7 @@ func newPayer(t *testing.T) *payer {
 	source.SetFunction(common.HexToAddress("0x010011155111"), rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) {
 		return rpctest.Word(uint64(transfer.OrderDeposited)), nil
 	})
-	p := &payer{sepolia: rpctest.NewNode(source)}
+	p := &payer{chain: source, sepolia: rpctest.NewNode(source)}
 	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia})
 	p.site = startWith(t, pgtest.New(t), func(c *intent.Config) { c.Chains = chains })
 	p.browser = p.signedUp(t, "ann@example.com")
@@ -140,6 +141,40 @@ func TestPreflight(t *testing.T) {
 	ann.get(path+"/preflight").is(http.StatusConflict, "Nothing to send")
 	if ann.get(path).offers("data-send") {
 		t.Error("a transaction is offered after the deadline")
+	}
+}
+
+// The page tells of the calls that its script sends. What they bring, and what no node tells, is not marked as wrong.
+func TestPreflight_Neutral(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	path := "/console/transfers/" + ann.record(t, ann.owner, ann.keyID, baseSepoliaID.String(), "inv-1").ID.String() + "/preflight"
+	allows := func(units uint64) {
+		ann.chain.SetFunction(usdc, rpctest.BalanceOf, func(rpctest.Call) ([]byte, error) { return rpctest.Word(1_500_000), nil })
+		ann.chain.SetFunction(usdc, rpctest.Allowance, func(rpctest.Call) ([]byte, error) { return rpctest.Word(units), nil })
+	}
+	ann.chain.SetFunction(common.HexToAddress("0x010011155111"), rpctest.OrderStatus, func(rpctest.Call) ([]byte, error) { return rpctest.Word(0), nil })
+	ann.chain.SetCode(common.HexToAddress("0x010011155111"), []byte{1})
+	for _, c := range []struct {
+		allowance  uint64
+		allows, in string
+		gas        string
+	}{
+		{0, "needed allowance", "ok simulation The approval and then the transaction succeed", "about 246912 gas"},
+		{7, "needed allowance", "ok simulation The reset of the allowance, the approval and then the transaction succeed", "about 370368 gas"},
+		{1_500_000, "ok allowance", "ok simulation The transaction succeeds", "about 123456 gas"},
+	} {
+		allows(c.allowance)
+		if page := ann.get(path).is(http.StatusOK, c.allows, c.in, c.gas); strings.Contains(page.text(), "not ok") {
+			t.Errorf("an allowance of %d: %s", c.allowance, page.text())
+		}
+	}
+	ann.sepolia.Set(func(f *rpctest.Faults) {
+		f.Errors = map[string]rpctest.Error{"eth_simulateV1": {Code: -32601, Message: "no such method"}}
+	})
+	allows(0)
+	if page := ann.get(path).is(http.StatusOK, "needed allowance", "not known simulation"); strings.Contains(page.text(), "not ok") || strings.Contains(page.text(), "gas.") {
+		t.Errorf("nobody knows: %s", page.text())
 	}
 }
 

@@ -259,6 +259,7 @@ type simulatedCall struct {
 	ReturnData hexutil.Bytes  `json:"returnData"`
 	Logs       []logJSON      `json:"logs"`
 	GasUsed    hexutil.Uint64 `json:"gasUsed"`
+	MaxUsedGas hexutil.Uint64 `json:"maxUsedGas"`
 	Status     hexutil.Uint64 `json:"status"`
 	Error      *Error         `json:"error,omitzero"`
 }
@@ -288,8 +289,9 @@ func (v view) simulateBlocks(params []jsontext.Value) (any, error) {
 		call := v.toCall(m, number)
 		call.Before = before
 		returned, err := v.execute(call)
-		simulated := simulatedCall{ReturnData: returned, Logs: []logJSON{}, GasUsed: 21_000, Status: 1}
-		if err != nil {
+		gas, gasErr := v.gas(call)
+		simulated := simulatedCall{ReturnData: returned, Logs: []logJSON{}, GasUsed: hexutil.Uint64(gas), MaxUsedGas: hexutil.Uint64(gas), Status: 1}
+		if err = errors.Join(err, gasErr); err != nil {
 			simulated.ReturnData, simulated.Status, simulated.Error = nil, 0, toError(err)
 		}
 		result.Calls = append(result.Calls, simulated)

@@ -3,7 +3,7 @@ import { Failure } from "./transaction.js";
 
 const place = document.querySelector("[data-preflight]");
 
-// load shows the checks as they are now and returns them by name, or null where they cannot be made.
+// load shows the checks as they are now and returns their data attributes, or null where they cannot be made.
 async function load() {
   try {
     const answer = await fetch(place.dataset.preflight);
@@ -11,7 +11,7 @@ async function load() {
     const checks = page.getElementById("checks");
     if (checks) {
       place.replaceChildren(...document.importNode(checks, true).childNodes);
-      return Object.fromEntries(Array.from(place.querySelectorAll("[data-check]"), (check) => [check.dataset.check, check.dataset.ok === "true"]));
+      return Array.from(place.querySelectorAll("[data-check]"), (check) => check.dataset);
     }
     place.textContent = page.querySelector("main [role=alert] p")?.textContent ?? "The checks cannot be made at this moment.";
   } catch {
@@ -25,11 +25,11 @@ export async function showChecks() {
   if (place) await load();
 }
 
-// allowed reports whether the allowance is in place, and fails where the transaction would. A missing allowance is what the approval is for.
-export async function allowed() {
+// granted reports whether the allowance is in place, and fails where a check is not ok.
+export async function granted() {
   const checks = place ? await load() : null;
   if (!checks) return false;
-  const wrong = Object.keys(checks).filter((name) => !checks[name] && name !== "allowance" && (name !== "simulation" || checks.allowance));
+  const wrong = checks.filter(({ ok }) => ok !== "true").map(({ check }) => check);
   if (wrong.length > 0) throw new Failure(`The checks above say that it would fail: ${wrong.join(", ")}. Nothing was sent.`);
-  return checks.allowance;
+  return checks.every(({ needed }) => needed !== "true");
 }

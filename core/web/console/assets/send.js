@@ -1,7 +1,7 @@
 // The page of an intent, and of its refund, where a wallet sends the transaction and its hash is reported.
 import { offerWallets } from "./wallets.js";
 import { Failure, batchHash, codeOf, connect, declined, preparations, sendBatch, sendCall, succeeded, useChain } from "./transaction.js";
-import { allowed, showChecks } from "./checks.js";
+import { granted, showChecks } from "./checks.js";
 import { memory } from "./memory.js";
 
 const section = document.querySelector("[data-send]");
@@ -111,7 +111,7 @@ async function send({ provider }) {
   say("Connect in your wallet…");
   await connect(provider, calls.from);
   await useChain(provider, calls.chainId, chain, addChain);
-  const prepared = await preparations(provider, calls, allowances, await allowed());
+  const prepared = await preparations(provider, calls, allowances, await granted());
   await current(); // the wallet may have taken long until here
   say("Confirm in your wallet…");
   const hash = await sendAll(provider, calls, prepared);

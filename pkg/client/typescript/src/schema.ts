@@ -264,7 +264,7 @@ export interface paths {
         };
         /**
          * Check the transaction of an intent before it is sent
-         * @description Simulates the intent's `tx` at the newest block of the source chain, without sending anything, and says what is missing: `balance` of the source token, the input settler's `allowance`, the `deadline`, whether the input `settler` is there and has not opened the order yet, and the `simulation` itself with the reason of a revert. Where the allowance is too small, the transaction is simulated after its approval, and after its reset where an allowance stands, if the node can do that. A good answer is no promise: the chain goes on before the transaction is in a block. The gas and its price are not compared with the account's balance. A key of either environment may ask. Needs the scope `intents:read`.
+         * @description Simulates the calls of the intent's `tx.calls`, exactly these and one after the other, at the newest block of the source chain, without sending anything, and says what is wrong: `balance` of the source token, the input settler's `allowance`, the `deadline`, whether the input `settler` is there and has not opened the order yet, and the `simulation` itself with the reason of a revert. A missing allowance is `needed`, and not wrong, because `tx.calls` grants it. Where the node can simulate no call after another (`eth_simulateV1`), what comes after a needed approval is `unknown`, and not wrong either. A good answer is no promise: the chain goes on before the transaction is in a block. The gas and its price are not compared with the account's balance. A key of either environment may ask. Needs the scope `intents:read`.
          */
         get: operations["preflightTransfer"];
         put?: never;
@@ -1453,18 +1453,22 @@ export interface components {
              * @enum {string}
              */
             name: "balance" | "allowance" | "deadline" | "settler" | "simulation";
-            /** @description Whether it is in place. What is not needed is. */
+            /** @description False for what makes the sending fail. What is not needed, what `tx.calls` brings, and what nobody can know is true. */
             ok: boolean;
+            /** @description True for what is missing and `tx.calls` brings; absent otherwise. */
+            needed?: boolean;
+            /** @description True for what no node can tell before the calls are sent; absent otherwise. */
+            unknown?: boolean;
             /** @description One sentence for people. */
             detail: string;
         };
-        /** @description What the transaction of an intent would do now. */
+        /** @description What the calls of an intent's `tx.calls` would do now. */
         Preflight: {
-            /** @description Whether every check is. */
+            /** @description Whether every check is: nothing speaks against sending `tx.calls`. */
             ok: boolean;
             /** @description What was checked. */
             checks: components["schemas"]["PreflightCheck"][];
-            /** @description Gas that the transaction needs, as the node estimates it; null where it would not succeed, or not before its approval. */
+            /** @description Gas that all calls of `tx.calls` need together, as the node estimates it; null where one of them would not succeed, or where it is not known, as the `simulation` says. */
             gas: string | null;
         };
         /** @description What refunds an order. */
