@@ -36,7 +36,7 @@ func newBreaker() *breaker {
 			Timeout:      openFor,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= tripAfter },
 			IsSuccessful: func(err error) bool { return !isOutage(err) },
-			IsExcluded:   isAbandoned,
+			IsExcluded:   saysNothing,
 		}),
 	}
 }
@@ -47,10 +47,10 @@ func isOutage(err error) bool {
 	return ok && !failure.abandoned && (failure.Code == quote.ProviderTimeout || failure.Code == quote.ProviderUnavailable)
 }
 
-// isAbandoned reports whether the caller ended a call, which says nothing of the provider.
-func isAbandoned(err error) bool {
+// saysNothing reports whether the end of a call says nothing of the provider's health: the caller ended it, or the provider refused the question.
+func saysNothing(err error) bool {
 	failure, ok := errors.AsType[*Error](err)
-	return ok && failure.abandoned
+	return ok && (failure.abandoned || failure.Code == quote.NoQuote)
 }
 
 // do calls the provider, unless the breaker is open: gobreaker.ErrOpenState or gobreaker.ErrTooManyRequests. Other errors are an *Error.
@@ -66,7 +66,7 @@ func (b *breaker) do(account uuid.UUID, call func() ([]byte, error)) ([]byte, er
 		return recorded()
 	}
 	body, err := b.circuit.Execute(recorded)
-	if !isOutage(err) && !isAbandoned(err) && b.circuit.State() == gobreaker.StateClosed {
+	if !isOutage(err) && !saysNothing(err) && b.circuit.State() == gobreaker.StateClosed {
 		b.forgive()
 	}
 	return body, err

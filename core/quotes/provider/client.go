@@ -212,13 +212,18 @@ func (p *Provider) exchange(ctx context.Context, r Request, body []byte) ([]byte
 		wait := max(retryAfter, minPause)
 		p.pause.extend(wait)
 		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: wait, Cause: status}
-	case code >= http.StatusInternalServerError:
+	case code == http.StatusBadGateway, code == http.StatusGatewayTimeout: // a proxy's
 		return nil, &Error{Code: quote.ProviderUnavailable, RetryAfter: retryAfter, Cause: status}
 	case code != http.StatusOK && code < http.StatusBadRequest:
 		return nil, &Error{Code: quote.ProviderInvalid, Cause: status}
 	}
 	answer, err := io.ReadAll(response.Body)
+	failed := response.StatusCode >= http.StatusInternalServerError
 	switch {
+	case failed && err == nil && aboutQuestion(answer):
+		return nil, &Error{Code: quote.NoQuote, Cause: status}
+	case failed && (err == nil || errors.Is(err, outbound.ErrBodyTooLarge)):
+		return nil, &Error{Code: quote.ProviderUnavailable, RetryAfter: retryAfter, Cause: status}
 	case err != nil:
 		return nil, noAnswer(ctx, err)
 	case response.StatusCode != http.StatusOK:

@@ -289,6 +289,12 @@ func slow(begin string) http.HandlerFunc {
 	}
 }
 
+// slow500 fails, and sends only the beginning of why.
+func slow500(w http.ResponseWriter, r *http.Request) {
+	w.WriteHeader(http.StatusInternalServerError)
+	slow(`{"error": "`)(w, r)
+}
+
 // silence answers nothing until the client goes.
 func silence(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body) // net/http sees the end of the connection after the body only
@@ -341,7 +347,19 @@ func TestProvider_Ask_Answer(t *testing.T) {
 		"429":                  {provider.OIF, status(429, secret), quote.ProviderRateLimited, "HTTP 429"},
 		"no asset":             {provider.OIF, status(422, `{"error": "UNSUPPORTED_ASSET", "message": "…"}`), quote.NoQuote, "HTTP 422"},
 		"no liquidity":         {provider.OIF, status(422, `{"error": "INSUFFICIENT_LIQUIDITY"}`), quote.NoQuote, "HTTP 422"},
-		"no settlement":        {provider.OIF, status(422, `{"error": "UNSUPPORTED_SETTLEMENT"}`), quote.ProviderRefused, "HTTP 422"},
+		"no settlement":        {provider.OIF, status(422, `{"error": "UNSUPPORTED_SETTLEMENT"}`), quote.NoQuote, "HTTP 422"},
+		"no suitable one":      {provider.OIF, status(400, `{"error": "VALIDATION", "message": "No suitable settlement for eip155:1"}`), quote.NoQuote, "HTTP 400"},
+		"dust":                 {provider.OIF, status(422, `{"message": "Output amount cannot be zero after cost adjustment"}`), quote.NoQuote, "HTTP 422"},
+		"unknown token":        {provider.OIF, status(500, `{"error": "INTERNAL_ERROR", "message": "Token not supported: `+secret+`"}`), quote.NoQuote, "HTTP 500"},
+		"unknown to LI.FI":     {provider.LIFI, status(503, `{"code": "`+secret+`"}`), quote.NoQuote, "HTTP 503"},
+		"an empty error":       {provider.OIF, status(500, `{"error": ""}`), quote.ProviderUnavailable, "HTTP 500"},
+		"an error of no text":  {provider.OIF, status(500, `{"error": {"code": "INTERNAL_ERROR"}, "code": 500}`), quote.ProviderUnavailable, "HTTP 500"},
+		"a message alone":      {provider.OIF, status(500, `{"message": "Token not supported"}`), quote.ProviderUnavailable, "HTTP 500"},
+		"no intake":            {provider.OIF, status(503, `{"error": "SOLVER_INTAKE_DISABLED"}`), quote.ProviderUnavailable, "HTTP 503"},
+		"no capacity, in code": {provider.LIFI, status(500, `{"error": "busy", "code": "over_capacity"}`), quote.ProviderUnavailable, "HTTP 500"},
+		"a proxy's 502":        {provider.OIF, status(502, `{"error": "INTERNAL_ERROR"}`), quote.ProviderUnavailable, "HTTP 502"},
+		"a proxy's 504":        {provider.OIF, status(504, `{"code": "INTERNAL_ERROR"}`), quote.ProviderUnavailable, "HTTP 504"},
+		"a slow 500":           {provider.OIF, slow500, quote.ProviderTimeout, "deadline exceeded"},
 		"refusal":              {provider.LIFI, status(400, `{"message": "`+secret+`"}`), quote.ProviderRefused, "HTTP 400"},
 		"unauthorized":         {provider.LIFI, status(401, secret), quote.ProviderRefused, "HTTP 401"},
 		"not found":            {provider.OIF, status(404, "exact-output"), quote.ProviderRefused, "HTTP 404"},

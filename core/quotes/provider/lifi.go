@@ -73,7 +73,7 @@ type lifiQuote struct {
 	ValidUntil int64   `json:"validUntil"`
 	ETA        float64 `json:"eta"`
 	Preview    struct {
-		Inputs  []lifiInput       `json:"inputs"`
+		Inputs  sides[lifiInput]  `json:"inputs"`
 		Outputs sides[lifiOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {

@@ -263,6 +263,48 @@ func TestProvider_Ask_BreakerStaysClosed(t *testing.T) {
 	})
 }
 
+// What a provider says about a question moves the breaker in neither direction: the routes that some accounts ask for close it to nobody, and
+// their answers do not hide an outage.
+func TestProvider_Ask_BreakerAboutQuestion(t *testing.T) {
+	t.Parallel()
+	refuse := func(*http.Request) (*http.Response, error) {
+		return reply(http.StatusInternalServerError, `{"error": "INTERNAL_ERROR", "message": "Token not supported"}`), nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		s := newFakeSubject(t, f)
+		f.fail(refuse)
+		for range 3 * provider.TripAfter {
+			if code := s.code(t.Context(), uuid.New()); code != quote.NoQuote {
+				t.Fatalf("an unknown token: %s", code)
+			}
+		}
+		f.recover()
+		if code := s.code(t.Context(), account); code != "" {
+			t.Errorf("a served route afterwards: %s", code)
+		}
+		accounts := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+		for n := range provider.TripAfter {
+			f.fail(unavailable)
+			s.code(t.Context(), accounts[n%3])
+			f.fail(refuse)
+			s.code(t.Context(), accounts[n%3])
+		}
+		before := f.requests.Load()
+		if code := s.code(t.Context(), account); code != quote.ProviderUnavailable || f.requests.Load() != before {
+			t.Errorf("after failures with refusals between them: %q", code)
+		}
+		time.Sleep(provider.OpenFor + time.Millisecond)
+		s.code(t.Context(), account) // a probe that is refused
+		f.recover()
+		for range 3 {
+			if code := s.code(t.Context(), account); code != "" {
+				t.Errorf("after the provider has recovered: %s", code)
+			}
+		}
+	})
+}
+
 // After 429 the provider is not asked until Retry-After, a minute at most.
 func TestProvider_Ask_RateLimited(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,12 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -90,7 +92,7 @@ type oifQuote struct {
 	ValidUntil int64   `json:"validUntil"`
 	ETA        float64 `json:"eta"`
 	Preview    struct {
-		Inputs  []oifInput       `json:"inputs"`
+		Inputs  sides[oifInput]  `json:"inputs"`
 		Outputs sides[oifOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {
@@ -189,20 +191,28 @@ func oifSide(account, asset, amount string) (s side, err error) {
 	return side{chain: chain, account: address, token: tokenAddress, amount: amount}, nil
 }
 
-// refusal knows the error types of the framework's solver: an asset or amount that it does not serve is no fault of the request.
+// refusal knows the error types and sentences of the framework's solver: an asset, a route or an amount that it does not serve is no fault of the
+// request.
 func (oif) refusal(r Request, body []byte) quote.FailureCode {
 	var answer struct {
 		Error string `json:"error"`
 	}
 	_ = json.Unmarshal(body, &answer) // another body is a refusal too
 	switch {
-	case answer.Error == "UNSUPPORTED_ASSET" || answer.Error == "INSUFFICIENT_LIQUIDITY":
+	case slices.Contains(oifNoQuote.types, answer.Error), slices.ContainsFunc(oifNoQuote.sentences, func(s string) bool { return bytes.Contains(body, []byte(s)) }):
 		return quote.NoQuote
 	case r.Kind == quote.ExactOutput && mentionsExactOutput(body):
 		return quote.ExactOutputUnsupported
 	default:
 		return quote.ProviderRefused
 	}
+}
+
+// oifNoQuote are the solver's refusals of what is asked for, by their types and by the sentences of those that have none of their own (oif-solver
+// 926e39a).
+var oifNoQuote = struct{ types, sentences []string }{
+	[]string{"UNSUPPORTED_ASSET", "INSUFFICIENT_LIQUIDITY", "UNSUPPORTED_SETTLEMENT"},
+	[]string{"No suitable settlement", "cannot be zero after cost adjustment"},
 }
 
 // mentionsExactOutput reports whether a refusal gives exact output as its reason. There is no code for it in either API.
