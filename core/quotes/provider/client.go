@@ -131,6 +131,8 @@ type Provider struct {
 	metrics     *metrics
 	log         *slog.Logger
 	logged      telemetry.Sampler
+	// claimPeriods is done once it is logged that the provider's are longer than ours.
+	claimPeriods sync.Once
 }
 
 // Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
@@ -179,7 +181,21 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 	if err != nil {
 		return nil, &Error{Code: quote.ProviderInvalid, Cause: err}
 	}
+	p.compareClaimPeriods(ctx, candidates, r.Settlement.Expires.Sub(r.Deadline))
 	return r.selectOffers(candidates, now, func(reason dropReason) { p.metrics.dropped.WithLabelValues(p.Name, string(reason)).Inc() })
+}
+
+// compareClaimPeriods logs once that the provider's orders can be claimed for longer than ours.
+func (p *Provider) compareClaimPeriods(ctx context.Context, candidates []candidate, ours time.Duration) {
+	for _, c := range candidates {
+		if c.order != nil && !c.order.unreadable && c.order.claimPeriod() > ours {
+			p.claimPeriods.Do(func() {
+				p.log.WarnContext(ctx, "a provider's orders can be claimed for longer than ours, so it may leave them alone: raise claimPeriod of the deployment's settlements",
+					"provider", p.Name, "deployment", p.Deployment, "seconds", c.order.claimPeriod().Seconds(), "claim_period", ours.Seconds())
+			})
+			return
+		}
+	}
 }
 
 // asError returns the error of a call, or of the breaker that made none.

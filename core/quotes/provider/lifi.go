@@ -63,7 +63,7 @@ func (lifi) encode(r Request) ([]byte, error) {
 			IntentType: "oif-swap", SwapType: swapTypes[r.Kind], Inputs: []lifiInput{input}, Outputs: []lifiOutput{output},
 			MinValidUntil: r.MinValidUntil.Unix(), Preference: "price", FailureHandling: []string{"refund-automatic"},
 		},
-		SupportedTypes: []string{"oif-user-open-v0"},
+		SupportedTypes: []string{userOpenOrder},
 	})
 }
 
@@ -77,6 +77,7 @@ type lifiQuote struct {
 		Outputs sides[lifiOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {
+		signedOrder
 		OpenIntentTx *struct {
 			Chain string `json:"chain"`
 			To    string `json:"to"`
@@ -101,8 +102,12 @@ func (q lifiQuote) candidate() (c candidate, err error) {
 		destination: side{out.Chain, out.Receiver, out.Asset, *out.Amount},
 		validUntil:  q.ValidUntil, eta: q.ETA, exclusive: q.Metadata.exclusive(), partialFill: q.PartialFill,
 	}
-	if q.Order != nil && q.Order.OpenIntentTx != nil {
-		c.order = &openCall{q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data}
+	switch {
+	case q.Order == nil:
+	case q.Order.OpenIntentTx != nil:
+		c.order = openedOrder(q.Order.OpenIntentTx.Chain, q.Order.OpenIntentTx.To, q.Order.OpenIntentTx.Data)
+	default:
+		c.order = q.Order.offered()
 	}
 	return c, nil
 }

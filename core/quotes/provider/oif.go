@@ -82,11 +82,11 @@ func (oif) encode(r Request) ([]byte, error) {
 			MinValidUntil: r.MinValidUntil.Unix(), Preference: "price", FailureHandling: []string{"refund-automatic"},
 		},
 		// Solvers price the escrow that a signature opens as the one that the user's own transaction opens.
-		SupportedTypes: []string{"oif-user-open-v0", "oif-escrow-v0"},
+		SupportedTypes: []string{userOpenOrder, escrowOrder},
 	})
 }
 
-// oifQuote is one quote of an answer. Orders that are signed are not read: we make our own of the amounts.
+// oifQuote is one quote of an answer.
 type oifQuote struct {
 	QuoteID    string  `json:"quoteId"`
 	ValidUntil int64   `json:"validUntil"`
@@ -96,6 +96,7 @@ type oifQuote struct {
 		Outputs sides[oifOutput] `json:"outputs"`
 	} `json:"preview"`
 	Order *struct {
+		signedOrder
 		OpenIntentTx *struct {
 			To   string         `json:"to"`
 			Data jsontext.Value `json:"data"`
@@ -136,16 +137,19 @@ func (q oifQuote) candidate() (c candidate, err error) {
 	if c.destination, err = oifSide(out.Receiver, out.Asset, out.Amount); err != nil {
 		return c, err
 	}
-	if q.Order != nil && q.Order.OpenIntentTx != nil {
-		chain, to, err := parseInteroperable(q.Order.OpenIntentTx.To)
-		if err != nil {
-			return c, fmt.Errorf("settler %w", err)
+	if q.Order == nil || q.Order.OpenIntentTx == nil {
+		if q.Order != nil {
+			c.order = q.Order.offered()
 		}
-		c.order = &openCall{chain: chain, to: to}
-		c.order.data, err = oifCalldata(q.Order.OpenIntentTx.Data)
-		return c, err
+		return c, nil
 	}
-	return c, nil
+	chain, to, err := parseInteroperable(q.Order.OpenIntentTx.To)
+	if err != nil {
+		return c, fmt.Errorf("settler %w", err)
+	}
+	data, err := oifCalldata(q.Order.OpenIntentTx.Data)
+	c.order = openedOrder(chain, to, data)
+	return c, err
 }
 
 var errCalldata = errors.New("the calldata is no text and no list of numbers from 0 to 255")

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math/big"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
@@ -47,15 +48,35 @@ var settlerABI = func() abi.ABI {
 	return parsed
 }()
 
-// compare returns why the order that a provider's transaction opens is not the one that we would make of its amounts, empty if it is: the same
-// user, recipient, tokens and chains by the same contracts, at least as good for the user, and open to every solver.
-func (r Request) compare(call openCall, source, destination *big.Int) dropReason {
-	order, ok := decodeOpen(call.data)
-	if !ok || len(order.Inputs) != 1 || len(order.Outputs) != 1 {
+// offeredOrder is the order that a provider shows with its quote.
+type offeredOrder struct {
+	// chain and settler are where it is opened.
+	chain, settler string
+	order          standardOrder
+	// unreadable means that the provider shows something that is no such order.
+	unreadable bool
+}
+
+// openedOrder is the order that a transaction opens.
+func openedOrder(chain, to, calldata string) *offeredOrder {
+	order, ok := decodeOpen(calldata)
+	return &offeredOrder{chain: chain, settler: to, order: order, unreadable: !ok}
+}
+
+// claimPeriod is how long after its deadline the order can be claimed.
+func (o offeredOrder) claimPeriod() time.Duration {
+	return time.Duration(int64(o.order.Expires)-int64(o.order.FillDeadline)) * time.Second
+}
+
+// compare returns why the order that a provider shows is not the one that we would make of its amounts, empty if it is: the same user, recipient,
+// tokens and chains by the same contracts, at least as good for the user, and open to every solver.
+func (r Request) compare(offered offeredOrder, source, destination *big.Int) dropReason {
+	order := offered.order
+	if offered.unreadable || len(order.Inputs) != 1 || len(order.Outputs) != 1 {
 		return dropContract
 	}
 	in, out := order.Inputs[0], order.Outputs[0]
-	sameOrigin := call.chain == r.Source.Account.Chain.String() && sameAddress(call.to, r.Settlement.InputSettler) &&
+	sameOrigin := offered.chain == r.Source.Account.Chain.String() && sameAddress(offered.settler, r.Settlement.InputSettler) &&
 		order.User == common.HexToAddress(r.Source.Account.Address) && order.InputOracle == common.HexToAddress(r.Settlement.InputOracle) &&
 		isChain(order.OriginChainId, r.Source.Account.Chain) && in[0].Cmp(common.HexToAddress(assetAddress(r.Source.Token)).Big()) == 0
 	sameOutput := isChain(out.ChainId, r.Destination.Account.Chain) &&
@@ -64,7 +85,7 @@ func (r Request) compare(call openCall, source, destination *big.Int) dropReason
 	switch {
 	case !sameOrigin || !sameOutput:
 		return dropContract
-	case in[1].Cmp(source) > 0 || out.Amount.Cmp(destination) < 0:
+	case in[1].Cmp(source) > 0 || in[1].Sign() < 0 || out.Amount.Cmp(destination) < 0:
 		return dropAmount
 	case len(out.Context) > 0 && out.Context[0]&exclusiveContext == exclusiveContext:
 		return dropExclusive

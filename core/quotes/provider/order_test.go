@@ -125,10 +125,9 @@ func TestProvider_Ask_Order(t *testing.T) {
 	}
 }
 
-// Orders that are no transaction of the user are not compared, for only their amounts count.
+// A quote that shows no order is taken by its amounts; one whose order cannot be read is not.
 func TestProvider_Ask_OtherOrders(t *testing.T) {
 	t.Parallel()
-	escrow := `{"type": "oif-escrow-v0", "payload": {"signatureType": "eip712", "domain": {}, "primaryType": "Permit", "message": {}, "types": {}}}`
 	opening := func(data string) string {
 		return fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s}}`, interoperable(1, stranger), data)
 	}
@@ -136,7 +135,7 @@ func TestProvider_Ask_OtherOrders(t *testing.T) {
 	malformed := outcome{Code: quote.ProviderInvalid, Dropped: dropped("malformed")}
 	contract := outcome{Code: quote.ProviderInvalid, Dropped: dropped("contract")}
 	for order, want := range map[string]outcome{
-		escrow: taken, "null": taken, "{}": taken, `"order"`: malformed,
+		"null": taken, "{}": taken, `{"type": null}`: taken, `"order"`: malformed, `{"type": 7}`: malformed,
 		opening("[1, 2]"): contract, opening("[]"): contract, opening("null"): contract, opening(`""`): contract,
 		opening("[1, 256]"): malformed, opening("[-1]"): malformed, opening("[1.5]"): malformed, opening(`["1"]`): malformed,
 		opening("[65536]"): malformed, opening("7"): malformed, opening(`{"0": 1}`): malformed,

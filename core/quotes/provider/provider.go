@@ -80,8 +80,8 @@ type candidate struct {
 	source, destination side
 	validUntil          int64 // seconds since 1970
 	eta                 float64
-	// order is the calldata that opens the provider's order and where it is sent, nil if the provider shows none.
-	order *openCall
+	// order is what the provider would fill, nil if it shows none.
+	order *offeredOrder
 	// exclusive means that one solver alone may fill the order for a while.
 	exclusive bool
 	// partialFill means that the order may be filled in part.
@@ -94,9 +94,4 @@ type candidate struct {
 type side struct {
 	chain, account, token string
 	amount                string
-}
-
-// openCall is a transaction that opens an order.
-type openCall struct {
-	chain, to, data string
 }
