@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -39,6 +38,8 @@ const helpText = `gateway checks API keys, their environments and rate limits, a
 
   gateway               serve clients until TERM
   gateway healthcheck   ask the gateway of these settings, on this machine, whether it is ready
+  gateway healthcheck http://gateway.example/health
+                        ask the service at this URL whether it works; needs no settings
   gateway version       print the version
 
 Settings come from the environment, and from the file that GATEWAY_ENV_FILE names; GATEWAY_CORE_SECRET is required. deploy/settings.md has all.
@@ -65,18 +66,21 @@ func main() {
 }
 
 // run serves until the process receives a signal. The only command, healthcheck, checks the readiness of the gateway with these
-// settings on this machine, for containers without a shell.
+// settings on this machine, or what answers at a URL, for containers without a shell.
 func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
-	check := slices.Equal(args, []string{"healthcheck"})
+	check := len(args) > 0 && args[0] == "healthcheck" && len(args) <= 2
 	if len(args) > 0 && !check {
-		return fmt.Errorf("the only argument is healthcheck, not %q; settings come from the environment", args)
+		return fmt.Errorf("the only argument is healthcheck, with or without a URL, not %q; settings come from the environment", args)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) == 2 {
+		return telemetry.ProbeURL(ctx, args[1])
 	}
 	config, err := ParseConfig(settings.Environment())
 	if err != nil {
 		return fmt.Errorf("read the configuration:\n%w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if check {
 		return telemetry.Probe(ctx, config.OpsListen)
 	}

@@ -212,11 +212,20 @@ func TestGateway_ExitStatus(t *testing.T) {
 	}
 	key := core.AddKey(network.Test).Reveal()
 	asynctest.Eventually(t, "it serves", func() bool { status, _ := get(t, "http://"+address+"/v2/tokens", key); return status == http.StatusOK })
+	health := func() error {
+		return exec.CommandContext(t.Context(), program, "healthcheck", "http://"+address+"/health").Run()
+	}
+	if err := health(); err != nil {
+		t.Errorf("the health of the service by its URL: %v", err)
+	}
 	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Wait(); err != nil {
 		t.Errorf("after TERM: %v", err)
+	}
+	if health() == nil {
+		t.Error("a service that has ended is healthy")
 	}
 	for _, want := range []string{`"msg":"gateway started"`, `"msg":"request"`, `"msg":"gateway stopped"`} {
 		if !strings.Contains(output.String(), want) {

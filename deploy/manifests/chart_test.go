@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	gateways "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,6 +28,8 @@ import (
 var releases = map[string]string{
 	"as it is": "secret: {name: intents}",
 	"all on": `
+nameOverride: trial
+commonLabels: {example.com/owner: payments}
 secret:
   name: intents
   settingsFiles: intents-settings
@@ -38,7 +41,11 @@ gateway:
   trustedProxies: [10.0.0.0/8, "fd00::/8"]
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/team: edge}
+  initContainers: [{name: waits, image: registry.example.com/proxy:1, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraContainers: [{name: proxy, image: registry.example.com/proxy:1, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraEnvFrom: [{configMapRef: {name: gateways}}]
   serviceAccount: {annotations: {example.com/role: gateways}}
+  topologySpreadConstraints: [{maxSkew: 2, topologyKey: example.com/rack, whenUnsatisfiable: DoNotSchedule}]
   nodeSelector: {example.com/pool: edge}
   tolerations: [{key: edge, operator: Exists}]
   affinity: {nodeAffinity: {}}
@@ -52,12 +59,23 @@ core:
   settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", CORE_QUOTES_ALLOW: "10.30.0.0/16, fd00:30::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/team: money}
-  serviceAccount: {annotations: {example.com/role: cores}}
-service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local}
-ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls}
+  initContainers: [{name: waits, image: registry.example.com/proxy:1, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraContainers: [{name: proxy, image: registry.example.com/proxy:1, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraEnvFrom: [{secretRef: {name: cores}}]
+  autoscaling: {enabled: true, maxReplicas: 9, cpuUtilization: 60}
+  serviceAccount: {name: cores-of-trial, annotations: {example.com/role: cores}}
+migrate:
+  podLabels: {example.com/team: migrations}
+  initContainers: [{name: proxy, image: registry.example.com/proxy:1, restartPolicy: Always, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+  extraEnvFrom: [{secretRef: {name: migrations}}]
+  serviceAccount: {annotations: {example.com/role: migrations}}
+service: {type: LoadBalancer, port: 443, annotations: {example.com/tls: yes}, externalTrafficPolicy: Local, ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}
+ingress: {enabled: true, className: nginx, annotations: {example.com/a: b}, tlsSecret: tls, hosts: [api.example.com]}
+httpRoute: {enabled: true, annotations: {example.com/a: b}, parentRefs: [{name: public, namespace: gateways}], hostnames: [intents.example.com], timeouts: {request: 60s}}
+dashboards: {enabled: true}
 networkPolicy:
   clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
-  postgres: {port: 6432, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
+  postgres: {port: 6432, readPort: 6433, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
   traces: {port: 4318, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
   private: [44.128.0.0/16, "2a00:1234::/32"]
 autoscaling: {requestsPerSecond: 1000}
@@ -68,7 +86,9 @@ prometheusRule: {enabled: true, labels: {release: prometheus}, runbookURL: "http
 	"little on": `
 secret: {name: intents}
 autoscaling: {enabled: false}
-migrate: {importDefaults: false}
+gateway: {serviceAccount: {create: false, name: there}}
+core: {serviceAccount: {create: false}}
+migrate: {importDefaults: false, serviceAccount: {create: false, name: there}}
 networkPolicy: {enabled: false}
 podDisruptionBudget: {enabled: false}
 `,
@@ -142,6 +162,9 @@ func TestChart_InvalidValues(t *testing.T) {
 		"more cores than a gateway can": {ok + "core: {replicas: 65}", "replicas"},
 		"alerts without a runbook":      {ok + "prometheusRule: {enabled: true}", "prometheusRule.runbookURL is required"},
 		"a runbook that is no URL":      {ok + "prometheusRule: {enabled: true, runbookURL: deploy/RUNBOOK.md}", "runbookURL"},
+		"a common label of selectors":   {ok + "commonLabels: {app.kubernetes.io/component: other}", "app.kubernetes.io/component"},
+		"a digest that is none":         {ok + "core: {image: {digest: latest}}", "digest"},
+		"a route to no Gateway":         {ok + "httpRoute: {enabled: true}", "httpRoute.parentRefs is required"},
 		"a label of the selector":       {ok + "core: {podLabels: {app.kubernetes.io/name: other}}", "app.kubernetes.io/name"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
@@ -151,17 +174,20 @@ func TestChart_InvalidValues(t *testing.T) {
 	}
 }
 
-// A packer that leaves symbolic links out, such as Flux's, leaves a chart without rules: no alerts may not look like alerts.
-func TestChart_WithoutRules(t *testing.T) {
+// A packer that leaves symbolic links out, such as Flux's, leaves a chart without rules and dashboards: no alerts may not look like alerts.
+func TestChart_WithoutLinks(t *testing.T) {
 	t.Parallel()
 	chart, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chart.Files = slices.DeleteFunc(chart.Files, func(f *common.File) bool { return strings.HasPrefix(f.Name, "rules/") })
+	chart.Files = slices.DeleteFunc(chart.Files, func(f *common.File) bool {
+		return strings.HasPrefix(f.Name, "rules/") || strings.HasPrefix(f.Name, "dashboards/")
+	})
 	for values, fault := range map[string]string{
 		"secret: {name: intents}": "",
-		"secret: {name: intents}\nprometheusRule: {enabled: true, runbookURL: \"https://wiki.example/runbook\"}": "this chart has no rules",
+		"secret: {name: intents}\nprometheusRule: {enabled: true, runbookURL: \"https://wiki.example/runbook\"}": "this chart has no rules/*.yml",
+		"secret: {name: intents}\ndashboards: {enabled: true}":                                                   "this chart has no dashboards/*.json",
 	} {
 		all, err := util.ToRenderValues(chart, parse(t, values), common.ReleaseOptions{Name: "trial", Namespace: "intents"}, common.DefaultCapabilities)
 		if err != nil {
@@ -177,7 +203,7 @@ func TestChart_WithoutRules(t *testing.T) {
 func TestChart_PodLabels(t *testing.T) {
 	t.Parallel()
 	all := objects(t, releases["all on"])
-	for component, want := range map[string][2]string{"core": {"money", "cores"}, "gateway": {"edge", "gateways"}} {
+	for component, want := range map[string][2]string{"core": {"money", "cores"}, "gateway": {"edge", "gateways"}, "migrate": {"migrations", "migrations"}} {
 		pod := templates(all)[component]
 		if got := pod.Labels["example.com/team"]; got != want[0] || pod.Labels["app.kubernetes.io/component"] != component {
 			t.Errorf("labels of %s: %v", component, pod.Labels)
@@ -226,8 +252,14 @@ func objectsOf(t *testing.T, name, values string) []runtime.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return decode(t, files)
+}
+
+// decode are the objects of rendered files.
+func decode(t *testing.T, files map[string]string) []runtime.Object {
+	t.Helper()
 	known := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, monitoring.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, monitoring.AddToScheme, gateways.Install} {
 		if err := add(known); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,8 +19,9 @@ var versionRow = regexp.MustCompile(`(?m)^\| (\w+) \| ([0-9.]+) \| (?:([0-9.]+)|
 func TestCompose_DocumentedVersions(t *testing.T) {
 	t.Parallel()
 	shipped, said, tested := map[string]string{}, map[string]string{}, map[string]string{}
-	for name, service := range project(t).Services {
+	for _, service := range project(t).Services {
 		if service.Build == nil {
+			name, _, _ := strings.Cut(path.Base(service.Image), ":")
 			shipped[name] = regexp.MustCompile(`:v?(\d+(\.\d+)?)`).FindStringSubmatch(service.Image)[1]
 		}
 	}
@@ -48,9 +50,10 @@ func TestCompose_DocumentedVersions(t *testing.T) {
 // Prometheus starts with the shipped configuration, and its alerts link to the runbook that .env names.
 func TestCompose_RunbookLinks(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ set, want string }{
-		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#writequeuegrows"},
-		"where none is said": {"ELSE=", "file:///srv/intents/deploy/RUNBOOK.md#writequeuegrows"},
+	for name, c := range map[string]struct{ set, want, alertmanagers string }{
+		"where it is said":   {"RUNBOOK_URL=https://wiki.example/intents?page=runbook&v=2", "https://wiki.example/intents?page=runbook&v=2#writequeuegrows", ""},
+		"where none is said": {"ELSE=", "file:///srv/intents/deploy/RUNBOOK.md#writequeuegrows", ""},
+		"to people":          {"ALERTMANAGERS=alertmanager:9093,other:9093", "file:///srv/intents/deploy/RUNBOOK.md#writequeuegrows", "alertmanager:9093,other:9093"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +77,10 @@ func TestCompose_RunbookLinks(t *testing.T) {
 			places := strings.NewReplacer("/etc/prometheus", source, "/run/prometheus", filepath.Join(dir, "run"), "/bin/prometheus", started)
 			words := append(append([]string{}, service.Entrypoint...), places.Replace(service.Command[0]))
 			shell := exec.CommandContext(t.Context(), words[0], words[1:]...)
-			shell.Env = append(os.Environ(), "RUNBOOK_URL="+*service.Environment["RUNBOOK_URL"])
+			shell.Env = os.Environ()
+			for _, name := range []string{"RUNBOOK_URL", "ALERTMANAGERS"} {
+				shell.Env = append(shell.Env, name+"="+*service.Environment[name])
+			}
 			out, err := shell.CombinedOutput()
 			config := filepath.Join(dir, "run", "prometheus.yml")
 			want := "--config.file=" + config + " --storage.tsdb.path=/prometheus --storage.tsdb.retention.time=15d --storage.tsdb.retention.size=8GB\n"
@@ -86,6 +92,10 @@ func TestCompose_RunbookLinks(t *testing.T) {
 				t.Errorf("the alerts link elsewhere: %v\n%s", err, rules)
 			}
 			checkConfig(t, config)
+			to, err := os.ReadFile(filepath.Join(dir, "run", "alertmanagers.yml"))
+			if diff := cmp.Diff("- targets: ["+c.alertmanagers+"]\n", string(to)); err != nil || diff != "" {
+				t.Errorf("alerts go to: %v %s", err, diff)
+			}
 		})
 	}
 }

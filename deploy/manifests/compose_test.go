@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,10 +29,14 @@ func secrets(t *testing.T) []string {
 	return lines
 }
 
-func load(t *testing.T, environment []string) (*types.Project, error) {
+// load is the project with the services of these profiles, or of all if none is named.
+func load(t *testing.T, environment []string, profiles ...string) (*types.Project, error) {
 	t.Helper()
+	if len(profiles) == 0 {
+		profiles = []string{"*"}
+	}
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
-		cli.WithEnv(append([]string{"PWD=/srv/intents"}, environment...)), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
+		cli.WithProfiles(profiles), cli.WithEnv(append([]string{"PWD=/srv/intents"}, environment...)), cli.WithInterpolation(true), cli.WithNormalization(true), cli.WithConsistency(true), cli.WithResolvedPaths(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +101,9 @@ func TestCompose_StartOrder(t *testing.T) {
 }
 
 func shareNetwork(a, b types.ServiceConfig) bool {
+	if a.NetworkMode == types.ServicePrefix+b.Name {
+		return true
+	}
 	for name := range a.Networks {
 		if _, shared := b.Networks[name]; shared {
 			return true
@@ -156,10 +164,10 @@ func TestCompose_Networks(t *testing.T) {
 	for _, names := range users {
 		slices.Sort(names)
 	}
-	if diff := cmp.Diff(map[string][]string{"postgres": append([]string{"core"}, jobs...), "redis": {"core", "gateway"}}, users); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"postgres": append([]string{"archive", "core"}, jobs...), "redis": {"core", "gateway"}}, users); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]string{"haproxy": "127.0.0.1:8080", "prometheus": "127.0.0.1:9090", "grafana": "127.0.0.1:3000"}, ports); diff != "" {
+	if diff := cmp.Diff(map[string]string{"haproxy": "127.0.0.1:8080", "prometheus": "127.0.0.1:9090", "grafana": "127.0.0.1:3000", "alertmanager": "127.0.0.1:9093"}, ports); diff != "" {
 		t.Error(diff)
 	}
 	// Prometheus discovers every core and gateway by these names.
@@ -178,6 +186,27 @@ func TestCompose_Networks(t *testing.T) {
 	slices.Sort(open)
 	if diff := cmp.Diff([]string{"operators", "outside", "public"}, open); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The archive and Alertmanager start where .env asks for them only. The archive is lost with the database, unless ARCHIVE names another
+// place for it.
+func TestCompose_Profiles(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ profile, service string }{{"archive", "archive"}, {"alertmanager", "alertmanager"}} {
+		for profile, want := range map[string]bool{c.profile: true, "none": false} {
+			p, err := load(t, append(secrets(t), "ARCHIVE=/mnt/backup"), profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			service, got := p.Services[c.service]
+			if got != want {
+				t.Errorf("with the profile %s, %s runs: %t", profile, c.service, got)
+			}
+			if got && c.service == "archive" && service.Volumes[0].Source != "/mnt/backup" {
+				t.Errorf("the archive is at %v", service.Volumes)
+			}
+		}
 	}
 }
 
@@ -211,6 +240,10 @@ func TestCompose_Replicas(t *testing.T) {
 	}
 	if files := gateway.Ulimits["nofile"]; files == nil || files.Single*3/4 < 65536 {
 		t.Error("gateways may open too few files for GATEWAY_MAX_CONNS")
+	}
+	connections := regexp.MustCompile(`(?m)^ +maxconn (\d+)$`).FindStringSubmatch(read(t, "deploy/haproxy/haproxy.cfg"))
+	if most, err := strconv.Atoi(connections[1]); err != nil || p.Services["haproxy"].Ulimits["nofile"].Single < 2*most+100 {
+		t.Errorf("haproxy may open too few files for %s connections: %v", connections[1], err)
 	}
 	if !strings.Contains(read(t, "deploy/haproxy/haproxy.cfg"), " gateway:8080\n") {
 		t.Error("haproxy knows the gateways by another name or port")

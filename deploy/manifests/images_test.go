@@ -23,8 +23,8 @@ func TestChart_DocumentedImages(t *testing.T) {
 	}
 	var want []string
 	for component, pod := range templates(objects(t, values[1])) {
-		for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
-			program := map[string]string{"migrate": "core"}[component]
+		for _, c := range own(pod) {
+			program := map[string]string{"migrate": "core", "test": "gateway"}[component]
 			if program == "" {
 				program = component
 			}

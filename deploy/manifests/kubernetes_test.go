@@ -23,7 +23,7 @@ var kubernetes = []struct{ version, sum string }{
 }
 
 // custom resources have no schemas there; their fields are checked when they are decoded.
-var custom = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}}
+var custom = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}, "HTTPRoute": {}}
 
 // Every object is valid by kubeconform with the schemas of these versions.
 func TestChart_KubernetesSchemas(t *testing.T) {

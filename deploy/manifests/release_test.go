@@ -25,16 +25,23 @@ import (
 // templates are the pod templates of a release by component.
 func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
 	pods := map[string]*core.PodTemplateSpec{}
-	for _, object := range of[*apps.StatefulSet](all) {
-		pods["core"] = &object.Spec.Template
-	}
 	for _, object := range of[*apps.Deployment](all) {
-		pods["gateway"] = &object.Spec.Template
+		pods[object.Labels["app.kubernetes.io/component"]] = &object.Spec.Template
+	}
+	for _, object := range of[*core.Pod](all) {
+		pods["test"] = &core.PodTemplateSpec{ObjectMeta: object.ObjectMeta, Spec: object.Spec}
 	}
 	for _, object := range of[*batch.Job](all) {
 		pods["migrate"] = &object.Spec.Template
 	}
 	return pods
+}
+
+// own are the containers of a pod that run the service's programs, and not a sidecar of values.
+func own(pod *core.PodTemplateSpec) []core.Container {
+	return slices.DeleteFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c core.Container) bool {
+		return !strings.Contains(c.Image, "transfer-intents/")
+	})
 }
 
 // Every pod conforms to the restricted profile of Kubernetes' pod security standards and has a read-only root file system.
@@ -126,7 +133,7 @@ func TestChart_Settings(t *testing.T) {
 		if !ok {
 			continue
 		}
-		for _, c := range slices.Concat(job.Spec.InitContainers, job.Spec.Containers) {
+		for _, c := range own(job) {
 			runs(t, c.Args, settingsOf(t, c))
 		}
 	}
@@ -137,8 +144,7 @@ func TestChart_CoreDiscovery(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
 		all := objects(t, values)
-		set := of[*apps.StatefulSet](all)["trial-core"]
-		service := of[*core.Service](all)[set.Spec.ServiceName]
+		service := of[*core.Service](all)["trial-core"]
 		if service == nil || service.Spec.ClusterIP != core.ClusterIPNone || !service.Spec.PublishNotReadyAddresses {
 			t.Fatalf("%s: cores have no names: %v", name, service)
 		}
@@ -176,8 +182,15 @@ func TestSelectors(t *testing.T) {
 				}
 			}
 		}
-		selects("the StatefulSet", "core", of[*apps.StatefulSet](all)["trial-core"].Spec.Selector.MatchLabels)
-		selects("the Deployment", "gateway", of[*apps.Deployment](all)["trial-gateway"].Spec.Selector.MatchLabels)
+		for deployment, object := range of[*apps.Deployment](all) {
+			selects("the Deployment "+deployment, strings.TrimPrefix(deployment, "trial-"), object.Spec.Selector.MatchLabels)
+			if update := object.Spec.Strategy.RollingUpdate; update.MaxUnavailable.IntValue() != 0 || update.MaxSurge.IntValue() != 1 {
+				t.Errorf("%s: a rollout of %s takes pods away before others are ready: %v", name, deployment, update)
+			}
+			for _, spread := range object.Spec.Template.Spec.TopologySpreadConstraints {
+				selects("the spread of "+deployment, strings.TrimPrefix(deployment, "trial-"), spread.LabelSelector.MatchLabels)
+			}
+		}
 		probed(pods["core"])
 		probed(pods["gateway"])
 		for _, service := range of[*core.Service](all) {
@@ -217,7 +230,7 @@ func TestNetworkPolicies(t *testing.T) {
 			}
 			continue
 		}
-		for component, private := range map[string]int{"core": 8081, "gateway": 0, "migrate": -1} {
+		for component, private := range map[string]int{"core": 8081, "gateway": 0, "migrate": -1, "test": -1} {
 			object, found := policies["trial-"+component]
 			if _, runs := templates(all)[component]; found != runs {
 				t.Errorf("%s: %s has a policy: %v, and pods: %v", name, component, found, runs)
@@ -251,7 +264,7 @@ func TestNetworkPolicies(t *testing.T) {
 				}
 				sentinels = sentinels || len(rule.Ports) == 1 && rule.Ports[0].Port.IntValue() == 26379
 			}
-			if want := component != "migrate" && strings.Contains(values, "mode: sentinel"); sentinels != want {
+			if want := (component == "core" || component == "gateway") && strings.Contains(values, "mode: sentinel"); sentinels != want {
 				t.Errorf("%s: %s may reach Sentinels: %v", name, component, sentinels)
 			}
 		}
@@ -260,14 +273,22 @@ func TestNetworkPolicies(t *testing.T) {
 
 func TestAutoscaling(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string][]string{
-		"as it is": {"cpu"}, "all on": {"intents_gateway_requests_per_second", "cpu"}, "little on": nil,
+	for _, c := range []struct {
+		name, component string
+		want            []string
+	}{
+		{"as it is", "gateway", []string{"cpu"}},
+		{"all on", "gateway", []string{"intents_gateway_requests_per_second", "cpu"}},
+		{"little on", "gateway", nil},
+		{"as it is", "core", nil},
+		{"all on", "core", []string{"cpu"}},
 	} {
-		all := objects(t, releases[name])
-		deployment := of[*apps.Deployment](all)["trial-gateway"]
-		scaler := of[*autoscaling.HorizontalPodAutoscaler](all)["trial-gateway"]
+		name, want := c.name+", "+c.component, c.want
+		all := objects(t, releases[c.name])
+		deployment := of[*apps.Deployment](all)["trial-"+c.component]
+		scaler := of[*autoscaling.HorizontalPodAutoscaler](all)["trial-"+c.component]
 		if (scaler == nil) != (want == nil) || (scaler == nil) == (deployment.Spec.Replicas == nil) {
-			t.Errorf("%s: who says how many gateways there are? %v %v", name, scaler, deployment.Spec.Replicas)
+			t.Errorf("%s: who says how many there are? %v %v", name, scaler, deployment.Spec.Replicas)
 		}
 		if scaler == nil {
 			continue

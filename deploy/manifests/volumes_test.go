@@ -20,7 +20,7 @@ func TestVolumes(t *testing.T) {
 	}
 	for name, values := range releases {
 		for component, pod := range templates(objects(t, values)) {
-			for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			for _, c := range own(pod) {
 				mounted := mountedFiles(t, pod.Spec.Volumes, c)
 				var named []string
 				for setting, value := range settingsOf(t, c) {

@@ -25,11 +25,16 @@ func Probe(ctx context.Context, listen string) error {
 			host = "::1"
 		}
 	}
+	return ProbeURL(ctx, "http://"+net.JoinHostPort(host, port)+"/readyz")
+}
+
+// ProbeURL requests a URL, and returns nil if the answer is a success.
+func ProbeURL(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return fmt.Errorf("probe the operations listener: %w", err)
+		return fmt.Errorf("probe %s: %w", url, err)
 	}
 	// It uses no proxy from the environment and keeps no idle connection.
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -38,7 +43,7 @@ func Probe(ctx context.Context, listen string) error {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode == http.StatusOK {
+	if response.StatusCode/100 == 2 {
 		return nil
 	}
 	report, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10))

@@ -1,7 +1,7 @@
-{{/* The release, short enough for what is put after it: a Service's name has 63 characters at most, a StatefulSet's 52, since its
-pods are labelled with it and a hash. Neither has dots. */}}
+{{/* What the names of all objects begin with, short enough for what is put after it: a Service's name has 63 characters at most, and
+no dots. */}}
 {{- define "intents.name" -}}
-{{- .Release.Name | replace "." "-" | trunc 45 | trimSuffix "-" -}}
+{{- .Values.nameOverride | default .Release.Name | replace "." "-" | trunc 45 | trimSuffix "-" -}}
 {{- end -}}
 
 {{- define "intents.core" -}}
@@ -20,12 +20,63 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
+{{/* The labels of an object: a list of the root, the component and, if the object has some of its own, those. */}}
 {{- define "intents.labels" -}}
 {{- $root := index . 0 -}}
+{{- $own := dict -}}
+{{- if gt (len .) 2 }}{{ $own = index . 2 }}{{ end -}}
 {{ include "intents.selector" . }}
 app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
+{{- with merge (dict) $own $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Labels and annotations of a component's pods: a list of the root, the component and its values. Nothing of the chart's version, so
+that another chart alone restarts nobody. */}}
+{{- define "intents.podMetadata" -}}
+{{- $root := index . 0 -}}
+{{- $values := index . 2 -}}
+labels:
+  {{- include "intents.selector" . | nindent 2 }}
+  {{- with merge (dict) $values.podLabels $root.Values.commonLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- $annotations := dict }}
+{{- with include "intents.checksum" . }}{{ $annotations = dict "checksum/secrets" . }}{{ end }}
+{{- with merge $annotations $values.podAnnotations }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The hash of what a component's pods read of Secrets and of the ConfigMap, so that an upgrade after a change of these replaces the
+pods that read them. It is empty where the cluster cannot be seen, as by `helm template`. */}}
+{{- define "intents.checksum" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- if and $root.Values.secret.checksum (ne $component "migrate") -}}
+{{- $read := dict -}}
+{{- $data := include "intents.dataOf" (list $root "Secret" $root.Values.secret.name) | fromJson -}}
+{{- range ternary (list "redisURL" "gatewaySecret") (keys $root.Values.secret.keys) (eq $component "gateway") -}}
+{{- $key := get $root.Values.secret.keys . -}}
+{{- if hasKey $data $key }}{{ $_ := set $read $key (get $data $key) }}{{ end -}}
+{{- end -}}
+{{- $files := include "intents.dataOf" (list $root "Secret" $root.Values.secret.settingsFiles) | fromJson -}}
+{{- with get $files (printf "%s.env" $component) }}{{ $_ := set $read "settingsFiles" . }}{{ end -}}
+{{- range $kind, $name := dict "ConfigMap" $root.Values.certificateAuthorities.configMap "Secret" $root.Values.certificateAuthorities.secret -}}
+{{- with include "intents.dataOf" (list $root $kind $name) | fromJson }}{{ $_ := set $read (printf "authorities%s" $kind) . }}{{ end -}}
+{{- end -}}
+{{- with $read }}{{ toJson . | sha256sum }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The data of an object in the cluster, as JSON: a list of the root, its kind and its name. */}}
+{{- define "intents.dataOf" -}}
+{{- $object := dict -}}
+{{- with index . 2 }}{{ $object = lookup "v1" (index $ 1) (index $ 0).Release.Namespace . }}{{ end -}}
+{{- get $object "data" | default dict | toJson -}}
 {{- end -}}
 
 {{/* A component's image: a list of the root and the component's values. */}}
@@ -33,7 +84,8 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- $root := index . 0 -}}
 {{- $image := (index . 1).image -}}
 {{- with $root.Values.image.registry }}{{ . }}/{{ end -}}
-{{ $image.repository }}:{{ $image.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}
+{{ $image.repository }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
 {{- end -}}
 
 {{- define "intents.secretName" -}}
@@ -179,13 +231,16 @@ capabilities: {drop: [ALL]}
 {{- define "intents.placement" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 2 -}}
+{{- $spread := $values.topologySpreadConstraints }}
+{{- if not $spread }}
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+{{- $spread = append $spread (dict "maxSkew" 1 "topologyKey" . "whenUnsatisfiable" "ScheduleAnyway" "matchLabelKeys" (list "pod-template-hash")) }}
+{{- end }}
+{{- end }}
+{{- $selector := dict "labelSelector" (dict "matchLabels" (include "intents.selector" . | fromYaml)) -}}
 topologySpreadConstraints:
-  {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
-  - maxSkew: 1
-    topologyKey: {{ . }}
-    whenUnsatisfiable: ScheduleAnyway
-    labelSelector:
-      matchLabels: {{- include "intents.selector" (list $root (index $ 1)) | nindent 8 }}
+  {{- range $spread }}
+  {{- toYaml (list (hasKey . "labelSelector" | ternary . (merge (dict) . $selector))) | nindent 2 }}
   {{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -204,9 +259,24 @@ imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{/* Who a component's pods are: a list of the root and the component. */}}
+{{- define "intents.serviceAccount" -}}
+{{- $account := (get (index . 0).Values (index . 1)).serviceAccount -}}
+{{- $account.name | default ($account.create | ternary (printf "%s-%s" (include "intents.name" (index . 0)) (index . 1)) "default") -}}
+{{- end -}}
+
 {{/* Further settings, sorted by name. */}}
 {{- define "intents.settings" -}}
 {{- range $name, $value := . }}
 - {name: {{ $name }}, value: {{ $value | quote }}}
+{{- end }}
+{{- end -}}
+
+{{/* What of deploy the chart takes along: a list of the root, the pattern of its files and the value that turns it off. */}}
+{{- define "intents.files" -}}
+{{- $root := index . 0 -}}
+{{- $pattern := index . 1 -}}
+{{- if not ($root.Files.Glob $pattern) }}
+{{- fail (printf "this chart has no %s: a packer, such as Flux's, has left out its symbolic link. Copy the folder that deploy/helm/%s leads to in its place before you pack it, use `helm package deploy/helm`, or set %s.enabled=false" $pattern (dir $pattern) (index . 2)) }}
 {{- end }}
 {{- end -}}
