@@ -109,6 +109,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	var draining drain
+	memory := topology.NewMemory("core", metrics)
 	follower := feed.New(store.Events)
 	handler, err := api.New(api.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
@@ -122,6 +123,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
 	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
 		startWorkers(ctx, group, config, store, live, follower, oidc, log)
+		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
 		startOutbox(ctx, group, outbox, identities)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 		chains.start(ctx, group, config)
@@ -175,7 +177,6 @@ func startWorkers(
 	start(func() { expire(ctx, store.Intents, log) })
 	start(func() { writeRefundableEvents(ctx, store.Chains, log) })
 	start(func() { follow(ctx, follower, log) })
-	start(func() { readLags(ctx, store, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}

@@ -7,19 +7,22 @@ import (
 	"maps"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"intents.internal/core/events/feed"
 	"intents.internal/core/store"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/retention"
 	"intents.internal/pkg/background"
+	"intents.internal/pkg/topology"
 )
 
 const (
 	// expireEvery is the interval between two checks of the intents' deadlines.
 	expireEvery = time.Second
-	// lagEvery is the age that the lags may reach, and lagTimeout keeps their queries from waiting for a connection that requests need.
-	lagEvery, lagTimeout = 15 * time.Second, 2 * time.Second
+	// stateEvery is the age that the state may reach, and stateTimeout keeps its queries from waiting for a connection that requests need.
+	stateEvery, stateTimeout = 15 * time.Second, 2 * time.Second
 	// pruneEvery is the interval between two removals of expired rows.
 	pruneEvery = time.Hour
 )
@@ -47,12 +50,13 @@ func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
 	})
 }
 
-// readLags updates the metrics of how late intents expire and events get their position in the feed.
-func readLags(ctx context.Context, store *store.Rooms, log *slog.Logger) {
-	background.Repeat(ctx, log, background.Job{Name: "read what is late", Every: lagEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
-		ctx, cancel := context.WithTimeout(ctx, lagTimeout)
+// readState updates the metrics of how late intents expire and events get their position in the feed, and of Postgres and Redis themselves.
+func readState(ctx context.Context, store *store.Rooms, limits redis.UniversalClient, memory *topology.Memory, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "read the state of the database", Every: stateEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 		defer cancel()
-		return false, errors.Join(store.Intents.ReadExpiryLag(ctx), store.Events.ReadFeedLag(ctx))
+		memory.Read(ctx, limits)
+		return false, errors.Join(store.Intents.ReadExpiryLag(ctx), store.Events.ReadFeedLag(ctx), store.ReadServer(ctx))
 	})
 }
 

@@ -23,6 +23,7 @@ func TestPrometheus(t *testing.T) {
 	journey(t)
 	t.Parallel()
 	use(t)
+	execute(t, running.Env().DatabaseURL, `SELECT pg_create_physical_replication_slot('metrics', true)`) // read by the cores that start now
 	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
 	t.Run("promtool check metrics", func(t *testing.T) {
 		t.Parallel()

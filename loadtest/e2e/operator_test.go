@@ -34,8 +34,8 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllSubmatch(page, -1) {
 		o.blocks = append(o.blocks, string(block[1]))
 	}
-	if len(o.blocks) != 7 {
-		t.Fatalf("deploy/BACKUP.md has %d blocks of commands, not 7", len(o.blocks))
+	if len(o.blocks) != 10 {
+		t.Fatalf("deploy/BACKUP.md has %d blocks of commands, not 10", len(o.blocks))
 	}
 	programs := queryRow[string](t, databaseURL, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`)
 	home := queryRow[string](t, databaseURL, `SELECT current_setting('data_directory')`)
@@ -49,7 +49,7 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 	uid, gid := int(owner.Sys().(*syscall.Stat_t).Uid), int(owner.Sys().(*syscall.Stat_t).Gid)
 	dir := must(os.MkdirTemp("", "intents-restore-"))(t) //nolint:usetesting // nobody else may look into the test's own directory
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	for _, path := range []string{dir, filepath.Join(dir, "backup"), filepath.Join(dir, "backup", "wal"), filepath.Join(dir, "socket")} {
+	for _, path := range []string{dir, filepath.Join(dir, "backup"), filepath.Join(dir, "backup", "wal"), filepath.Join(dir, "socket"), filepath.Join(dir, "metrics")} {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 	o.restoredLog = filepath.Join(dir, "restored.log")
 	o.environment = append(os.Environ(),
 		"PATH="+programs+":"+os.Getenv("PATH"), "HOME="+dir, "LANG=C",
-		"DATABASE_URL="+databaseURL, "BACKUP="+filepath.Join(dir, "backup"), "RESTORED="+filepath.Join(dir, "restored"),
+		"ADMIN_URL="+databaseURL, "DATABASE_URL="+strings.Replace(databaseURL, "//intents@", "//backup@", 1), "METRICS="+filepath.Join(dir, "metrics"), "BACKUP="+filepath.Join(dir, "backup"), "RESTORED="+filepath.Join(dir, "restored"),
 		"RESTORED_URL="+o.restoredURL,
 	)
 	return o

@@ -152,8 +152,8 @@ func (p *prometheus) unknown(query string) (selectors []string) {
 	}
 	for _, word := range words.FindAllStringSubmatch(groupings.ReplaceAllString(query, " "), -1) {
 		metric := word[1]
-		if word[3] != "" || slices.Contains([]string{"and", "or", "unless", "bool", "ALERTS"}, metric) {
-			continue // ALERTS comes with the first alert
+		if word[3] != "" || slices.Contains([]string{"and", "or", "unless", "bool", "ALERTS", "intents_base_backup_timestamp_seconds"}, metric) {
+			continue // ALERTS comes with the first alert, and the mark of backups from node_exporter
 		}
 		want(metric)
 		for _, m := range matchers.FindAllStringSubmatch(word[2], -1) {

@@ -23,15 +23,17 @@ func TestRestore(t *testing.T) {
 	defer func() { _ = primary.Stop() }()
 	o := newOperator(t, primary.URL)
 	data := t.TempDir()
-	slot, receive, backUp, restore := o.blocks[0], o.blocks[1], o.blocks[2], o.blocks[3]
-	save, load, dump := o.blocks[4], o.blocks[5], o.blocks[6]
+	role, slot, receive, backUp, mark, restore := o.blocks[0], o.blocks[1], o.blocks[2], o.blocks[3], o.blocks[4], o.blocks[5]
+	save, load, dump := o.blocks[6], o.blocks[7], o.blocks[9] // the eighth needs Docker
 
 	s, stop := stackOf(t, data, primary.URL)
 	me := apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
+	o.run(role)
 	o.run(slot)
 	receiving := o.start(receive)
 	first := pay(t, me, 10)
 	o.run(backUp)
+	o.run(mark)
 	later := pay(t, me, 10)
 	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
 	cursor := mustRead(t, me, "", append(first, later...)...)

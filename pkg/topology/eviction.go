@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,25 +19,12 @@ func CheckEviction(ctx context.Context, client redis.UniversalClient) error {
 
 // eviction reports whether a server has said its policy, and what CheckEviction returns.
 func eviction(ctx context.Context, client redis.UniversalClient) (known bool, err error) {
-	var mu sync.Mutex
-	ask := func(ctx context.Context, server redis.Cmdable) {
-		info, asked := server.Info(ctx, "memory").Result()
-		_, rest, found := strings.Cut(info, "maxmemory_policy:")
-		if asked != nil || !found {
-			return
-		}
-		policy, _, _ := strings.Cut(rest, "\r\n")
-		mu.Lock()
-		defer mu.Unlock()
-		known = true
+	for _, server := range servers(ctx, client, "memory") {
+		policy, said := server.fields["maxmemory_policy"]
+		known = known || said
 		if strings.HasPrefix(policy, "allkeys-") {
 			err = fmt.Errorf("maxmemory-policy is %s, so that Redis may evict the buckets of limits, and keys get more than their limit: set noeviction", policy)
 		}
-	}
-	if cluster, is := client.(*redis.ClusterClient); is {
-		_ = cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error { ask(ctx, master); return nil })
-	} else {
-		ask(ctx, client)
 	}
 	return known, err
 }

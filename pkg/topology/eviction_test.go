@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
 )
@@ -63,5 +65,43 @@ func TestServing_NoWrites(t *testing.T) {
 	replica := open(t, topology.Single, "redis://"+sentinels.Replicas[0].Address)
 	if err := topology.Serving(t.Context(), replica); err == nil || !strings.Contains(err.Error(), "replica") {
 		t.Errorf("a replica: %v", err)
+	}
+}
+
+// How full Redis is, and how many keys it evicts, is read of one server and of the fullest master of a Cluster.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	sentinels := topologytest.StartSentinels(t, 0, topologytest.Security{})
+	cluster := topologytest.StartCluster(t, 3, 0, topologytest.Security{})
+	for mode, c := range map[topology.Mode]struct{ url, filled string }{
+		topology.Single:  {"redis://" + sentinels.Master.Address, sentinels.Master.Address},
+		topology.Cluster: {cluster.URL, cluster.Masters[2].Address},
+	} {
+		client := open(t, mode, c.url)
+		admin := redis.NewClient(&redis.Options{Addr: c.filled})
+		defer admin.Close()
+		registry := prometheus.NewPedanticRegistry()
+		memory := topology.NewMemory("core", registry)
+		read := func() (used, evicted float64) {
+			memory.Read(t.Context(), client)
+			all := metricstest.Values(t, registry)
+			return all["intents_core_redis_memory_used_ratio"], all["intents_core_redis_evicted_keys_total"]
+		}
+		if used, evicted := read(); used != 0 || evicted != 0 {
+			t.Errorf("%s: without maxmemory %g is used, and %g keys were evicted", mode, used, evicted)
+		}
+		for setting, value := range map[string]string{"maxmemory": "8mb", "maxmemory-policy": "allkeys-lru"} {
+			if err := admin.ConfigSet(t.Context(), setting, value).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// DEBUG makes keys of any slot, also on a master of a Cluster.
+		if err := admin.Do(t.Context(), "DEBUG", "POPULATE", 40, "filler", 1<<20).Err(); err != nil {
+			t.Skipf("this Redis cannot be filled: %v", err)
+		}
+		used, evicted := read()
+		if used < 0.5 || used > 1.5 || evicted < 20 {
+			t.Errorf("%s: of 40 MiB in 8 MiB, %g is used, and %g keys were evicted", mode, used, evicted)
+		}
 	}
 }

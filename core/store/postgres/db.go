@@ -39,6 +39,7 @@ type DB struct {
 	traced    bool
 	clock     clock
 	turns     turns
+	server    *serverMetrics
 	// confirmations are the waits of Confirm.
 	confirmations confirmations
 	// beforeClose ends what still writes when the database is closed.
@@ -85,7 +86,7 @@ func Open(url string, o Options) (*DB, error) {
 	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	d := &DB{
-		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics,
+		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics, server: newServerMetrics(o.Metrics),
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
 	config, err := d.writerConfig(url, o)
