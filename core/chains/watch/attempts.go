@@ -24,11 +24,11 @@ const (
 // readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be new, unknown,
 // replaced or too old. An attempt that no provider can show backs off alone.
 func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation, error) {
-	due, next, err := l.Store.DueAttempts(ctx, l.id, l.servedAccount, l.lookUps(v.provider))
+	due, next, err := l.Store.DueAttempts(ctx, l.id, l.served, l.lookUps(v.provider))
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	l.servedAccount = next
+	l.served = next
 	isDue := make(map[chains.TransactionKey]bool, len(due))
 	for _, d := range due {
 		isDue[d.Key()] = true

@@ -25,13 +25,13 @@ func TestConfirm_AccountsShare(t *testing.T) {
 	w.want(intent, "created submitted confirmed")
 
 	due := func() int {
-		return pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM disputed_transactions WHERE compare_at > now() + interval '10 minutes'")
+		return pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE compare_at > now() + interval '10 minutes'")
 	}
 	w.deepen(sepolia, 1)
 	if n := due(); n != 0 {
 		t.Errorf("%d transactions are postponed at once", n)
 	}
-	pgtest.Exec(t, w.store, "UPDATE disputed_transactions SET disputed_since = now() - interval '1 hour'")
+	pgtest.Exec(t, w.store, "UPDATE transactions SET disputed_since = now() - interval '1 hour' WHERE disputed_since IS NOT NULL")
 	w.deepen(sepolia, 2)
 	if n := due(); n != 600 {
 		t.Errorf("%d of 600 transactions that were contradicted for an hour are postponed", n)

@@ -14,9 +14,9 @@ import (
 const singleProviderAfter = time.Minute
 
 const (
-	// comparedAtOnce is how many transactions one batch of calls compares. comparedShare is how many of them may be of one account, so
-	// that no account delays the others. comparedBatches is how many batches a poll sends to each provider.
-	comparedAtOnce, comparedShare, comparedBatches = 500, 100, 4
+	// comparedAtOnce is how many transactions one batch of calls compares. comparedBatches is how many batches a poll sends to each
+	// provider.
+	comparedAtOnce, comparedBatches = 500, 4
 )
 
 // confirm confirms transactions that are deep enough, once a second provider shows them in the same block with the same result.
@@ -25,7 +25,7 @@ const (
 func (l *loop) confirm(ctx context.Context, v *view) error {
 	progress, began := v.next(), l.Store.Now()
 	for range comparedBatches {
-		deep, err := l.Store.UnconfirmedTransactions(ctx, l.id, progress, began, comparedShare, comparedAtOnce)
+		deep, err := l.Store.UnconfirmedTransactions(ctx, l.id, progress, began, comparedAtOnce)
 		if err != nil || len(deep) == 0 {
 			return ofStore(err)
 		}

@@ -108,7 +108,7 @@ func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 func (w *world) due() {
 	w.Helper()
 	pgtest.Exec(w.T, w.store, "UPDATE transactions SET due_at = now() WHERE due_at IS NOT NULL")
-	pgtest.Exec(w.T, w.store, "DELETE FROM disputed_transactions")
+	pgtest.Exec(w.T, w.store, "UPDATE transactions SET compare_at = NULL")
 }
 
 // tx is a transaction of alice's with the next nonce.

@@ -48,8 +48,8 @@ type loop struct {
 	// warnedAt is when a disagreement was last logged, unreadableAt an attempt that no provider can show, and uncomparedAt an order
 	// that cannot be compared.
 	warnedAt, unreadableAt, uncomparedAt time.Time
-	// servedAccount is where the next poll begins with the accounts that have due attempts, repairedAccount with those that have due orders.
-	servedAccount, repairedAccount uuid.UUID
+	// served is after which turn the next poll begins with the accounts that have due attempts, repairedTurn with those that have due orders.
+	served, repairedTurn chains.Turn
 	// retryAt is when attempts that no provider can show are due again.
 	retryAt map[chains.TransactionKey]time.Time
 	// slowUntil is until when the transactions of an account are read after those of others.

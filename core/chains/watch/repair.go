@@ -22,11 +22,11 @@ const repairBatch = 100
 // repair compares unfilled orders with the settlers' own records, which should agree. If they differ, it finds the missed events and
 // records them like any others. Accounts take turns. Orders of a scheme that is no longer supported are not compared.
 func (l *loop) repair(ctx context.Context, v *view) error {
-	orders, next, err := l.Store.DueOrders(ctx, l.id, l.repairedAccount, repairBatch)
+	orders, next, err := l.Store.DueOrders(ctx, l.id, l.repairedTurn, repairBatch)
 	if err != nil || len(orders) == 0 {
 		return ofStore(err)
 	}
-	l.repairedAccount = next
+	l.repairedTurn = next
 	readable := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return !o.Intent.HasOrder() })
 	seen, err := l.missedEvents(ctx, v, readable)
 	if err != nil {

@@ -58,9 +58,16 @@ func (h History) Unverifiable() bool {
 // Refundable reports whether the order can be refunded at the input settler: it is open, has expired by the source chain's clock, with
 // which the settler compares, and no fill, claim or refund of it is known.
 func (i *Intent) Refundable(h History) bool {
-	answered := func(t Transaction) bool { return !t.isAttempt() }
-	return i.Status == Confirmed && i.HasOrder() && h.SourceReadUntil.After(i.Settlement.Expires) && !slices.ContainsFunc(h.Transactions, answered)
+	return i.Status == Confirmed && h.SourceReadUntil.After(i.Settlement.Expires) && !i.Answered(h.Transactions)
 }
+
+// Answered reports whether the order cannot be refunded by what is known of it: a fill, claim or refund, or no order that the settler has.
+func (i *Intent) Answered(transactions []Transaction) bool {
+	return !i.HasOrder() || slices.ContainsFunc(transactions, Transaction.Answers)
+}
+
+// Answers reports whether the transaction is a fill, claim or refund of an order.
+func (t Transaction) Answers() bool { return !t.isAttempt() }
 
 // shownRoles are those of the transactions that concern the sender or the recipient.
 var shownRoles = []Role{RoleSend, RoleOpen, RoleFill, RoleRefund}

@@ -3,10 +3,11 @@ package chains
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/uptrace/bun"
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/postgres"
@@ -21,31 +22,35 @@ const (
 )
 
 // UnconfirmedTransactions reads the transactions of a chain that are deep enough to be confirmed, are not yet, and were due to be
-// compared with other providers before a time. It reads up to limit of them, and up to share of each account: first one of each
-// account, then a second one, and so on. A settler's record counts once it is final.
-func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, before time.Time, share int, limit int64) ([]Followed, error) {
-	due := s.db.NewSelect().Model((*transactionRow)(nil)).
-		ColumnExpr("?TableColumns, row_number() OVER (PARTITION BY account_id ORDER BY compare_at NULLS FIRST, block_number) AS turn").
-		Join(`LEFT JOIN disputed_transactions AS disputed USING (account_id, transfer_id, chain_id, hash, role, block_hash)`).
-		Where("chain_id = ? AND block_number <= ? AND confirmed_at IS NULL AND state <> 'unsupported'", chain.String(), p.Confirmed).
-		Where("compare_at IS NULL OR compare_at < ?", before).
-		Where("role IN ('send', 'open') OR block_number <= ?", p.Final)
-	return s.followed(ctx, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ModelTableExpr("(?) AS transactions", due).Where("turn <= ?", share).Order("turn", "block_number").Limit(limit)
-	})
+// compared with other providers before a time, up to limit of them. Accounts have shares as in DueAttempts. A settler's record counts once
+// it is final. Settlers' transactions and contradicted ones have a part each, and attempts what these leave.
+func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, before time.Time, limit int) (all []Followed, err error) {
+	quoted := "'" + before.UTC().Format(time.RFC3339Nano) + "'::timestamptz"
+	for _, part := range []struct {
+		of    queue
+		until string
+		limit int
+	}{
+		{disputed, quoted + " - interval '1 microsecond'", limit / 5},
+		{settled, strconv.FormatUint(p.Final, 10), 2 * limit / 5},
+		{sent, strconv.FormatUint(p.Confirmed, 10), limit},
+	} {
+		page, _, err := s.due(ctx, part.of, chain, part.until, Turn{}, min(part.limit, limit-len(all)))
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Concat(all, page)
+	}
+	return all, nil
 }
 
 type disputedRow struct {
-	bun.BaseModel `bun:"table:disputed_transactions,alias:disputed"`
-
-	AccountID     uuid.UUID     `bun:"account_id,pk"`
-	TransferID    uuid.UUID     `bun:"transfer_id,pk"`
-	ChainID       string        `bun:"chain_id,pk"`
-	Hash          []byte        `bun:"hash,pk"`
-	Role          transfer.Role `bun:"role,pk"`
-	BlockHash     []byte        `bun:"block_hash"`
-	DisputedSince time.Time     `bun:"disputed_since"`
-	CompareAt     time.Time     `bun:"compare_at"`
+	AccountID  uuid.UUID     `bun:"account_id,type:uuid"`
+	TransferID uuid.UUID     `bun:"transfer_id,type:uuid"`
+	ChainID    string        `bun:"chain_id,type:text"`
+	Hash       []byte        `bun:"hash,type:bytea"`
+	Role       transfer.Role `bun:"role,type:text"`
+	BlockHash  []byte        `bun:"block_hash,type:bytea"`
 }
 
 // DisputeTransactions postpones the next comparison of transactions that no other provider shows the same: for a minute to the
@@ -67,16 +72,15 @@ func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed [
 		rows := make([]disputedRow, len(disputed))
 		for n, o := range disputed {
 			rows[n] = disputedRow{
-				AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role,
-				BlockHash: o.Block.Hash.Bytes(), DisputedSince: now, CompareAt: now,
+				AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role, BlockHash: o.Block.Hash.Bytes(),
 			}
 		}
-		_, err = tx.db.NewInsert().Model(&rows).On("CONFLICT (account_id, transfer_id, chain_id, hash, role) DO UPDATE").
-			Set("block_hash = excluded.block_hash").
-			Set("disputed_since = CASE WHEN disputed.block_hash = excluded.block_hash THEN disputed.disputed_since ELSE excluded.disputed_since END").
-			Set(`compare_at = CASE WHEN disputed.block_hash = excluded.block_hash THEN excluded.compare_at + least(greatest(
-				excluded.compare_at - disputed.disputed_since - ? * interval '1 ms', interval '0') / 4, ? * interval '1 ms') ELSE excluded.compare_at END`,
-				disputedAtOnce.Milliseconds(), compareEvery.Milliseconds()).Exec(ctx)
+		_, err = tx.db.NewUpdate().With("disputed", tx.db.NewValues(&rows)).Model((*transactionRow)(nil)).TableExpr("disputed").
+			Set("disputed_since = coalesce(transactions.disputed_since, ?0)", now).
+			Set(`compare_at = ?0::timestamptz + least(greatest(?0 - coalesce(transactions.disputed_since, ?0) - ?1 * interval '1 ms',
+				interval '0') / 4, ?2 * interval '1 ms')`, now, disputedAtOnce.Milliseconds(), compareEvery.Milliseconds()).
+			Where("transactions.account_id = disputed.account_id AND transactions.transfer_id = disputed.transfer_id AND transactions.chain_id = disputed.chain_id").
+			Where("transactions.hash = disputed.hash AND transactions.role = disputed.role AND transactions.block_hash = disputed.block_hash").Exec(ctx)
 		if err != nil {
 			return fmt.Errorf("postpone the comparison of %d transactions: %w", len(rows), err)
 		}

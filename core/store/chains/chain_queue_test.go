@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/store"
+	"intents.internal/core/store/chains"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
@@ -40,7 +41,7 @@ func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 	}
 	queueAttempts(t, store, known, uuid.New(), 5, "now() + interval '1 hour'")
 	served := map[uuid.UUID]int{}
-	var after uuid.UUID
+	var after chains.Turn
 	for range 7 {
 		page, next, err := store.Chains.DueAttempts(t.Context(), chain, after, 3)
 		if err != nil || len(page) != 3 {
@@ -56,16 +57,20 @@ func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 			t.Errorf("account %d was served %d times in 7 pages of 3 places for 7 accounts", n, served[id])
 		}
 	}
-	page, _, err := store.Chains.DueAttempts(t.Context(), chain, uuid.Nil, 20)
+	page, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 20)
 	if err != nil || len(page) > 20 {
 		t.Fatalf("%d attempts, %v", len(page), err)
 	}
-	for n := range accounts {
-		if page[n].AccountID == page[(n+1)%7].AccountID {
-			t.Errorf("places %d and %d are of one account", n, (n+1)%7)
+	places := map[uuid.UUID]int{}
+	for _, f := range page {
+		places[f.AccountID]++
+	}
+	for n, id := range accounts {
+		if got := places[id]; got < 1+n%2 {
+			t.Errorf("account %d has %d of 20 places", n, got)
 		}
 	}
-	everything, _, err := store.Chains.DueAttempts(t.Context(), chain, uuid.Nil, 500)
+	everything, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 500)
 	if err != nil || len(everything) != 4+3*21 {
 		t.Errorf("%d attempts, %v; want those of all accounts that are due", len(everything), err)
 	}
@@ -78,7 +83,7 @@ func TestDueAttempts_NewFirst(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	queueAttempts(t, store, known, owner, 3, "now() - interval '1 hour'")
 	queueAttempts(t, store, known, owner, 2, "to_timestamp(0)")
-	page, _, err := store.Chains.DueAttempts(t.Context(), caip.EIP155Chain(11155111), uuid.Nil, 3)
+	page, _, err := store.Chains.DueAttempts(t.Context(), caip.EIP155Chain(11155111), chains.Turn{}, 3)
 	if err != nil || len(page) != 3 {
 		t.Fatalf("%d attempts, %v", len(page), err)
 	}
@@ -102,10 +107,10 @@ func TestDueAttempts_UsesIndexes(t *testing.T) {
 	pgtest.Exec(t, plain, "ANALYZE")
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if _, _, err := store.Chains.DueAttempts(t.Context(), chain, accounts[3], 10); err != nil {
+	if _, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if orders, _, err := store.Chains.DueOrders(t.Context(), chain, accounts[3], 10); err != nil || len(orders) != 10 {
+	if orders, _, err := store.Chains.DueOrders(t.Context(), chain, chains.Turn{}, 10); err != nil || len(orders) != 10 {
 		t.Fatalf("%d orders, %v", len(orders), err)
 	}
 	over, err := store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 999)
@@ -117,7 +122,7 @@ func TestDueAttempts_UsesIndexes(t *testing.T) {
 	}
 	asked.Mu.Lock()
 	defer asked.Mu.Unlock()
-	if len(asked.Text) < 7 {
+	if len(asked.Text) < 6 {
 		t.Errorf("only %d statements", len(asked.Text))
 	}
 	for _, statement := range asked.Text {

@@ -202,12 +202,13 @@ func (s *Store) TakenEffects(ctx context.Context, chain caip.ChainID, payments [
 }
 
 // ChainActive reports whether unfinished intents may touch a chain: an intent was created whose deadline is not long past, or a
-// transaction is still followed. The refund of an order, which is only compared with the settlers now and then, does not count.
+// transaction is still followed. The refund of an order and a contradicted transaction, which are only compared now and then, do not count.
 func (s *Store) ChainActive(ctx context.Context, chain caip.ChainID) (active bool, err error) {
 	err = s.db.NewRaw(`SELECT EXISTS (SELECT FROM chain_activity WHERE chain_id = ?0 AND active_until > clock_timestamp())
 		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'pending')
 		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND due_at IS NOT NULL AND state = 'mined' AND role = 'open')
-		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND block_number IS NOT NULL AND confirmed_at IS NULL AND state <> 'unsupported')`,
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND `+sent.where+`) OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND `+settled.where+`)
+		OR EXISTS (SELECT FROM transactions WHERE chain_id = ?0 AND compare_at <= statement_timestamp() AND `+disputed.where+`)`,
 		chain.String()).Scan(ctx, &active)
 	if err != nil {
 		return false, fmt.Errorf("read whether %s is active: %w", chain, err)

@@ -55,7 +55,10 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
 			return err
 		}
-		if events, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil || w.Progress == nil {
+		if events, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil {
+			return err
+		}
+		if err := tx.saveAnswered(ctx, answeredBy(w.Seen, w.Gone), intents); err != nil || w.Progress == nil {
 			return err
 		}
 		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
@@ -171,6 +174,8 @@ func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.
 		Set("state = excluded.state").Set("reported = transactions.reported OR excluded.reported").
 		Set("block_number = excluded.block_number").Set("block_hash = excluded.block_hash").Set("log_index = excluded.log_index").
 		Set("confirmed_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash THEN coalesce(transactions.confirmed_at, excluded.confirmed_at) ELSE excluded.confirmed_at END").
+		Set("compare_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash = excluded.block_hash THEN transactions.compare_at END").
+		Set("disputed_since = CASE WHEN transactions.state = excluded.state AND transactions.block_hash = excluded.block_hash THEN transactions.disputed_since END").
 		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
 		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").Exec(ctx)
 	if err != nil {
@@ -228,6 +233,51 @@ func claimed(seen []Observation) map[intents.TransferKey]bool {
 		}
 	}
 	return keys
+}
+
+// answeredBy are the intents of settlers' transactions other than openings.
+func answeredBy(lists ...[]Observation) []intents.TransferKey {
+	return keysOf(slices.DeleteFunc(slices.Concat(lists...), func(o Observation) bool { return !o.Answers() }))
+}
+
+// answeredRow is whether an order is answered.
+type answeredRow struct {
+	AccountID uuid.UUID `bun:"account_id,type:uuid"`
+	ID        uuid.UUID `bun:"id,type:uuid"`
+	Answered  bool      `bun:"answered,type:boolean"`
+}
+
+// saveAnswered writes which of the locked intents' orders are answered, of those with these keys: an answered one is not looked at to know
+// whether it can be refunded.
+func (tx Tx) saveAnswered(ctx context.Context, keys []intents.TransferKey, locked []*transfer.Intent) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	loaded, err := tx.loadTransactions(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var rows []answeredRow
+	for _, intent := range locked {
+		key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		if _, found := slices.BinarySearchFunc(keys, key, compareKeys); found {
+			rows = append(rows, answeredRow{key.AccountID, key.ID, intent.Answered(transactionsOf(loaded[key]))})
+		}
+	}
+	return tx.writeAnswered(ctx, rows)
+}
+
+func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*intents.TransferRow)(nil)).TableExpr("changed").
+		Set("answered = changed.answered").
+		Where("transfers.account_id = changed.account_id AND transfers.id = changed.id AND transfers.answered <> changed.answered").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("write whether %d orders are answered: %w", len(rows), err)
+	}
+	return nil
 }
 
 // evaluate updates the statuses of locked intents from their transactions. claimed are those whose claim is written now.

@@ -69,7 +69,7 @@ const transactionColumns = `transactions.account_id, transfer_id, transactions.c
 func newTransactionRow(o Observation, now time.Time) transactionRow {
 	row := transactionRow{
 		AccountID: o.AccountID, TransferID: o.TransferID, ChainID: o.Chain.String(), Hash: o.Hash.Bytes(), Role: o.Role,
-		State: o.State, Reported: o.Reported, SeenAt: o.SeenAt, DueAt: o.DueAt, UnknownSince: o.UnknownSince,
+		State: o.State, Reported: o.Reported, SeenAt: o.SeenAt, DueAt: inSteps(o.DueAt, now), UnknownSince: o.UnknownSince,
 	}
 	if o.SeenAt.IsZero() {
 		row.SeenAt = now

@@ -32,7 +32,7 @@ func TestTransfersRefundable_UsesIndex(t *testing.T) {
 		t.Fatalf("asked %q", all)
 	}
 	plan := pgtest.PlanOf(t, plain, all[0])
-	if !regexp.MustCompile(`on transfers_refundable .*\n\s*Index Cond: .*expires < watched_chains.complete_until`).MatchString(plan) {
+	if !regexp.MustCompile(`on transfers_unanswered .*\n\s*Index Cond: .*expires < watched_chains.complete_until`).MatchString(plan) {
 		t.Errorf("no index for\n%s\n%s", all[0], plan)
 	}
 }
