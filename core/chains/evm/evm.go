@@ -6,7 +6,9 @@
 package evm
 
 import (
+	"bytes"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -32,8 +34,13 @@ type Log struct {
 	BlockNumber uint64
 	BlockHash   common.Hash
 	TxHash      common.Hash
-	// Index is the log's position in its block.
+	// Index is the log's position in its block as the node numbers it.
 	Index uint
+}
+
+// Same reports whether two logs are one event by what they say. Nodes number logs differently.
+func (l Log) Same(other Log) bool {
+	return l.Address == other.Address && slices.Equal(l.Topics, other.Topics) && bytes.Equal(l.Data, other.Data)
 }
 
 // Receipt is the result of a transaction that is in a block.

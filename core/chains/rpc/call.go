@@ -138,8 +138,8 @@ func elements[T any](text jsontext.Value, check func(n int, element *T) error) (
 	return list, err
 }
 
-// known decodes a result that is null if the node does not know the object, and checks that it is the requested one.
-func known[T any](check func(*T) bool) func(jsontext.Value) (*T, error) {
+// known decodes a result that is null if the node does not know the object, and checks that it is the requested one and valid.
+func known[T any](check func(*T) bool, valid func(*T) error) func(jsontext.Value) (*T, error) {
 	return func(text jsontext.Value) (*T, error) {
 		if text.Kind() == 'n' {
 			return nil, nil
@@ -151,7 +151,7 @@ func known[T any](check func(*T) bool) func(jsontext.Value) (*T, error) {
 		if !check(&v) {
 			return nil, errOther
 		}
-		return &v, nil
+		return &v, valid(&v)
 	}
 }
 
@@ -172,12 +172,16 @@ func ChainID() *Call[uint64] { return newCall(methodChainID, quantity) }
 
 // BlockByNumber gets a block, nil if the node does not know it.
 func BlockByNumber(id BlockID) *Call[*evm.Block] {
-	return newCall(methodBlock, known(func(b *evm.Block) bool { return id.names(b.Number) }), id, false)
+	return newCall(methodBlock, known(func(b *evm.Block) bool { return id.names(b.Number) }, checkBlock), id, false)
 }
+
+// tags are the block ids that are no numbers.
+var tags = map[BlockID]struct{}{Latest: {}, Safe: {}, Finalized: {}}
 
 // names reports whether the block may have this number; a tag accepts every number.
 func (id BlockID) names(number uint64) bool {
-	return id == Latest || id == Safe || id == Finalized || id == Number(number)
+	_, byTag := tags[id]
+	return byTag || id == Number(number)
 }
 
 // BlockTransactions gets those of a block's transactions that keep is true for, with their contents, or ErrMissing if the node does not
@@ -258,7 +262,7 @@ func Logs(filter LogFilter) *Call[[]evm.Log] {
 		params.Topics = append(params.Topics, topics)
 	}
 	c := newCall(methodLogs, func(text jsontext.Value) ([]evm.Log, error) {
-		return elements(text, func(n int, l *evm.Log) error {
+		logs, err := elements(text, func(n int, l *evm.Log) error {
 			if !filter.matches(*l) {
 				return fmt.Errorf("log %d was not asked for", n)
 			}
@@ -267,6 +271,10 @@ func Logs(filter LogFilter) *Call[[]evm.Log] {
 			}
 			return nil
 		})
+		if err != nil {
+			return nil, err
+		}
+		return checkLogs(logs)
 	}, params)
 	c.logBlocks = 1 + max(filter.From, filter.To) - filter.From
 	return c
@@ -292,16 +300,19 @@ func Receipt(hash common.Hash, keep func(evm.Log) bool) *Call[*evm.Receipt] {
 			return nil, nil
 		}
 		receipt, err := evm.DecodeReceipt(text, keep)
-		if err == nil && receipt.TxHash != hash {
+		switch {
+		case err != nil:
+			return nil, err
+		case receipt.TxHash != hash:
 			return nil, errOther
 		}
-		return receipt, err
+		return receipt, checkReceipt(receipt)
 	}, hash)
 }
 
 // TransactionByHash gets a transaction, which may be pending; nil if the node does not know it.
 func TransactionByHash(hash common.Hash) *Call[*evm.Transaction] {
-	return newCall(methodTransaction, known(func(t *evm.Transaction) bool { return t.Hash == hash }), hash)
+	return newCall(methodTransaction, known(func(t *evm.Transaction) bool { return t.Hash == hash }, func(*evm.Transaction) error { return nil }), hash)
 }
 
 // TransactionCount gets the nonce of an address's next transaction at a block.

@@ -24,7 +24,7 @@ var (
 	ErrTooLarge = errors.New("over the size of a response")
 	// ErrTransport means that no JSON-RPC response arrived: no connection, a timeout, an HTTP status.
 	ErrTransport = errors.New("no answer")
-	// ErrMalformed means that the response does not match the request.
+	// ErrMalformed means that the response does not match the request, contradicts itself, or is what no chain can have.
 	ErrMalformed = errors.New("malformed answer")
 	// ErrWrongChain means that the node serves another chain and is not used.
 	ErrWrongChain = errors.New("wrong chain")

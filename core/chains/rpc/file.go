@@ -135,6 +135,7 @@ func (f *fileReader) checkURL(place, text string) {
 		f.addProblem(place, "%s", err)
 		return
 	}
+	address.Host = hostOf(address)
 	if earlier, ok := f.places[address.String()]; ok {
 		f.addProblem(place, "the URL at %s is the same as at %s", address.Host, earlier)
 		return

@@ -59,7 +59,7 @@ func newProvider(endpoint Endpoint) (*Provider, error) {
 		return nil, err
 	}
 	p := &Provider{
-		host: address.Host, label: address.Host, userinfo: address.User, redact: redactor(address, endpoint.URL.Reveal()), health: newHealth(endpoint),
+		host: hostOf(address), label: hostOf(address), userinfo: address.User, redact: redactor(address, endpoint.URL.Reveal()), health: newHealth(endpoint),
 	}
 	address.User = nil
 	p.address = address.String()
@@ -350,8 +350,14 @@ func (p *Provider) verify(ctx context.Context) error {
 	case err != nil:
 		p.verified.set(0, false, err.Error())
 		return err
-	case id.value != p.number:
-		p.verified.set(verifyWrongEvery, true, fmt.Sprintf("the node serves eip155:%d, not %s", id.value, p.chain))
+	}
+	return p.identify(id.value)
+}
+
+// identify records the chain id that the node serves, and returns ErrWrongChain if it is another chain's.
+func (p *Provider) identify(id uint64) error {
+	if id != p.number {
+		p.verified.set(verifyWrongEvery, true, fmt.Sprintf("the node serves eip155:%d, not %s", id, p.chain))
 		return fmt.Errorf("%s: %w: %s", p.host, ErrWrongChain, p.Problem())
 	}
 	p.verified.set(verifyEvery, false, "")

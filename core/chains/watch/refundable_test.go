@@ -14,6 +14,7 @@ func TestRefundable_ClaimedInBacklog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)
 	source := w.chains[sepolia]
+	source.SetPeriod(time.Second)
 	source.SetTime(time.Now().Add(-time.Hour)) // a chain that was last read an hour ago
 	claimed, open := w.bridge(), w.bridge()
 	w.mine(sepolia, w.open(claimed), w.open(open))

@@ -81,11 +81,15 @@ type slot struct {
 	nonce uint64
 }
 
-// NewChain is a chain with block 0, whose blocks come every 12 seconds from Start.
+// NewChain is a chain with block 0, whose blocks come every 12 seconds from Start, or from a year ago where the clock is of a test.
 func NewChain(id uint64) *Chain {
+	start := Start
+	if now := time.Now().UTC(); now.Before(start) {
+		start = now.AddDate(-1, 0, 0).Truncate(time.Second)
+	}
 	c := &Chain{
 		id: id, places: map[common.Hash]place{}, pool: map[common.Hash]Tx{}, pending: map[slot]common.Hash{}, nonces: map[common.Address][]nonceAt{},
-		period: 12 * time.Second, nextTime: Start, state: newState(),
+		period: 12 * time.Second, nextTime: start, state: newState(),
 	}
 	c.mine(nil)
 	return c

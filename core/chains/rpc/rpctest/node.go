@@ -44,6 +44,12 @@ type Faults struct {
 	Garbled map[common.Hash]bool
 	// Errors answer all calls of a method.
 	Errors map[string]Error
+	// Lie changes the results of calls; nil means that they are true.
+	Lie Lie
+	// LagOf hides that many blocks more from a call of a method; nil means none.
+	LagOf func(method string) int
+	// Silent requests are never answered: those with a call of a method for which it is true; nil means none.
+	Silent func(method string) bool
 	// BatchLimit bounds the calls of a request; 0 means no bound. More are answered with BatchStatus and no body or, where that is 0,
 	// with one JSON-RPC error.
 	BatchLimit, BatchStatus int
@@ -200,6 +206,10 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer, tooMany := n.answer(view{Chain: chain, faults: faults}, body)
+	if answer == nil {
+		<-r.Context().Done()
+		return
+	}
 	if tooMany && faults.BatchStatus != 0 {
 		w.WriteHeader(faults.BatchStatus)
 		return
@@ -243,7 +253,7 @@ type response struct {
 
 var null = jsontext.Value("null")
 
-// answer returns the response to a request; tooMany is set where the node rejects so many calls.
+// answer returns the response to a request, nil where the node is silent; tooMany is set where it rejects so many calls.
 func (n *Node) answer(v view, body []byte) (text []byte, tooMany bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -263,6 +273,9 @@ func (n *Node) answer(v view, body []byte) (text []byte, tooMany bool) {
 	}
 	responses := make([]response, len(requests))
 	for i, r := range requests {
+		if v.faults.Silent != nil && v.faults.Silent(r.Method) {
+			return nil, false
+		}
 		responses[i] = n.call(v, r)
 	}
 	var answer any = responses
@@ -286,7 +299,13 @@ func (n *Node) call(v view, r request) response {
 	n.calls[r.Method]++
 	n.mu.Unlock()
 	answer := response{Version: "2.0", ID: r.ID}
+	if v.faults.LagOf != nil {
+		v.faults.Lag += v.faults.LagOf(r.Method)
+	}
 	result, err := v.call(r.Method, r.Params)
+	if err == nil {
+		result = v.faults.lied(r.Method, result)
+	}
 	if err == nil && result == nil {
 		result = null
 	}
