@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 )
 
@@ -63,5 +65,35 @@ func TestReadServer(t *testing.T) {
 	dropped = true
 	if _, there := read()["intents_core_postgres_slot_active "+slot]; there {
 		t.Error("a slot that is gone has a series")
+	}
+}
+
+// How standbys replicate is seen by a member of pg_read_all_stats only; for others it is unknown, and not 0.
+func TestReadServer_Standbys(t *testing.T) {
+	t.Parallel()
+	servers := pgtest.NewReplicated(t)
+	owner := pgtest.Open(t, servers.Primary.URL)
+	for _, statement := range []string{
+		`CREATE ROLE plain`, `CREATE ROLE monitor IN ROLE pg_read_all_stats`,
+		`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`,
+	} {
+		pgtest.Exec(t, owner, statement)
+	}
+	asynctest.Eventually(t, "the standby is synchronous", func() bool {
+		return pgtest.LookUp[bool](t, owner, `SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`)
+	})
+	for role, want := range map[string]string{"plain": "1, false", "monitor": "1, true 1"} {
+		registry := prometheus.NewPedanticRegistry()
+		store := pgtest.OpenWith(t, servers.Primary.URL+"&role="+role, postgres.Options{Metrics: registry})
+		pgtest.Must(t, store.ReadServer(t.Context()))
+		all := metricstest.Values(t, registry)
+		standbys, seen := all["intents_core_postgres_synchronous_standbys"]
+		got := fmt.Sprintf("%g, %t", all["intents_core_postgres_synchronous_replication"], seen)
+		if seen {
+			got += fmt.Sprintf(" %g", standbys)
+		}
+		if got != want {
+			t.Errorf("%s sees %s, want %s", role, got, want)
+		}
 	}
 }
