@@ -60,7 +60,7 @@ func (s *Service) create(
 	if err != nil {
 		return nil, false, err
 	}
-	return s.RecordCreated(c.draft, c.order, intent, c.now)
+	return s.RecordCreated(ctx, c.draft, c.order, intent, c.now)
 }
 
 // Creation is a request that Create would store, for a caller that stores several at once: it enqueues their Inserts together and passes the
@@ -90,7 +90,7 @@ func (s *Service) Finish(ctx context.Context, c *Creation, result intents.Result
 	if err != nil {
 		return nil, false, err
 	}
-	return s.RecordCreated(c.draft, c.order, intent, c.now)
+	return s.RecordCreated(ctx, c.draft, c.order, intent, c.now)
 }
 
 // prepare drafts the intent of a request. A rejection comes with the creation, which has the idempotency key.
@@ -105,19 +105,25 @@ func (s *Service) prepare(by transfer.Caller, request wire.TransferRequest, key 
 
 // RecordCreated returns the record of an intent that was stored: the draft with its order, or, with replayed set, the intent that an earlier
 // request with the same idempotency key made.
-func (s *Service) RecordCreated(draft *transfer.Intent, order *transfer.Order, stored *transfer.Intent, now time.Time) (record *Record, replayed bool, err error) {
+func (s *Service) RecordCreated(
+	ctx context.Context, draft *transfer.Intent, order *transfer.Order, stored *transfer.Intent, now time.Time,
+) (record *Record, replayed bool, err error) {
 	if s.Created != nil {
 		s.Created(stored)
 	}
-	blockTime := s.blockTime(stored)
 	if stored == draft {
-		record, err = newRecord(stored, order, now, blockTime)
+		record, err = newRecord(stored, order, s.momentOf(stored, transfer.History{}, now))
 		return record, false, err
 	}
-	if record, err = NewRecord(stored.AsCreated(), now, blockTime); err != nil {
+	history, err := s.Transactions.TransferHistory(ctx, stored)
+	if err != nil {
 		return nil, false, err
 	}
-	record.Tx, err = stored.TxOf(record.Order, now, blockTime)
+	at := s.momentOf(stored, history, now)
+	if record, err = NewRecord(stored.AsCreated(), at); err != nil {
+		return nil, false, err
+	}
+	record.Tx, err = stored.TxOf(record.Order, at)
 	return record, true, err
 }
 

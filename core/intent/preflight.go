@@ -9,10 +9,6 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// ErrNotSendable is returned for the preflight of an intent whose transaction must not be sent: its status or its deadline does
-// not allow it.
-var ErrNotSendable = errors.New("the intent's transaction must not be sent any more")
-
 // Preflight is what an intent's transaction would do if it was sent now.
 type Preflight struct {
 	Checks []transfer.Check
@@ -29,16 +25,24 @@ func (s *Service) CanPreflight(id caip.ChainID) bool {
 	return known
 }
 
-// Preflight simulates the steps of an intent's transaction in the current state of its chain. It returns ErrNotSendable, rpc.ErrNoProvider for
-// a chain without nodes, or an *onchain.NoAnswerError.
+// Preflight simulates the steps of an intent's transaction in the current state of its chain. It returns transfer.ErrQuoteEnded, a
+// *StatusError of transfer.ErrNotSendable, rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent, stepsOf transfer.StepsOf) (Preflight, error) {
-	now := s.Store.Now()
-	tx, err := intent.Tx(now, s.blockTime(intent))
+	history, err := s.Transactions.TransferHistory(ctx, intent)
 	if err != nil {
 		return Preflight{}, err
 	}
-	if tx == nil {
-		return Preflight{}, &StatusError{intent.Status, ErrNotSendable}
+	now := s.Store.Now()
+	at := s.momentOf(intent, history, now)
+	switch err := intent.Sendable(at); {
+	case errors.Is(err, transfer.ErrNotSendable):
+		return Preflight{}, &StatusError{intent.Status, err}
+	case err != nil:
+		return Preflight{}, err
+	}
+	tx, err := intent.Tx(at)
+	if err != nil {
+		return Preflight{}, err
 	}
 	checks, gas, err := onchain.Preflight(ctx, s.Chains, intent, tx, stepsOf, now)
 	return Preflight{checks, gas}, err

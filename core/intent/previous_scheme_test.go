@@ -79,8 +79,8 @@ func TestPreviousScheme(t *testing.T) {
 			if diff := cmp.Diff([]transfer.Summary{found.Summary()}, pgtest.List(t, s.store, ann.AccountID, intents.TransferFilter{})); diff != "" {
 				t.Errorf("the list (-want +got):\n%s", diff)
 			}
-			preflight := map[bool]error{true: rpc.ErrNoProvider, false: intent.ErrNotSendable}[sendable]
-			if _, err := s.Preflight(t.Context(), found); !errors.Is(err, preflight) {
+			preflight := map[bool]error{true: rpc.ErrNoProvider, false: transfer.ErrNotSendable}[sendable]
+			if _, err := s.Preflight(t.Context(), found, transfer.AllSteps); !errors.Is(err, preflight) {
 				t.Errorf("preflight: %v, want %v", err, preflight)
 			}
 			s.endPrevious(t, ann, body, found)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
 )
 
@@ -26,29 +25,26 @@ type Record struct {
 	Unverifiable bool
 }
 
-// NewRecord returns the record of an intent without a history. blockTime is that of the source chain.
-func NewRecord(i *transfer.Intent, now time.Time, blockTime time.Duration) (*Record, error) {
+// NewRecord returns the record of an intent without what its history shows. Its transaction is handed out if it may be sent at the moment.
+func NewRecord(i *transfer.Intent, at transfer.Moment) (*Record, error) {
 	order, err := i.Order()
 	if err != nil && !errors.Is(err, transfer.ErrScheme) {
 		return nil, fmt.Errorf("write a transfer: %w", err)
 	}
-	return newRecord(i, order, now, blockTime)
+	return newRecord(i, order, at)
 }
 
-func newRecord(i *transfer.Intent, order *transfer.Order, now time.Time, blockTime time.Duration) (*Record, error) {
-	tx, err := i.TxOf(order, now, blockTime)
+func newRecord(i *transfer.Intent, order *transfer.Order, at transfer.Moment) (*Record, error) {
+	tx, err := i.TxOf(order, at)
 	if err != nil {
 		return nil, err
 	}
 	return &Record{Intent: i, Order: order, Tx: tx}, nil
 }
 
-// blockTime is the usual time between two blocks of an intent's source chain, the default's if it has left the registry.
-func (s *Service) blockTime(i *transfer.Intent) time.Duration {
-	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
-		return source.BlockTime
-	}
-	return chain.DefaultBlockTime
+// momentOf is the moment for an intent with its history.
+func (s *Service) momentOf(i *transfer.Intent, history transfer.History, now time.Time) transfer.Moment {
+	return i.MomentOf(history, s.Registry.Current(), now)
 }
 
 // Record returns the current record of an intent.
@@ -57,7 +53,7 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 	if err != nil {
 		return nil, err
 	}
-	record, err := NewRecord(i, s.Store.Now(), s.blockTime(i))
+	record, err := NewRecord(i, s.momentOf(i, history, s.Store.Now()))
 	if err != nil {
 		return nil, err
 	}

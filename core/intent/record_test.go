@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/chains/rpc"
-	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
@@ -67,10 +66,76 @@ func TestRecord_BlockTime(t *testing.T) {
 			if record, err := s.Record(t.Context(), stored); err != nil || (record.Tx != nil) != want {
 				t.Errorf("%s: the transaction of a %s is %+v, %v", c.name, made.Type, record.Tx, err)
 			}
-			preflight := map[bool]error{true: rpc.ErrNoProvider, false: intent.ErrNotSendable}[want]
-			if _, err := s.Preflight(t.Context(), stored); !errors.Is(err, preflight) {
+			preflight := map[bool]error{true: rpc.ErrNoProvider, false: transfer.ErrNotSendable}[want]
+			if _, err := s.Preflight(t.Context(), stored, transfer.AllSteps); !errors.Is(err, preflight) {
 				t.Errorf("%s: preflight of a %s: %v, want %v", c.name, made.Type, err, preflight)
 			}
+		}
+	}
+}
+
+// No transaction is handed out while one of the intent stands in a block, however deep, nor at a deployment that an import has removed.
+func TestRecord_Unsendable(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t), caller(network.Test)
+	made := []*transfer.Intent{
+		s.createOf(t, ann, pgtest.SwapBody).Intent, s.createOf(t, ann, pgtest.BridgeBody).Intent, s.createOf(t, ann, pgtest.TransferBody).Intent,
+	}
+	sendable := func(name string, want func(*transfer.Intent) bool) {
+		t.Helper()
+		for _, i := range made {
+			stored, err := s.Find(t.Context(), ann.AccountID, i.ID.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record, err := s.Record(t.Context(), stored); err != nil || (record.Tx != nil) != want(i) {
+				t.Errorf("%s: the transaction of a %s is %+v, %v", name, i.Type, record.Tx, err)
+			}
+			preflight := map[bool]error{true: rpc.ErrNoProvider, false: transfer.ErrNotSendable}[want(i)]
+			if _, err := s.Preflight(t.Context(), stored, transfer.AllSteps); !errors.Is(err, preflight) {
+				t.Errorf("%s: preflight of a %s: %v, want %v", name, i.Type, err, preflight)
+			}
+		}
+	}
+	always, never := func(*transfer.Intent) bool { return true }, func(*transfer.Intent) bool { return false }
+	sendable("new", always)
+	for _, change := range []string{
+		`settlements = '[]'`,
+		`settlements = (SELECT coalesce(jsonb_agg(s || '{"inputSettler": "0x00000000000000000000000000000000000000bB", "outputSettler": "0x00000000000000000000000000000000000000bB"}'), '[]') FROM jsonb_array_elements(settlements) s)`,
+	} {
+		pgtest.Exec(t, s.store, `CREATE TABLE before AS SELECT id, settlements FROM chains`)
+		pgtest.Exec(t, s.store, `UPDATE chains SET `+change)
+		pgtest.Must(t, s.Registry.Refresh(t.Context()))
+		sendable(change, func(i *transfer.Intent) bool { return i.Type == transfer.Transfer })
+		pgtest.Exec(t, s.store, `UPDATE chains SET settlements = before.settlements FROM before WHERE before.id = chains.id`)
+		pgtest.Exec(t, s.store, `DROP TABLE before`)
+		pgtest.Must(t, s.Registry.Refresh(t.Context()))
+		sendable("imported again", always)
+	}
+	s.confirmAll(t)
+	pgtest.Exec(t, s.store, `UPDATE transactions SET confirmed_at = NULL`)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted'`)
+	sendable("in a block", never)
+	pgtest.Exec(t, s.store, `UPDATE transactions SET state = 'reverted', log_index = NULL`)
+	sendable("reverted in a block", always)
+}
+
+// The status of an intent whose quote has ended before it was sent is not what is wrong with it.
+func TestPreflight_QuoteEnded(t *testing.T) {
+	t.Parallel()
+	s, ann := start(t), caller(network.Test)
+	made := s.createOf(t, ann, pgtest.SwapBody).Intent
+	pgtest.Exec(t, s.store, `UPDATE transfers SET quote_id = gen_random_uuid(), quote_provider = 'solver', quote_expires_at = now() - interval '1 s'`)
+	for status, want := range map[transfer.Status]error{
+		transfer.Created: transfer.ErrQuoteEnded, transfer.Submitted: transfer.ErrNotSendable, transfer.Cancelled: transfer.ErrNotSendable,
+	} {
+		pgtest.Exec(t, s.store, `UPDATE transfers SET status = '`+string(status)+`', hash = CASE '`+string(status)+`' WHEN 'submitted' THEN '0x' || repeat('1', 64) END`)
+		stored, err := s.Find(t.Context(), ann.AccountID, made.ID.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Preflight(t.Context(), stored, transfer.AllSteps); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", status, err, want)
 		}
 	}
 }
@@ -80,14 +145,14 @@ func TestPreflight(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	made := s.create(t, caller(network.Test))
-	if _, err := s.Preflight(t.Context(), made); !errors.Is(err, rpc.ErrNoProvider) || s.CanPreflight(made.Source.Account.Chain) {
+	if _, err := s.Preflight(t.Context(), made, transfer.AllSteps); !errors.Is(err, rpc.ErrNoProvider) || s.CanPreflight(made.Source.Account.Chain) {
 		t.Errorf("without nodes: %v", err)
 	}
 	cancelled, err := s.Cancel(t.Context(), made)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Preflight(t.Context(), cancelled); !errors.Is(err, intent.ErrNotSendable) {
+	if _, err := s.Preflight(t.Context(), cancelled, transfer.AllSteps); !errors.Is(err, transfer.ErrNotSendable) {
 		t.Errorf("a cancelled intent: %v", err)
 	}
 	if record, err := s.Record(t.Context(), cancelled); err != nil || record.Tx != nil || record.Confirmations != nil || len(record.Transactions) != 0 {

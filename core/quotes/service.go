@@ -74,7 +74,7 @@ func (s *Service) Create(
 	if err != nil {
 		return nil, false, err
 	}
-	return s.Intents.RecordCreated(draft, order, stored, now)
+	return s.Intents.RecordCreated(ctx, draft, order, stored, now)
 }
 
 // draft makes the intent of the request's quote.

@@ -146,7 +146,7 @@ func TestService_Create(t *testing.T) {
 	if record.Tx == nil {
 		t.Error("no transaction before the quote's end")
 	}
-	if tx, err := made.Tx(q.ExpiresAt, time.Second); tx != nil || err != nil {
+	if tx, err := made.Tx(transfer.Moment{Now: q.ExpiresAt, BlockTime: time.Second}); tx != nil || err != nil {
 		t.Errorf("after the quote's end: %+v, %v", tx, err)
 	}
 	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "another"); err == nil || err.Error() != (&stored.UsedError{TransferID: made.ID}).Error() {

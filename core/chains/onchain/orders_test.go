@@ -175,7 +175,7 @@ func TestPreflight_Steps(t *testing.T) {
 			node.Set(c.fault)
 		}
 		intent := swap(deadline.Add(time.Hour))
-		tx, err := intent.Tx(time.Now(), time.Second)
+		tx, err := intent.Tx(transfer.Moment{Now: time.Now(), BlockTime: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestPreflight_NextNode(t *testing.T) {
 		f.Errors = map[string]rpctest.Error{"eth_simulateV1": {Code: -32005, Message: "rate limit"}}
 	})
 	intent := swap(time.Now().Add(2 * time.Hour))
-	tx, err := intent.Tx(time.Now(), time.Second)
+	tx, err := intent.Tx(transfer.Moment{Now: time.Now(), BlockTime: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func TestAppendTx(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		intent := representationtest.Intent().Draw(t, "intent")
-		tx, err := intent.Tx(intent.Deadline.Add(-time.Hour), time.Second)
+		tx, err := intent.Tx(transfer.Moment{Now: intent.Deadline.Add(-time.Hour), BlockTime: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

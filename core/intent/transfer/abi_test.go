@@ -205,7 +205,7 @@ func encodings(t *testing.T, intent *transfer.Intent) map[string]string {
 	long := intent.Deadline.Add(-time.Minute)
 	order, err := intent.Order()
 	must(err)
-	open, err := intent.Tx(long, time.Second)
+	open, err := intent.Tx(transfer.Moment{Now: long, BlockTime: time.Second})
 	must(err)
 	refund, err := intent.Refund()
 	must(err)
@@ -224,7 +224,7 @@ func encodings(t *testing.T, intent *transfer.Intent) map[string]string {
 	got["approve"], got["reset"] = hexed(open.Allowances[0].Approve.Data), hexed(open.Allowances[0].Reset.Data)
 	plain := *intent
 	plain.Type = transfer.Transfer
-	sent, err := plain.Tx(long, time.Second)
+	sent, err := plain.Tx(transfer.Moment{Now: long, BlockTime: time.Second})
 	must(err)
 	got["transfer"] = hexed(sent.Data)
 	return got
@@ -249,7 +249,7 @@ func TestIntent_OrderOutOfRange(t *testing.T) {
 		if order, err := intent.Order(); err == nil {
 			t.Errorf("%s: encoded as %x", name, order.Encoded)
 		}
-		if tx, err := intent.Tx(intent.CreatedAt, time.Second); err == nil {
+		if tx, err := intent.Tx(transfer.Moment{Now: intent.CreatedAt, BlockTime: time.Second}); err == nil {
 			t.Errorf("%s: the transaction is %+v", name, tx)
 		}
 	}

@@ -47,7 +47,7 @@ func BenchmarkIntent_Tx(b *testing.B) {
 			intent := newIntent(kind)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := intent.Tx(intent.CreatedAt, time.Second); err != nil {
+				if _, err := intent.Tx(transfer.Moment{Now: intent.CreatedAt, BlockTime: time.Second}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -64,14 +64,17 @@ func NewWithOrder(id uuid.UUID, caller Caller, r wire.TransferRequest, known *re
 	return d.intent(id, caller, deadline, settlement, Quote{})
 }
 
-// NewQuoted creates the intent that a quote makes: with the quote's deadline and contracts, whatever the registry prefers now. The request
-// has both amounts of the quote.
+// NewQuoted creates the intent that a quote makes: with the quote's deadline and contracts, whatever the registry prefers now, or returns a
+// *Rejection where the registry has these contracts no more. The request has both amounts of the quote.
 func NewQuoted(
 	id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot, settlement Settlement, q Quote,
 ) (*Intent, *Order, error) {
 	d := draft{request: r, known: known}
 	if err := d.resolve(); err != nil {
 		return nil, nil, err
+	}
+	if !d.has(settlement) {
+		return nil, nil, reject(SettlerNotConfigured, "The deployment %s that this quote is for was removed or replaced since; ask for a new quote.", settlement.Deployment)
 	}
 	return d.intent(id, caller, r.Deadline, settlement, q)
 }

@@ -252,7 +252,7 @@ func TestNew_Executable(t *testing.T) {
 		if err != nil || order.ID() != intent.OrderID || order.Nonce.Cmp(new(big.Int).SetBytes(fresh[:])) != 0 {
 			t.Fatalf("order %+v of %+v: %v", order, intent, err)
 		}
-		tx, err := intent.Tx(intent.CreatedAt, time.Second)
+		tx, err := intent.Tx(transfer.Moment{Now: intent.CreatedAt, BlockTime: time.Second})
 		if err != nil || tx.From != request.Source.Account.Address || tx.Chain != request.Source.Account.Chain {
 			t.Fatalf("tx %+v of %+v: %v", tx, intent, err)
 		}

@@ -173,7 +173,7 @@ func TestIntent_OlderScheme(t *testing.T) {
 	if call, err := swap.FillRecordCall(); !errors.Is(err, transfer.ErrScheme) {
 		t.Errorf("the question for the fill is %x, %v", call, err)
 	}
-	if tx, err := swap.Tx(swap.CreatedAt, time.Second); tx != nil || err != nil {
+	if tx, err := swap.Tx(transfer.Moment{Now: swap.CreatedAt, BlockTime: time.Second}); tx != nil || err != nil {
 		t.Errorf("the transaction is %+v, %v", tx, err)
 	}
 	log.Topics[1] = swap.OrderID
@@ -190,7 +190,7 @@ func TestIntent_OlderScheme(t *testing.T) {
 	}
 	payment := newIntent(transfer.Transfer)
 	payment.Settlement = transfer.Settlement{Scheme: "erc7683-v1/OrderData"}
-	tx, err := payment.Tx(payment.CreatedAt, time.Second)
+	tx, err := payment.Tx(transfer.Moment{Now: payment.CreatedAt, BlockTime: time.Second})
 	if err != nil || tx.To != usdc || tx.Chain != sepolia {
 		t.Errorf("the transaction of a transfer is %+v, %v", tx, err)
 	}

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,21 +101,21 @@ func TestNewRoute_Rejections(t *testing.T) {
 	}
 }
 
-// The contracts, the deadline and the amounts are the quote's, whatever the registry prefers now.
+// The contracts, the deadline and the amounts are the quote's, whatever the registry prefers now, but only while the registry has the contracts.
 func TestNewQuoted(t *testing.T) {
 	t.Parallel()
-	here, there := twoDeployments()
+	here, elsewhere := twoDeployments()
 	request := newRequest(transfer.Bridge, usdc)
 	request.Reference = "inv-42"
-	route, err := transfer.NewRoute(quotedAt, without(request, "destination"), registryOf(here, there))
+	route, err := transfer.NewRoute(quotedAt, without(request, "destination"), registryOf(here, elsewhere))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Deadline = route.Deadline
 	caller := transfer.Caller{AccountID: uuid.New(), KeyID: uuid.New(), Environment: network.Test}
-	here.Settlements = []chain.Settlement{deployment("new", 7)} // nothing of the quote is there any more
+	here.Settlements = append([]chain.Settlement{deployment("new", 7)}, here.Settlements...)
 	made := transfer.NewID(quotedAt.Add(30 * time.Second))
-	got, order, err := transfer.NewQuoted(made, caller, request, registryOf(here, there), route.Settlements[1], quoted)
+	got, order, err := transfer.NewQuoted(made, caller, request, registryOf(here, elsewhere), route.Settlements[1], quoted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,8 +127,20 @@ func TestNewQuoted(t *testing.T) {
 	if diff := cmp.Diff(want, got, bigInts); diff != "" || order.ID() != want.OrderID {
 		t.Errorf("order %x (-want +got):\n%s", order.ID(), diff)
 	}
+	for name, change := range map[string]func(*chain.Settlement){
+		"removed": func(s *chain.Settlement) { s.Deployment = "other" }, "another oracle": func(s *chain.Settlement) { s.Oracle = alice },
+		"another input settler": func(s *chain.Settlement) { s.InputSettler = alice }, "another claim period": func(s *chain.Settlement) { s.ClaimPeriod++ },
+	} {
+		there := here
+		there.Settlements = slices.Clone(here.Settlements)
+		change(&there.Settlements[3])
+		_, _, err := transfer.NewQuoted(made, caller, request, registryOf(there, elsewhere), route.Settlements[1], quoted)
+		if got, _, _ := strings.Cut(rejection(err), ":"); (got == "SETTLER_NOT_CONFIGURED ") != (name != "another claim period") {
+			t.Errorf("%s since: %v", name, err)
+		}
+	}
 	request.Source.Token.Address = bob
-	if _, _, err := transfer.NewQuoted(made, caller, request, registryOf(here, there), route.Settlements[1], quoted); !strings.HasPrefix(rejection(err), "UNKNOWN_TOKEN /source/token") {
+	if _, _, err := transfer.NewQuoted(made, caller, request, registryOf(here, elsewhere), route.Settlements[1], quoted); !strings.HasPrefix(rejection(err), "UNKNOWN_TOKEN /source/token") {
 		t.Errorf("a token that is not in the registry: %v", err)
 	}
 }
@@ -190,7 +203,7 @@ func TestIntent_SendBy_Quote(t *testing.T) {
 			t.Errorf("a quote until %s: %s, want %s", c.end, got, c.want)
 		}
 		for at, want := range map[time.Time]bool{c.want.Add(-time.Nanosecond): true, c.want: false} {
-			if tx, err := intent.Tx(at, 12*time.Second); err != nil || (tx != nil) != want {
+			if tx, err := intent.Tx(transfer.Moment{Now: at, BlockTime: 12 * time.Second}); err != nil || (tx != nil) != want {
 				t.Errorf("a quote until %s, at %s: %+v, %v", c.end, at, tx, err)
 			}
 		}

@@ -38,13 +38,12 @@ func (d *draft) settlement(deadline time.Time) (Settlement, error) {
 // deployment is one deployment on both chains of an order.
 type deployment struct{ origin, destination chain.Settlement }
 
-// settlementOf returns the contracts of an order by a deployment.
-func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, error) {
+// contracts are those of a deployment, without the time at which the order expires.
+func (d *draft) contracts(p deployment) Settlement {
 	s := Settlement{
 		Scheme: p.origin.Scheme, Deployment: p.origin.Deployment,
 		InputSettler: p.origin.InputSettler, OutputSettler: p.destination.OutputSettler,
 		InputOracle: p.origin.Oracle, OutputOracle: p.destination.Oracle,
-		Expires: deadline.Add(time.Duration(p.origin.ClaimPeriod) * time.Second),
 	}
 	switch {
 	case d.kind == Swap: // the output settler proves its own fills
@@ -52,11 +51,29 @@ func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, erro
 	case p.origin.OutputOracle == chain.Origin:
 		s.OutputOracle = p.origin.Oracle
 	}
+	return s
+}
+
+// settlementOf returns the contracts of an order by a deployment.
+func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, error) {
+	s := d.contracts(p)
+	s.Expires = deadline.Add(time.Duration(p.origin.ClaimPeriod) * time.Second)
 	if s.Expires.Unix() > math.MaxUint32 {
 		return Settlement{}, reject(InvalidDeadline, "The deadline and the claim period of %d seconds of %s do not fit the 32 bits of an order.",
 			p.origin.ClaimPeriod, d.sourceChain.ID).at("/deadline")
 	}
 	return s, nil
+}
+
+// has reports whether a deployment that can execute the order has exactly the contracts of a settlement.
+func (d *draft) has(s Settlement) (found bool) {
+	_ = d.deployments(func(p deployment) (more bool) {
+		contracts := d.contracts(p)
+		contracts.Expires = s.Expires
+		found = contracts == s
+		return !found
+	}) // without one it visits none
+	return found
 }
 
 // deployments visits the deployments that can execute the order, in the source chain's order of preference, while visit returns true: at least

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
-	"time"
 
 	"intents.internal/core/intent/token"
 	"intents.internal/pkg/caip"
@@ -95,25 +94,22 @@ type Allowance struct {
 	Reset Call
 }
 
-// minSendMargin is the shortest time before the deadline of an order at which its transaction is no longer handed out.
-const minSendMargin = 5 * time.Second
-
-// Tx builds the transaction, nil if it must not be sent: see SendBy. blockTime is that of the source chain. A transfer is a plain transfer
-// of its asset; a swap or bridge opens the intent's order at the input settler of the source chain.
-func (i *Intent) Tx(now time.Time, blockTime time.Duration) (*Tx, error) {
-	if !i.HasOrder() || !i.sendable(now, blockTime) {
-		return i.TxOf(nil, now, blockTime)
+// Tx builds the transaction, nil if it must not be sent: see Sendable. A transfer is a plain transfer of its asset; a swap or bridge opens the
+// intent's order at the input settler of the source chain.
+func (i *Intent) Tx(m Moment) (*Tx, error) {
+	if !i.HasOrder() || i.Sendable(m) != nil {
+		return i.TxOf(nil, m)
 	}
 	order, err := i.Order()
 	if err != nil {
 		return nil, err
 	}
-	return i.TxOf(order, now, blockTime)
+	return i.TxOf(order, m)
 }
 
 // TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order.
-func (i *Intent) TxOf(order *Order, now time.Time, blockTime time.Duration) (*Tx, error) {
-	if !i.sendable(now, blockTime) {
+func (i *Intent) TxOf(order *Order, m Moment) (*Tx, error) {
+	if i.Sendable(m) != nil {
 		return nil, nil
 	}
 	call, allowances, err := i.call(order)
@@ -121,23 +117,6 @@ func (i *Intent) TxOf(order *Order, now time.Time, blockTime time.Duration) (*Tx
 		return nil, fmt.Errorf("build the transaction of transfer %s: %w", i.ID, err)
 	}
 	return &Tx{Call: call, Chain: i.Source.Account.Chain, From: i.Source.Account.Address, Allowances: allowances}, nil
-}
-
-// SendBy is until when the intent's transaction may be sent: its deadline, or for an order two blocks of its source chain before, since the
-// settler opens none at or after its deadline. The end of the quote that the intent was made from may be earlier.
-func (i *Intent) SendBy(blockTime time.Duration) time.Time {
-	if i.Type == Transfer {
-		return i.Deadline
-	}
-	by := i.Deadline.Add(-max(2*blockTime, minSendMargin))
-	if end := i.Quote.ExpiresAt; !end.IsZero() && end.Before(by) {
-		return end
-	}
-	return by
-}
-
-func (i *Intent) sendable(now time.Time, blockTime time.Duration) bool {
-	return (i.Status == Created || i.Status == Submitted) && now.Before(i.SendBy(blockTime)) && (i.Type == Transfer || i.HasOrder())
 }
 
 func (i *Intent) call(order *Order) (Call, []Allowance, error) {

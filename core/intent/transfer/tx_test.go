@@ -31,7 +31,7 @@ func TestIntent_Tx_OnlyWhileSendable(t *testing.T) {
 			for after, ahead := range map[time.Duration]bool{-time.Minute: true, -time.Nanosecond: true, 0: false, time.Second: false} {
 				intent := newIntent(c.kind)
 				intent.Status = status
-				tx, err := intent.Tx(intent.Deadline.Add(after-c.margin), c.blockTime)
+				tx, err := intent.Tx(transfer.Moment{Now: intent.Deadline.Add(after - c.margin), BlockTime: c.blockTime})
 				sendable := ahead && (status == transfer.Created || status == transfer.Submitted)
 				if err != nil || sendable != (tx != nil) {
 					t.Errorf("%s, %s, %s after the last moment: %+v, %v", name, status, after, tx, err)
@@ -80,7 +80,7 @@ func TestIntent_Tx(t *testing.T) {
 			},
 		},
 	} {
-		got, err := c.intent.Tx(c.intent.CreatedAt, time.Second)
+		got, err := c.intent.Tx(transfer.Moment{Now: c.intent.CreatedAt, BlockTime: time.Second})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

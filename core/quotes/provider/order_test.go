@@ -24,7 +24,7 @@ func calldata(t *testing.T, change func(*transfer.Intent)) []byte {
 	}
 	intent.Destination.Amount = big.NewInt(999_000)
 	change(intent)
-	tx, err := intent.Tx(now, 0)
+	tx, err := intent.Tx(transfer.Moment{Now: now, BlockTime: 0})
 	if err != nil {
 		t.Fatal(err)
 	}

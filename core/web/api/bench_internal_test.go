@@ -42,7 +42,7 @@ func BenchmarkRecord(b *testing.B) {
 	i := bridge()
 	b.ReportAllocs()
 	for b.Loop() {
-		record, err := intent.NewRecord(i, i.CreatedAt, chain.DefaultBlockTime)
+		record, err := intent.NewRecord(i, transfer.Moment{Now: i.CreatedAt, BlockTime: chain.DefaultBlockTime})
 		if err != nil {
 			b.Fatal(err)
 		}

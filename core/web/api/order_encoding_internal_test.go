@@ -153,7 +153,7 @@ func TestRecord_RecordedOrder(t *testing.T) {
 			Scheme: chain.StandardOrder, InputSettler: vector.Settler, InputOracle: order.InputOracle, Expires: time.Unix(order.Expires, 0),
 			OutputSettler: address(output.Settler[:]), OutputOracle: address(output.Oracle[:]),
 		},
-	}, time.Unix(0, 0), time.Second)
+	}, transfer.Moment{Now: time.Unix(0, 0), BlockTime: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func TestPreflightTransfer_Refused(t *testing.T) {
 		s.preflight(t, location, account...))
 
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'cancelled', cancelled_at = now()`)
-	same(t, "cancelled", conflict(t, "cancelled", "The intent's status or its deadline does not allow this; see details.status and read it again."), s.preflight(t, location, account...))
+	same(t, "cancelled", conflict(t, "cancelled", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), s.preflight(t, location, account...))
 }
 
 // A node that hangs leaves time for the next one and for the answer.

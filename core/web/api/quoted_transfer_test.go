@@ -98,6 +98,11 @@ func TestGetTransfer_QuoteExpired(t *testing.T) {
 	if after := record(); after["tx"] != nil || after["quote"] == nil {
 		t.Errorf("tx %v, quote %v", after["tx"], after["quote"])
 	}
+	s.example(t, "a quote that has expired before its transaction was sent", "GET", location+"/preflight", "", key...)
+	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'cancelled'`)
+	if got := s.call(t, "GET", location+"/preflight", "", key...); got.Status != 409 || got.Body.(map[string]any)["code"] != "STATUS_CONFLICT" {
+		t.Errorf("cancelled: %+v", got)
+	}
 }
 
 func TestGetQuote(t *testing.T) {

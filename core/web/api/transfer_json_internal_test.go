@@ -134,7 +134,7 @@ func newIntentJSON(r *intent.Record) intentJSON {
 // anyRecord draws a record of an intent.
 func anyRecord(t *rapid.T) *intent.Record {
 	i := representationtest.Intent().Draw(t, "intent")
-	r, err := intent.NewRecord(i, i.Deadline.Add(-time.Hour), time.Second)
+	r, err := intent.NewRecord(i, transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,9 +133,15 @@ var errorMap = []struct {
 		Message: "As many transactions as an intent can have were reported for this one; read it again." + userOperationHint,
 		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
 	}},
-	{intent.ErrNotSendable, Error{
-		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status or its deadline does not allow this; see details.status and read it again.",
-		Page: Page{Title: "Nothing to send", Text: "The intent is no longer paid for: its status or its deadline does not allow it."},
+	{transfer.ErrNotSendable, Error{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
+		Message: "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again.",
+		Page:    Page{Title: "Nothing to send", Text: "The intent is no longer paid for: its status, its deadline or its deployment does not allow it."},
+	}},
+	{transfer.ErrQuoteEnded, Error{
+		Status: http.StatusConflict, Code: "QUOTE_EXPIRED",
+		Message: "The quote of this intent has expired, so its transaction is not to be sent. Get a new quote with POST /v2/quotes, and make a new intent of it.",
+		Page:    Page{Title: "Expired", Text: "The quote of this intent has expired, so it is not to be paid for. Get a new quote, and make a new intent of it."},
 	}},
 	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; see details.status and read it again."}},
 	{transfer.ErrNotRefundable, Error{

@@ -1377,7 +1377,7 @@ export interface components {
             quote: components["schemas"]["UsedQuote"] | null;
             /** @description The order; null where an earlier version of the service recorded it under a scheme that is no longer supported. */
             order: components["schemas"]["Order"] | null;
-            /** @description The transaction to sign; null unless the intent is `created` or `submitted` and its `deadline` is ahead, that of a swap or bridge by more than two block times of the source chain and 5 seconds: no order is opened at its deadline or later. That of an intent made from a quote ends with `quote.expiresAt`, if that is earlier. Do not send one then that you were given earlier. Null for a swap or bridge without `order`. */
+            /** @description The transaction to sign; null unless the intent is `created` or `submitted` and its `deadline` is ahead, that of a swap or bridge by more than two block times of the source chain and 5 seconds: no order is opened at its deadline or later. That of an intent made from a quote ends with `quote.expiresAt`, if that is earlier. Null too once a transaction of the intent stands in a block, while the operator has removed the order's deployment, and for a swap or bridge without `order`. Do not send one then that you were given earlier. */
             tx: components["schemas"]["Transaction"] | null;
             /** @description How deep the block is of the transaction that carries the intent; null while it is in no block. */
             confirmations: components["schemas"]["Confirmations"] | null;
@@ -3238,8 +3238,22 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             /** @description The account has no such intent: `NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
             404: components["responses"]["NoSuchIntent"];
-            /** @description The intent has no transaction to send, its `tx` is null: `STATUS_CONFLICT`. */
-            409: components["responses"]["StatusConflict"];
+            /** @description The intent has no transaction to send, its `tx` is null: `QUOTE_EXPIRED` where it was never sent and its quote has expired, so a new quote and a new intent are needed; otherwise `STATUS_CONFLICT`. */
+            409: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusConflict"] | (components["schemas"]["Error"] & {
+                        /** @enum {unknown} */
+                        code?: "QUOTE_EXPIRED";
+                    });
+                };
+            };
             422: components["responses"]["ChainNotWatched"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
