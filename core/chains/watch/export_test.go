@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"intents.internal/core/store/chains"
@@ -66,3 +67,18 @@ var (
 
 // Batches are the writes of one poll.
 func Batches(seen, gone []chains.Observation) []chains.ChainWrite { return batches(seen, gone) }
+
+// Share divides the chains once, and runs the loops of those that the watcher takes until running is done.
+func (w *Watcher) Share(ctx context.Context, running *sync.WaitGroup) { w.share(ctx, running) }
+
+// Holder is the watcher's name in leases.
+func (w *Watcher) Holder() string { return w.holder }
+
+// Owner is the one of holders in whose share a chain is.
+func Owner(chain caip.ChainID, holders ...string) string {
+	alive := map[string][]string{}
+	for _, h := range holders {
+		alive[h] = []string{chain.String()}
+	}
+	return ownerOf(chain.String(), alive)
+}

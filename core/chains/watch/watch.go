@@ -6,9 +6,12 @@
 package watch
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,22 +80,88 @@ func New(config Config) *Watcher {
 	}
 }
 
-// Run follows the chains that no other process follows, until ctx ends.
+// Run follows this process's share of the chains, and those whose processes do not, until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	defer w.endWatching(ctx)
 	defer running.Wait()
 	ticker := time.NewTicker(leaseEvery)
 	defer ticker.Stop()
 	for {
 		w.renewLeases(ctx)
-		for _, chain := range w.Client.Chains() {
-			w.acquire(ctx, chain, &running)
-		}
+		w.share(ctx, &running)
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// share takes the free leases of the process's share of the chains, and hands over what it holds of the shares of others.
+func (w *Watcher) share(ctx context.Context, running *sync.WaitGroup) {
+	attempt, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	var known []caip.ChainID
+	for _, chain := range w.Client.Chains() {
+		if _, ok := w.Registry.Current().Chain(chain.ID()); ok {
+			known = append(known, chain.ID())
+		}
+	}
+	alive, err := w.Store.Watching(attempt, w.holder, known, leaseTTL)
+	if err == nil {
+		own, others := w.divide(known, alive)
+		var leases []chains.Lease
+		leases, err = w.Store.AcquireLeases(attempt, own, others, w.holder, leaseTTL)
+		for _, lease := range leases {
+			if chain, ok := w.Client.Chain(lease.Chain); ok {
+				w.follow(ctx, chain, lease, running)
+			}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		w.Log.Warn("leases of chains cannot be read; trying again", "retry_every", leaseEvery.String(), "error", err)
+	}
+}
+
+// divide returns the chains of this process's share that it does not follow yet, and those of the others. Chains of others that it follows
+// are handed over: their loops end, and their leases are released.
+func (w *Watcher) divide(known []caip.ChainID, alive map[string][]string) (own, others []caip.ChainID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range known {
+		isOwn, follows := ownerOf(id.String(), alive) == w.holder, w.loops[id]
+		switch {
+		case isOwn && follows == nil:
+			own = append(own, id)
+		case !isOwn && follows == nil:
+			others = append(others, id)
+		case !isOwn:
+			follows.log.Info("handing the chain over to another process")
+			follows.cancel()
+		}
+	}
+	return own, others
+}
+
+// ownerOf is the process whose share a chain is in, by rendezvous hashing among those that can follow it: when a process comes or goes, no
+// other chains move than its own.
+func ownerOf(chain string, alive map[string][]string) (owner string) {
+	var highest [sha256.Size]byte
+	for holder, chains := range alive {
+		score := sha256.Sum256([]byte(holder + " " + chain))
+		if slices.Contains(chains, chain) && (owner == "" || bytes.Compare(score[:], highest[:]) > 0) {
+			owner, highest = holder, score
+		}
+	}
+	return owner
+}
+
+func (w *Watcher) endWatching(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
+	defer cancel()
+	if err := w.Store.EndWatching(ctx, w.holder); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		w.Log.Warn("the end of this process is not recorded; its chains are taken over once their leases run out", "error", err)
 	}
 }
 
@@ -129,29 +198,6 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 		loops[lease.Chain].log.Info("another process follows the chain now")
 		loops[lease.Chain].cancel()
 	})
-}
-
-// acquire takes the lease of a chain that nobody follows, and starts to follow it.
-func (w *Watcher) acquire(ctx context.Context, chain *rpc.Chain, running *sync.WaitGroup) {
-	if _, known := w.Registry.Current().Chain(chain.ID()); !known {
-		return
-	}
-	w.mu.Lock()
-	current := w.loops[chain.ID()]
-	w.mu.Unlock()
-	if current != nil {
-		return
-	}
-	attempt, cancel := context.WithTimeout(ctx, leaseTimeout)
-	defer cancel()
-	lease, ok, err := w.Store.AcquireLease(attempt, chain.ID(), w.holder, leaseTTL)
-	if err != nil || !ok {
-		if err != nil && ctx.Err() == nil {
-			w.Log.Warn("lease of a chain cannot be read; trying again", "chain", chain.ID().String(), "retry_every", leaseEvery.String(), "error", err)
-		}
-		return
-	}
-	w.follow(ctx, chain, lease, running)
 }
 
 // follow runs the loop of a chain until its lease is lost or ctx ends, and then releases the lease.

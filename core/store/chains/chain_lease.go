@@ -2,10 +2,11 @@ package chains
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
@@ -22,23 +23,89 @@ type Lease struct {
 // ErrLeaseLost is returned for a write under a lease that another process has taken over.
 var ErrLeaseLost = errors.New("another process watches the chain now")
 
-// AcquireLease takes the lease of a chain that nobody holds, for ttl by the database's clock. ok is false while another process holds it.
-func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder string, ttl time.Duration) (lease Lease, ok bool, err error) {
-	lease.Chain = chain
-	err = s.db.NewRaw(`INSERT INTO watched_chains AS w (chain_id, holder, epoch, lease_until)
-		VALUES (?0, ?1, 1, clock_timestamp() + ?2 * interval '1 millisecond')
-		ON CONFLICT (chain_id) DO UPDATE SET holder = excluded.holder, epoch = w.epoch + 1, lease_until = excluded.lease_until
-		WHERE w.lease_until < clock_timestamp() RETURNING epoch`, chain.String(), holder, ttl.Milliseconds()).Scan(ctx, &lease.Epoch)
-	if errors.Is(err, sql.ErrNoRows) {
-		return lease, false, nil
-	}
+// Watching records that a process can follow chains, for ttl by the database's clock, and returns which chains each process that is alive
+// can follow.
+func (s *Store) Watching(ctx context.Context, holder string, chains []caip.ChainID, ttl time.Duration) (map[string][]string, error) {
+	_, err := s.db.NewRaw(`INSERT INTO watchers (holder, chains, alive_until) VALUES (?, ?, clock_timestamp() + ? * interval '1 millisecond')
+		ON CONFLICT (holder) DO UPDATE SET chains = excluded.chains, alive_until = excluded.alive_until`,
+		holder, pgdialect.Array(texts(chains)), ttl.Milliseconds()).Exec(ctx)
 	if err != nil {
-		return lease, false, fmt.Errorf("acquire the lease of %s: %w", chain, err)
+		return nil, fmt.Errorf("record that this process follows chains: %w", err)
 	}
-	return lease, true, nil
+	var rows []struct {
+		Holder string   `bun:"holder"`
+		Chains []string `bun:"chains,array"`
+	}
+	err = s.db.NewRaw(`WITH dead AS (DELETE FROM watchers WHERE holder IN (
+			SELECT holder FROM watchers WHERE alive_until < clock_timestamp() - interval '1 hour' FOR UPDATE SKIP LOCKED))
+		SELECT holder, chains FROM watchers WHERE alive_until >= clock_timestamp()`).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read which processes follow chains: %w", err)
+	}
+	alive := make(map[string][]string, len(rows))
+	for _, row := range rows {
+		alive[row.Holder] = row.Chains
+	}
+	return alive, nil
 }
 
-// leaseRow is a lease to renew.
+// EndWatching tells the other processes that one follows no chains any more.
+func (s *Store) EndWatching(ctx context.Context, holder string) error {
+	if _, err := s.db.NewRaw("DELETE FROM watchers WHERE holder = ?", holder).Exec(ctx); err != nil {
+		return fmt.Errorf("record that this process follows no chains: %w", err)
+	}
+	return nil
+}
+
+func texts(chains []caip.ChainID) []string {
+	all := make([]string, len(chains))
+	for n, id := range chains {
+		all[n] = id.String()
+	}
+	return all
+}
+
+// AcquireLeases takes the leases that nobody holds, for ttl by the database's clock: of the chains that are the process's own, and of others
+// that nobody has held for ttl. It waits for no lock: a chain that is being written to has a holder.
+func (s *Store) AcquireLeases(ctx context.Context, own, others []caip.ChainID, holder string, ttl time.Duration) (leases []Lease, err error) {
+	if len(own) > 0 {
+		_, err = s.db.NewRaw(`INSERT INTO watched_chains (chain_id, holder, epoch, lease_until)
+			SELECT chain_id, ?1, 0, '-infinity' FROM unnest(?0::text[]) AS own (chain_id) WHERE chain_id NOT IN (SELECT chain_id FROM watched_chains)
+			ON CONFLICT DO NOTHING`, pgdialect.Array(texts(own)), holder).Exec(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("prepare the leases of %d chains: %w", len(own), err)
+		}
+	}
+	var rows []leaseRow
+	err = s.db.NewRaw(`WITH free AS (SELECT chain_id FROM watched_chains
+			WHERE chain_id = ANY (?0::text[]) AND lease_until < clock_timestamp()
+				OR chain_id = ANY (?1::text[]) AND lease_until < clock_timestamp() - ?3 * interval '1 millisecond' FOR UPDATE SKIP LOCKED)
+		UPDATE watched_chains SET holder = ?2, epoch = epoch + 1, lease_until = clock_timestamp() + ?3 * interval '1 millisecond'
+		WHERE chain_id IN (SELECT chain_id FROM free) RETURNING chain_id, epoch`,
+		pgdialect.Array(texts(own)), pgdialect.Array(texts(others)), holder, ttl.Milliseconds()).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("acquire leases of chains: %w", err)
+	}
+	for _, row := range rows {
+		id, err := caip.ParseChainID(row.ChainID)
+		if err != nil {
+			return nil, fmt.Errorf("acquire the lease of %s: %w", row.ChainID, err)
+		}
+		leases = append(leases, Lease{Chain: id, Epoch: row.Epoch})
+	}
+	return leases, nil
+}
+
+// AcquireLease is AcquireLeases for one chain. ok is false while another process holds it.
+func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder string, ttl time.Duration) (lease Lease, ok bool, err error) {
+	leases, err := s.AcquireLeases(ctx, []caip.ChainID{chain}, nil, holder, ttl)
+	if err != nil || len(leases) == 0 {
+		return Lease{Chain: chain}, false, err
+	}
+	return leases[0], true, nil
+}
+
+// leaseRow is a lease.
 type leaseRow struct {
 	ChainID string `bun:"chain_id,type:text"`
 	Epoch   int64  `bun:"epoch,type:bigint"`
@@ -81,9 +148,9 @@ func (s *Store) RenewLeases(ctx context.Context, leases []Lease, ttl time.Durati
 	return r, nil
 }
 
-// ReleaseLease lets another process take the chain at once.
+// ReleaseLease lets the process whose chain it is take it at once.
 func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
-	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = '-infinity' WHERE chain_id = ? AND epoch = ?",
+	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = clock_timestamp() WHERE chain_id = ? AND epoch = ?",
 		lease.Chain.String(), lease.Epoch).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("release the lease of %s: %w", lease.Chain, err)
