@@ -129,9 +129,10 @@ func (c *Chain) Providers() []*Provider {
 	return slices.Concat(healthy, failing, paused)
 }
 
-// Other is Providers without those of the same host: another key of the same provider is not a second opinion.
+// Other is Providers without those of the same host: another key of the same provider is not a second opinion. It also leaves out those that
+// do not answer, until Verify has had an answer of them: nobody waits for the dead.
 func (c *Chain) Other(than *Provider) []*Provider {
-	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host })
+	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host || p.Problem() != "" || p.health.silent() })
 }
 
 // HasOther reports whether the chain has a provider of another host, also one that is down or wrong at the moment.

@@ -45,6 +45,8 @@ type health struct {
 	limitedUntil      time.Time
 	failed, succeeded float64
 	countedAt         time.Time
+	// noAnswer means that the last request had no answer.
+	noAnswer bool
 }
 
 func newHealth(e Endpoint) *health {
@@ -102,17 +104,25 @@ func (h *health) limited(sent time.Time, retryAfter time.Duration) {
 	h.count(&h.failed)
 }
 
-func (h *health) fail() {
+func (h *health) fail(noAnswer bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.noAnswer = noAnswer
 	h.count(&h.failed)
+}
+
+// silent reports whether the last request had no answer.
+func (h *health) silent() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.noAnswer
 }
 
 // succeed raises the rate by a hundredth of the configured one.
 func (h *health) succeed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.pause = 0
+	h.pause, h.noAnswer = 0, false
 	h.limiter.SetLimit(min(h.limiter.Limit()+h.maxRate/100, h.maxRate))
 	h.count(&h.succeeded)
 }

@@ -178,7 +178,7 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 		}
 		p.health.limited(sent, pause)
 	case malformed || unexplained || errors.Is(err, ErrTransport):
-		p.health.fail()
+		p.health.fail(errors.Is(err, ErrTransport))
 		p.verified.expire()
 	default:
 		p.health.succeed()

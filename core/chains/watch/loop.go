@@ -43,8 +43,10 @@ type loop struct {
 	readBy string
 	// compared is the newest block that a second provider has also shown.
 	compared transfer.Block
-	// unverified means that a provider serves another chain or its chain id could not be read.
-	unverified bool
+	// unverified names the providers that serve another chain or whose chain ids could not be read. verified has the result of the
+	// verification that runs, nil while none does.
+	unverified error
+	verified   <-chan error
 	// warnedAt is when a disagreement was last logged, unreadableAt an attempt that no provider can show, and uncomparedAt an order
 	// that cannot be compared.
 	warnedAt, unreadableAt, uncomparedAt time.Time
@@ -167,11 +169,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	if progress.Stopped != "" {
 		return false, fmt.Errorf("the chain is stopped: %s; `core chains resume %s --from N` follows it again", progress.Stopped, l.id)
 	}
-	failures := l.chain.Verify(ctx)
-	if failures != nil && !l.unverified {
-		l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
-	}
-	l.unverified = failures != nil
+	failures := l.verify(ctx)
 	for _, provider := range l.pollOrder(progress) {
 		more, err := l.poll(ctx, definition, provider, progress)
 		if err == nil || errors.Is(err, chains.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
@@ -185,6 +183,29 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 		failures = errNoProvider
 	}
 	return false, failures
+}
+
+// verifyWait is how long a poll waits for the providers to be verified. Those that are not by then are not used by it.
+const verifyWait = 500 * time.Millisecond
+
+// verify verifies the providers beside the poll: one that does not answer delays nobody. The error names those that are known not to be
+// usable.
+func (l *loop) verify(ctx context.Context) error {
+	if l.verified == nil {
+		done := make(chan error, 1)
+		l.verified = done
+		go func() { done <- l.chain.Verify(context.WithoutCancel(ctx)) }() // each request of it has its time
+	}
+	select {
+	case failures := <-l.verified:
+		l.verified = nil
+		if failures != nil && l.unverified == nil {
+			l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
+		}
+		l.unverified = failures
+	case <-time.After(verifyWait):
+	}
+	return l.unverified
 }
 
 // maxSecondRanges is how many ranges a provider may need to read a backlog's blocks for the second time. One that needs more would
