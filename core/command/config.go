@@ -68,6 +68,14 @@ type Config struct {
 	// QuotesAllow are networks that the providers of QuotesFile may be in besides public addresses, on any port: CIDRs, comma separated.
 	// Providers of testnets may be called over http there, and nowhere else. Webhooks lead nowhere in them. Default none.
 	QuotesAllow string `env:"CORE_QUOTES_ALLOW"`
+	// ScreeningFile are the paths of the files of addresses that this service does not serve, comma separated: deploy/screening.md. Core does
+	// not start without them, and reads them again when they change or on HUP. Without it nobody is refused. Default none.
+	ScreeningFile string `env:"CORE_SCREENING_FILE"`
+	// ScreeningContact is where somebody who is refused can ask why, a URL or a mail address of at most 200 characters; a refusal ends with it.
+	// Default none.
+	ScreeningContact string `env:"CORE_SCREENING_CONTACT"`
+	// ScreeningMaxAge is the age of the oldest file of ScreeningFile above which the alert ScreeningListOld fires, 1h to 8760h. Default 48h.
+	ScreeningMaxAge time.Duration `env:"CORE_SCREENING_MAX_AGE" envDefault:"48h"`
 	// GatewaySecret is the secret shared with the gateways, the value of GATEWAY_CORE_SECRET: at least 32 characters. Required.
 	GatewaySecret telemetry.Secret `env:"CORE_GATEWAY_SECRET"`
 	// GatewaySecretPrevious is a second secret that core accepts from gateways while the shared secret is being replaced: at least
@@ -176,6 +184,7 @@ func (c Config) check(f *settings.Faults) {
 	f.Duration("CORE_CHAIN_TICK", c.ChainTick, 100*time.Millisecond, time.Minute)
 	f.Duration("CORE_CHAIN_GRACE", c.ChainGrace, time.Minute, 168*time.Hour)
 	c.checkQuotes(f)
+	c.checkScreening(f)
 	c.checkWebhooks(f)
 	c.checkMail(f)
 	c.checkOIDC(f)

@@ -22,7 +22,7 @@ func valid() Config {
 		RedisURL: "redis://:hunter2@127.0.0.1:6379/0", PublicURL: "https://intents.example", SignUp: "open",
 		SignInPerIP: 30, SignInPerAccount: 60, SignInPerAccountAndIP: 10, SignUpPerIP: 20, KeysPerAccount: 100, KeysPerIP: 300,
 		MailsPerAddress: 5, MailsPerIP: 20,
-		ShutdownGrace: 15 * time.Second, ChainTick: 4 * time.Second, ChainGrace: time.Hour,
+		ShutdownGrace: 15 * time.Second, ChainTick: 4 * time.Second, ChainGrace: time.Hour, ScreeningMaxAge: 48 * time.Hour,
 	}
 }
 
@@ -110,6 +110,14 @@ func TestConfig_Validate(t *testing.T) {
 		}, "CORE_WEBHOOK_SECRET_KEY"},
 		"allowed networks":        {func(c *Config) { c.WebhookAllow = "10.1.0.0/16, fd00::/8" }, ""},
 		"an address alone":        {func(c *Config) { c.WebhookAllow = "10.1.0.1" }, "CORE_WEBHOOK_ALLOW"},
+		"screening files":         {func(c *Config) { c.ScreeningFile = "/a.txt, /b.json" }, ""},
+		"an empty path":           {func(c *Config) { c.ScreeningFile = "/a.txt," }, "CORE_SCREENING_FILE"},
+		"a path twice":            {func(c *Config) { c.ScreeningFile = "/a.txt,/a.txt" }, "CORE_SCREENING_FILE"},
+		"a page to ask":           {func(c *Config) { c.ScreeningContact = "https://example.com/appeals" }, ""},
+		"an address to ask":       {func(c *Config) { c.ScreeningContact = "appeals@example.com" }, ""},
+		"nowhere to ask":          {func(c *Config) { c.ScreeningContact = "ask us" }, "CORE_SCREENING_CONTACT"},
+		"a long contact":          {func(c *Config) { c.ScreeningContact = "https://example.com/" + strings.Repeat("a", 181) }, "CORE_SCREENING_CONTACT"},
+		"a list of no age":        {func(c *Config) { c.ScreeningMaxAge = time.Minute }, "CORE_SCREENING_MAX_AGE"},
 		"a collector":             {func(c *Config) { c.TracesEndpoint, c.TracesHeaders = "https://collector.example", "a=hunter2" }, ""},
 		"a collector of no kind":  {func(c *Config) { c.TracesEndpoint = "collector:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		"another sampler":         {func(c *Config) { c.TracesSampler = "sometimes" }, "OTEL_TRACES_SAMPLER"},

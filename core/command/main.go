@@ -41,6 +41,10 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
                                          default instead of N/60s for 20 times the limit of one key
   core accounts delete EMAIL             end an account for good; its intents stay
   core accounts erase EMAIL|ID           erase the personal data of an account that has ended; its intents stay
+  core screening check FILE…             print what the files of addresses contain, and what differs from those of CORE_SCREENING_FILE;
+                                         --accept-smaller lets them in as they are, smaller or empty, on every core
+  core screening hits                    print where listed addresses were met; --since 24h, --account EMAIL|ID, --json
+  core screening find ADDRESS            print whether an address is listed, by which line, and which intents have it
 
 Settings come from the environment, and from the file that CORE_ENV_FILE names; CORE_DATABASE_URL is the one that every command needs.
 `
@@ -66,7 +70,7 @@ func (e usageError) Error() string { return string(e) + "\n\n" + usage }
 // commands are the subcommands by their first word.
 var commands = map[string]func(ctx context.Context, args []string) error{
 	"serve": serve, "watch": watchChains, "healthcheck": checkHealth, "migrate": migrate, "chains": changeChains, "tokens": changeTokens,
-	"accounts": changeAccount,
+	"accounts": changeAccount, "screening": askScreening,
 }
 
 func run(ctx context.Context, args []string) error {

@@ -34,6 +34,13 @@ func TestRun_Usage(t *testing.T) {
 		{"accounts disable", "use: core accounts create EMAIL [NAME]"},
 		{"accounts delete ann@example.com Ann", "use: core accounts create EMAIL [NAME]"},
 		{"accounts create ann@example.com Ann Lee", "use: core accounts create EMAIL [NAME]"},
+		{"screening", "use: core screening check [--accept-smaller] FILE…"},
+		{"screening check", "use: core screening check"},
+		{"screening hits now", "use: core screening check"},
+		{"screening hits --since soon", `invalid value "soon" for flag -since`},
+		{"screening find", "use: core screening check"},
+		{"screening find 0x12", `"0x12" must be an address of 0x and 40 hexadecimal digits; use: core screening check`},
+		{"screening add 0x12", "use: core screening check"},
 	} {
 		err := run(t.Context(), strings.Fields(c.args))
 		if _, misuse := errors.AsType[usageError](err); !misuse || !strings.HasPrefix(err.Error(), c.says) {

@@ -1,7 +1,7 @@
 // Package store has the store of each room over one database.
 //
 // A room's package has its tables and queries, and contains no domain rules. What must happen in one transaction over two rooms goes
-// through the transaction of the lower one: identities and intents are below, events is above identities, and chains and quotes above intents.
+// through the transaction of the lower one: identities and intents are below, events and screening are above identities, and chains and quotes above intents.
 package store
 
 import (
@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/quotes"
 	"intents.internal/core/store/retention"
+	"intents.internal/core/store/screening"
 )
 
 // Rooms are the stores of a database, for those who make the services of several rooms.
@@ -23,6 +24,7 @@ type Rooms struct {
 	Events     *events.Store
 	Chains     *chains.Store
 	Quotes     *quotes.Store
+	Screening  *screening.Store
 	Retention  *retention.Store
 }
 
@@ -36,6 +38,6 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	made := intents.New(db)
 	return &Rooms{
 		DB: db, Identities: identities.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made),
-		Quotes: quotes.New(db, made), Retention: retention.New(db),
+		Quotes: quotes.New(db, made), Screening: screening.New(db), Retention: retention.New(db),
 	}, nil
 }

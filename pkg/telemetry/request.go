@@ -14,6 +14,17 @@ func InRequest(ctx context.Context, attributes ...slog.Attr) context.Context {
 	return context.WithValue(ctx, ofRequest{}, attributes)
 }
 
+// OfRequest returns the text of an attribute that InRequest stored in the context, empty for none.
+func OfRequest(ctx context.Context, key string) string {
+	attributes, _ := ctx.Value(ofRequest{}).([]slog.Attr)
+	for _, a := range attributes {
+		if a.Key == key {
+			return a.Value.String()
+		}
+	}
+	return ""
+}
+
 // requestHandler adds the attributes that InRequest stored in the context.
 type requestHandler struct{ slog.Handler }
 

@@ -69,6 +69,9 @@ const (
 	WebhookSecretRotated Action = "webhook_secret_rotated"
 	WebhookDeleted       Action = "webhook_deleted"
 	WebhookReplayed      Action = "webhook_replayed"
+
+	// ScreeningRefused counts what was refused or left out because an address is on the operator's list. It says neither which nor where.
+	ScreeningRefused Action = "screening_refused"
 )
 
 // Notice is who gets a mail about an audit entry, at the addresses that they have proven.
@@ -103,7 +106,7 @@ type AuditEntry struct {
 	Notice Notice
 	// Subject makes the entry hourly, see Hourly, empty for an entry of its own. It is not stored.
 	Subject string
-	// Repeats is how often more the same was done in the hour of an hourly entry. LastAt and LastDetail are of the last time, nil and empty
+	// Repeats is how often more the same was done in the hour of an hourly entry; one that is stored counts that often more. LastAt and LastDetail are of the last time, nil and empty
 	// if there was one.
 	Repeats    int
 	LastAt     *time.Time
@@ -131,13 +134,17 @@ func NewHourlyEntry(accountID uuid.UUID, subject string, actor Actor, action Act
 // is derived from them.
 func (e AuditEntry) Hourly(subject string) AuditEntry {
 	e.Subject = subject
-	sum := sha256.Sum256([]byte(strings.Join([]string{"hourly audit entry", subject, string(e.Action), e.Actor.PersonID.String(), e.Actor.IPAddress}, "\x00")))
-	var id uuid.UUID // a UUIDv7 of the hour
-	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(e.OccurredAt.Truncate(time.Hour).UnixMilli())<<16))
+	e.ID = HourlyID(e.OccurredAt, "hourly audit entry", subject, string(e.Action), e.Actor.PersonID.String(), e.Actor.IPAddress)
+	return e
+}
+
+// HourlyID is the id of all that has the same parts in one hour: a UUIDv7 of the hour.
+func HourlyID(at time.Time, parts ...string) (id uuid.UUID) {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	copy(id[:], binary.BigEndian.AppendUint64(nil, uint64(at.Truncate(time.Hour).UnixMilli())<<16))
 	copy(id[6:], sum[:])
 	id[6], id[8] = id[6]&0x0f|0x70, id[8]&0x3f|0x80
-	e.ID = id
-	return e
+	return id
 }
 
 // ByKey returns the hourly entry of an action by a key.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,10 +65,10 @@ func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
 }
 
 // hourly stores an hourly entry for the account of a condition, or counts it if the hour has one, whose first time and detail stay.
-const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_id, key_name, detail, ip_address, user_agent, person_id)
-	SELECT ?0, id, ?1, 'owner', ?2, ?3, coalesce((SELECT name FROM api_keys WHERE id = ?3), ''), ?4, ?5, ?6, ?7 FROM accounts
+const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_id, key_name, detail, ip_address, user_agent, person_id, repeats)
+	SELECT ?0, id, ?1, 'owner', ?2, ?3, coalesce((SELECT name FROM api_keys WHERE id = ?3), ''), ?4, ?5, ?6, ?7, ?9 FROM accounts
 	WHERE deleted_at IS NULL AND %s
-	ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + 1, last_at = excluded.occurred_at, last_detail = nullif(excluded.detail, '')`
+	ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + excluded.repeats + 1, last_at = excluded.occurred_at, last_detail = nullif(excluded.detail, '')`
 
 // AuditAttempt stores or counts an hourly entry about the account of an address, if there is one that is not an
 // unconfirmed sign-up, which has no log yet. It does the same
@@ -83,7 +84,7 @@ func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditE
 
 func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string, is any) error {
 	_, err := tx.db.NewRaw(fmt.Sprintf(hourly, where),
-		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, nullID(e.Actor.PersonID), is).Exec(ctx)
+		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, nullID(e.Actor.PersonID), is, e.Repeats).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("count %s in the audit log: %w", e.Action, err)
 	}
@@ -131,7 +132,7 @@ func (r auditRow) entry() account.AuditEntry {
 		Repeats: r.Repeats, LastAt: postgres.UTC(r.LastAt), LastDetail: r.LastDetail,
 	}
 	by := r.Person
-	stranger := r.Action == account.SignInFailed || r.Action == account.ResetRequested // anybody can try
+	stranger := slices.Contains([]account.Action{account.SignInFailed, account.ResetRequested, account.ScreeningRefused}, r.Action) // anybody, or a key
 	if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
 		by = r.Holder
 	}

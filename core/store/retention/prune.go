@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/screening"
 )
 
 const (
@@ -51,7 +52,7 @@ const (
 type Retention struct {
 	// Events is the age of an event. The newest event of each intent is kept.
 	Events time.Duration
-	// Audit is the age of an audit entry.
+	// Audit is the age of an audit entry, and of a hit of the screening list.
 	Audit time.Duration
 	// Transfers is the time since the last change of an intent that has ended. Its events are removed with it.
 	Transfers time.Duration
@@ -61,7 +62,7 @@ type Retention struct {
 var errPruning = errors.New("another core is pruning")
 
 // Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations, idempotency keys of webhooks and rotated
-// keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, key changes that no valid cursor reaches, disputes,
+// keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, accepted screening files, key changes that no valid cursor reaches, disputes,
 // usage and reports past their retention, and rows older than keep. It returns the number of removed rows of each table. A step
 // that fails ends no other, and the errors are joined. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
@@ -89,6 +90,8 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"feed", p.events(keep.Events)},
 		{"deliveries", p.deliveries},
 		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
+		{"screening_hits", p.screeningHits(keep.Audit)},
+		{"screening_accepted", p.expired("screening_accepted", "accepted_at", now.Add(-screening.AcceptedFor))},
 	} {
 		stepErr := step.run(ctx)
 		if err != nil {
@@ -167,6 +170,13 @@ func (p pruner) audit(keep time.Duration) func(context.Context) error {
 		return p.deleteInBatches(ctx, "audit_log", countDeleted(`DELETE FROM audit_log WHERE id = ANY (ARRAY(
 			SELECT id FROM audit_log WHERE id < ? AND occurred_at < ? ORDER BY id LIMIT ?)) RETURNING 1`), firstIDAt(before), before, pruneBatch)
 	}
+}
+
+func (p pruner) screeningHits(keep time.Duration) func(context.Context) error {
+	if keep == 0 {
+		return func(context.Context) error { return nil }
+	}
+	return p.expired("screening_hits", "at", p.now.Add(-keep))
 }
 
 // firstIDAt is the smallest UUIDv7 of an instant.

@@ -29,6 +29,8 @@ var prunable = map[string]string{
 	"feed": `INSERT INTO feed (position, account_id, environment, type, occurred_at, data) VALUES (1, ?0, 'test', 'webhook.disabled', now(), '{}')`,
 	"deliveries": `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, created_at, updated_at)
 		VALUES (gen_random_uuid(), gen_random_uuid(), 1, 'webhook.test', 'failed', 1, '2026-01-01', '2026-01-01')`,
+	"screening_hits":     `INSERT INTO screening_hits VALUES (gen_random_uuid(), ?0, NULL, 'test', 'create', 'source', '0x', '', NULL, '', '2020-01-01')`,
+	"screening_accepted": `INSERT INTO screening_accepted VALUES (sha256('s'), '2026-01-01')`,
 	"transfers": `INSERT INTO transfers SELECT made.* FROM transfers t, jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256('t'),
 		'updated_at', '2020-01-01', 'status', 'expired')) AS made WHERE t.account_id = ?0`,
 }
