@@ -11,7 +11,13 @@ import (
 )
 
 // Loop follows one chain step by step.
-type Loop struct{ *loop }
+type Loop struct {
+	*loop
+
+	repairer *repairer
+}
+
+func newTestLoop(l *loop) Loop { return Loop{l, newRepairer(l)} }
 
 // Follow takes the lease of a chain without starting to read it.
 func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
@@ -23,16 +29,21 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	if err != nil || !ok {
 		return Loop{}, errors.Join(err, chains.ErrLeaseLost)
 	}
-	return Loop{newLoop(w, chain, lease, func() {})}, nil
+	return newTestLoop(newLoop(w, chain, lease, func() {})), nil
 }
 
-// Tick polls the chain once.
-func (l Loop) Tick(ctx context.Context) (more bool, err error) { return l.tick(ctx) }
+// Tick polls the chain once, and then compares the orders that are due.
+func (l Loop) Tick(ctx context.Context) (more bool, err error) {
+	if more, err = l.tick(ctx); err != nil {
+		return more, err
+	}
+	return more, l.repairer.repair(ctx)
+}
 
 // Unleased is the loop of a chain without a lease: it cannot write.
 func (w *Watcher) Unleased(id caip.ChainID) Loop {
 	chain, _ := w.Client.Chain(id)
-	return Loop{newLoop(w, chain, chains.Lease{Chain: id}, func() {})}
+	return newTestLoop(newLoop(w, chain, chains.Lease{Chain: id}, func() {}))
 }
 
 // WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.

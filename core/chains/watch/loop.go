@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -47,11 +48,10 @@ type loop struct {
 	// verification that runs, nil while none does.
 	unverified error
 	verified   <-chan error
-	// warnedAt is when a disagreement was last logged, unreadableAt an attempt that no provider can show, and uncomparedAt an order
-	// that cannot be compared.
-	warnedAt, unreadableAt, uncomparedAt time.Time
-	// served is after which turn the next poll begins with the accounts that have due attempts, repairedTurn with those that have due orders.
-	served, repairedTurn chains.Turn
+	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
+	warnedAt, unreadableAt time.Time
+	// served is after which turn the next poll begins with the accounts that have due attempts.
+	served chains.Turn
 	// retryAt is when attempts that no provider can show are due again.
 	retryAt map[chains.TransactionKey]time.Time
 	// slowUntil is until when the transactions of an account are read after those of others.
@@ -71,6 +71,11 @@ func newLoop(w *Watcher, chain *rpc.Chain, lease chains.Lease, cancel context.Ca
 // run polls the chain until ctx ends or the lease is lost.
 func (l *loop) run(ctx context.Context) {
 	l.log.Info("following a chain", "epoch", l.lease.Epoch)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	beside.Go(func() { newRepairer(l).run(ctx) })
 	for {
 		started := time.Now()
 		more, err := l.tick(ctx)
@@ -275,7 +280,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
-	return v.to < v.head.Number, l.repair(ctx, v)
+	return v.to < v.head.Number, nil
 }
 
 // merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is

@@ -16,41 +16,96 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// repairBatch is how many unfilled orders one poll compares with their settlers.
-const repairBatch = 100
+const (
+	// repairPeriod is the shortest time between two rounds of comparisons.
+	repairPeriod = 10 * time.Second
+	// minRepaired and maxRepaired bound the orders of a round. Between them it is a quarter of the calls that the provider grants, so that
+	// comparisons are as many as there are orders and leave the rest to the polls.
+	minRepaired, maxRepaired, repairPart = 20, 2000, 4
+	// maxRepairLogs bounds the ranges of logs that a round reads. The rest waits for the next one.
+	maxRepairLogs = 20
+)
 
-// repair compares unfilled orders with the settlers' own records, which should agree. If they differ, it finds the missed events and
-// records them like any others. Accounts take turns. Orders of a scheme that is no longer supported are not compared.
-func (l *loop) repair(ctx context.Context, v *view) error {
-	orders, next, err := l.Store.DueOrders(ctx, l.id, l.repairedTurn, repairBatch)
-	if err != nil || len(orders) == 0 {
-		return ofStore(err)
+// repairer compares unfilled orders of one chain with the settlers' own records, beside the polls and with calls of its own: it is optional,
+// and waits for the end of a backlog. Its methods are called by one goroutine.
+type repairer struct {
+	*loop
+
+	// turn is after which one the next round begins with the accounts that have due orders.
+	turn chains.Turn
+	// warnedAt is when an order that cannot be compared was last logged.
+	warnedAt time.Time
+	// searches are the last blocks of the ranges in which missed events are looked for next.
+	searches map[eventKey]uint64
+	// logs is how many ranges of logs the round may still read.
+	logs int
+}
+
+func newRepairer(l *loop) *repairer { return &repairer{loop: l, searches: map[eventKey]uint64{}} }
+
+// eventKey names an event of an order.
+type eventKey struct {
+	order chains.TransactionKey
+	role  transfer.Role
+}
+
+// run compares orders in rounds until ctx ends or the lease is lost.
+func (r *repairer) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(r.period(), repairPeriod)):
+		}
+		err := r.repair(ctx)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, chains.ErrLeaseLost):
+			return
+		case err != nil:
+			r.log.Warn("unfilled orders are not compared with their settlers; trying again", "error", err)
+		}
 	}
-	l.repairedTurn = next
+}
+
+// repair compares the unfilled orders that are due with the settlers' own records, which should agree. If they differ, it finds the missed
+// events and records them like any others. Accounts take turns. Orders of a scheme that is no longer supported are not compared.
+func (r *repairer) repair(ctx context.Context) error {
+	at, ok := r.viewOf(ctx, r.id)
+	if !ok || at.provider.Busy() {
+		return nil
+	}
+	calls := at.provider.CallsWithin(max(r.period(), repairPeriod)) / repairPart
+	orders, next, err := r.Store.DueOrders(ctx, r.id, r.turn, min(max(calls, minRepaired), maxRepaired))
+	if err != nil || len(orders) == 0 {
+		return err
+	}
+	r.turn, r.logs = next, maxRepairLogs
 	readable := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return !o.Intent.HasOrder() })
-	seen, err := l.missedEvents(ctx, v, readable)
+	seen, err := r.missedEvents(ctx, at, readable)
 	if err != nil {
 		return err
 	}
 	if len(seen) > 0 {
-		l.metrics.repaired(len(seen))
-		l.log.Error("events of settlers were missed and are recorded now", "events", len(seen))
+		r.metrics.repaired(len(seen))
+		r.log.Error("events of settlers were missed and are recorded now", "events", len(seen))
 	}
-	now := l.Store.Now()
+	now := r.Store.Now()
 	for _, o := range orders {
-		o.DueAt = chains.NextRepair(o.Intent, o.Transaction, now)
+		if o.DueAt = chains.NextRepair(o.Intent, o.Transaction, now); r.searching(o) {
+			o.DueAt = now
+		}
 		seen = append(seen, o.Observation)
 	}
-	_, err = l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: seen})
-	return ofStore(err)
+	_, err = r.Store.WriteChain(ctx, r.lease, chains.ChainWrite{Seen: seen})
+	return err
 }
 
 // missedEvents compares orders with the input settlers of this chain and the output settlers of their destinations, and finds the events
 // that these have recorded and that were not seen. An order that cannot be compared, such as one to a chain without providers, does not
 // delay the others: its next comparison may succeed. An order whose refund was seen is compared with its output settler alone.
-func (l *loop) missedEvents(ctx context.Context, v *view, orders []chains.Followed) ([]chains.Observation, error) {
+func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []chains.Followed) ([]chains.Observation, error) {
 	open := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return o.Role == transfer.RoleRefund })
-	seen, claimed, err := l.compareInputs(ctx, settlerView{l.id, v.provider, v.confirmed, v.final}, open)
+	seen, claimed, err := r.compareInputs(ctx, here, open)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +115,11 @@ func (l *loop) missedEvents(ctx context.Context, v *view, orders []chains.Follow
 		byDestination[id] = append(byDestination[id], o)
 	}
 	for id, list := range byDestination {
-		at, ok := l.viewOf(ctx, v, id)
+		at, ok := r.viewOf(ctx, id)
 		if !ok {
 			continue
 		}
-		fills, err := l.compareOutputs(ctx, at, list, claimed)
+		fills, err := r.compareOutputs(ctx, at, list, claimed)
 		if err != nil {
 			return nil, err
 		}
@@ -73,25 +128,23 @@ func (l *loop) missedEvents(ctx context.Context, v *view, orders []chains.Follow
 	return seen, nil
 }
 
-// settlerView is how a provider shows a chain's settlers: their state is read at the confirmed block, and events up to the final one count.
+// settlerView is how a provider shows a chain's settlers: their state is read at the newest block, since nodes keep no states of blocks far
+// below it, and events up to the final block count. Events are looked for from the confirmed block on.
 type settlerView struct {
 	chain            caip.ChainID
 	provider         *rpc.Provider
 	confirmed, final uint64
 }
 
-// viewOf returns the view of a chain; ok is false for a chain that is not followed or has no providers.
-func (l *loop) viewOf(ctx context.Context, v *view, id caip.ChainID) (at settlerView, ok bool) {
-	if id == l.id {
-		return settlerView{id, v.provider, v.confirmed, v.final}, true
-	}
-	chain, ok := l.Client.Chain(id)
+// viewOf returns the view of a chain; ok is false for a chain that is not followed, is in a backlog, or has no providers.
+func (r *repairer) viewOf(ctx context.Context, id caip.ChainID) (at settlerView, ok bool) {
+	chain, ok := r.Client.Chain(id)
 	if !ok {
 		return at, false
 	}
-	progress, err := l.Store.ChainProgress(ctx, id)
+	progress, err := r.Store.ChainProgress(ctx, id)
 	providers := chain.Providers()
-	if err != nil || !progress.Read || progress.Stopped != "" || len(providers) == 0 {
+	if err != nil || !progress.Read || progress.Stopped != "" || progress.ReadTo < progress.Head || len(providers) == 0 {
 		return at, false
 	}
 	return settlerView{id, providers[0], progress.Confirmed, progress.Final}, true
@@ -101,15 +154,15 @@ func (l *loop) viewOf(ctx context.Context, v *view, id caip.ChainID) (at settler
 var endedBy = map[transfer.OrderStatus]transfer.Role{transfer.OrderClaimed: transfer.RoleFinalise, transfer.OrderRefunded: transfer.RoleRefund}
 
 // compareInputs reads the statuses of orders at their input settlers. It returns the missed claims and refunds, and which orders are claimed.
-func (l *loop) compareInputs(
+func (r *repairer) compareInputs(
 	ctx context.Context, at settlerView, orders []chains.Followed,
 ) (missed []chains.Observation, claimed map[chains.TransactionKey]bool, err error) {
 	answers, err := rpc.FetchEach(ctx, at.provider, orders, func(o chains.Followed) *rpc.Call[[]byte] {
 		settler := common.HexToAddress(o.Intent.Settlement.InputSettler)
-		return rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Number(at.confirmed))
+		return rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Latest)
 	})
 	if err != nil {
-		l.uncompared(orders[0], err)
+		r.uncompared(orders[0], err)
 		return nil, nil, nil
 	}
 	claimed = map[chains.TransactionKey]bool{}
@@ -120,12 +173,12 @@ func (l *loop) compareInputs(
 			answer.Err = fmt.Errorf("%s does not answer as an input settler", o.Intent.Settlement.InputSettler)
 		}
 		if answer.Err != nil {
-			l.uncompared(o, answer.Err)
+			r.uncompared(o, answer.Err)
 			continue
 		}
 		claimed[o.Key()] = status == transfer.OrderClaimed
 		if role, ended := endedBy[status]; ended {
-			events, err := l.findMissed(ctx, at, o, common.HexToAddress(o.Intent.Settlement.InputSettler), role)
+			events, err := r.findMissed(ctx, at, o, common.HexToAddress(o.Intent.Settlement.InputSettler), role)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -136,28 +189,23 @@ func (l *loop) compareInputs(
 }
 
 // compareOutputs reads the fill records of orders at the output settlers of one destination and returns the missed fills. It counts the
-// claimed orders that the newest block has no fill of: the input settler believed a proof of a fill that does not exist.
-func (l *loop) compareOutputs(
+// claimed orders that have none: the input settler believed a proof of a fill that does not exist.
+func (r *repairer) compareOutputs(
 	ctx context.Context, at settlerView, orders []chains.Followed, claimed map[chains.TransactionKey]bool,
 ) (missed []chains.Observation, err error) {
-	var unfilled []chains.Followed
-	for _, r := range l.fillRecords(ctx, at.provider, orders, rpc.Number(at.confirmed)) {
-		if !r.filled {
-			unfilled = append(unfilled, r.Followed)
+	for _, record := range r.fillRecords(ctx, at.provider, orders) {
+		if !record.filled {
+			if claimed[record.Key()] {
+				r.metrics.claimedWithoutFill()
+				r.log.Error("an order was claimed and its output settler has no record of a fill", "transfer_id", record.TransferID)
+			}
 			continue
 		}
-		events, err := l.findMissed(ctx, at, r.Followed, common.HexToAddress(r.Intent.Settlement.OutputSettler), transfer.RoleFill)
+		events, err := r.findMissed(ctx, at, record.Followed, common.HexToAddress(record.Intent.Settlement.OutputSettler), transfer.RoleFill)
 		if err != nil {
 			return nil, err
 		}
 		missed = append(missed, events...)
-	}
-	unfilled = slices.DeleteFunc(unfilled, func(o chains.Followed) bool { return !claimed[o.Key()] })
-	for _, r := range l.fillRecords(ctx, at.provider, unfilled, rpc.Latest) {
-		if !r.filled {
-			l.metrics.claimedWithoutFill()
-			l.log.Error("an order was claimed and its output settler has no record of a fill", "transfer_id", r.TransferID)
-		}
 	}
 	return missed, nil
 }
@@ -168,8 +216,8 @@ type fillRecord struct {
 	filled bool
 }
 
-// fillRecords reads the fill records of orders at a block, without those that cannot be read.
-func (l *loop) fillRecords(ctx context.Context, provider *rpc.Provider, orders []chains.Followed, block rpc.BlockID) (records []fillRecord) {
+// fillRecords reads the fill records of orders, without those that cannot be read.
+func (r *repairer) fillRecords(ctx context.Context, provider *rpc.Provider, orders []chains.Followed) (records []fillRecord) {
 	type question struct {
 		chains.Followed
 		data []byte
@@ -178,16 +226,16 @@ func (l *loop) fillRecords(ctx context.Context, provider *rpc.Provider, orders [
 	for _, o := range orders {
 		data, err := o.Intent.FillRecordCall()
 		if err != nil {
-			l.uncompared(o, err)
+			r.uncompared(o, err)
 			continue
 		}
 		questions = append(questions, question{o, data})
 	}
 	answers, err := rpc.FetchEach(ctx, provider, questions, func(q question) *rpc.Call[[]byte] {
-		return rpc.CallContract(rpc.Message{To: common.HexToAddress(q.Intent.Settlement.OutputSettler), Data: q.data}, block)
+		return rpc.CallContract(rpc.Message{To: common.HexToAddress(q.Intent.Settlement.OutputSettler), Data: q.data}, rpc.Latest)
 	})
 	if err != nil {
-		l.uncompared(questions[0].Followed, err)
+		r.uncompared(questions[0].Followed, err)
 		return nil
 	}
 	for n, answer := range answers {
@@ -196,7 +244,7 @@ func (l *loop) fillRecords(ctx context.Context, provider *rpc.Provider, orders [
 			answer.Err = fmt.Errorf("%s does not answer as an output settler", o.Intent.Settlement.OutputSettler)
 		}
 		if answer.Err != nil {
-			l.uncompared(o, answer.Err)
+			r.uncompared(o, answer.Err)
 			continue
 		}
 		records = append(records, fillRecord{o, common.Hash(answer.Value) != common.Hash{}})
@@ -205,45 +253,64 @@ func (l *loop) fillRecords(ctx context.Context, provider *rpc.Provider, orders [
 }
 
 // findMissed finds the event that a settler has recorded of an order, unless one with that role is known or it is not final yet.
-func (l *loop) findMissed(
+func (r *repairer) findMissed(
 	ctx context.Context, at settlerView, o chains.Followed, settler common.Address, role transfer.Role,
 ) ([]chains.Observation, error) {
-	known, err := l.Store.Transactions(ctx, o.AccountID, o.TransferID)
+	known, err := r.Store.Transactions(ctx, o.AccountID, o.TransferID)
 	if err != nil {
-		return nil, ofStore(err)
+		return nil, err
 	}
 	if slices.ContainsFunc(known, func(t transfer.Transaction) bool { return t.Role == role }) {
 		return nil, nil
 	}
-	t, ok, err := findEvent(ctx, at, o.Intent, settler, role)
-	if err == nil && !ok {
-		err = errMissingLogs
-	}
+	t, ok, err := r.findEvent(ctx, at, o, settler, role)
 	if err != nil {
-		l.uncompared(o, err)
-		return nil, nil
+		r.uncompared(o, err)
 	}
-	if t.Block.Number > at.final {
+	if err != nil || !ok || t.Block.Number > at.final {
 		return nil, nil
 	}
 	return []chains.Observation{{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t}}, nil
 }
 
 // uncompared logs one of the orders that could not be compared.
-func (l *loop) uncompared(o chains.Followed, err error) {
-	if time.Since(l.uncomparedAt) < warnEvery {
+func (r *repairer) uncompared(o chains.Followed, err error) {
+	if time.Since(r.warnedAt) < warnEvery {
 		return
 	}
-	l.uncomparedAt = time.Now()
-	l.log.Warn("unfilled orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
+	r.warnedAt = time.Now()
+	r.log.Warn("unfilled orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
 }
 
-// findEvent looks for a settler's event about one order, from the confirmed block back to the time of the intent.
-func findEvent(
-	ctx context.Context, at settlerView, intent *transfer.Intent, settler common.Address, role transfer.Role,
+// searching reports whether an event of an order is still looked for.
+func (r *repairer) searching(o chains.Followed) bool {
+	for _, role := range []transfer.Role{transfer.RoleFill, transfer.RoleFinalise, transfer.RoleRefund} {
+		if _, open := r.searches[eventKey{o.Key(), role}]; open {
+			return true
+		}
+	}
+	return false
+}
+
+// findEvent looks for a settler's event about one order, from the confirmed block back to the time of the intent. Where the round has read
+// its ranges, ok is false and the next round goes on.
+func (r *repairer) findEvent(
+	ctx context.Context, at settlerView, o chains.Followed, settler common.Address, role transfer.Role,
 ) (t transfer.Transaction, ok bool, err error) {
-	topics := [][]common.Hash{transfer.SettlerTopics, {intent.OrderID}}
-	for to := at.confirmed; ; {
+	key := eventKey{o.Key(), role}
+	to, open := r.searches[key]
+	if !open {
+		to = at.confirmed
+	}
+	delete(r.searches, key)
+	topics := [][]common.Hash{transfer.SettlerTopics, {o.Intent.OrderID}}
+	for ; ; r.logs-- {
+		if r.logs <= 0 {
+			if len(r.searches) < maxKeptSearches {
+				r.searches[key] = to
+			}
+			return t, false, nil
+		}
 		from := to + 1 - min(to+1, at.provider.LogRange())
 		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{settler}, Topics: topics})
 		first := rpc.BlockByNumber(rpc.Number(from))
@@ -256,12 +323,12 @@ func findEvent(
 			return t, false, err
 		}
 		for _, log := range found {
-			if t, ok = intent.MatchLog(at.chain, log); ok && t.Role == role {
+			if t, ok = o.Intent.MatchLog(at.chain, log); ok && t.Role == role {
 				return t, true, nil
 			}
 		}
-		if block, err := first.Result(); err != nil || from == 0 || isBefore(block, intent.CreatedAt) {
-			return t, false, err
+		if block, err := first.Result(); err != nil || from == 0 || isBefore(block, o.Intent.CreatedAt) {
+			return t, false, errors.Join(err, errMissingLogs)
 		}
 		to = from - 1
 	}

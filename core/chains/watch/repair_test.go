@@ -256,3 +256,36 @@ func TestRepair_BacksOff(t *testing.T) {
 		}
 	}
 }
+
+// A search for an event reads a bounded number of ranges in a round and goes on in the next one, and none is begun in a backlog.
+func TestRepair_Budget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.confirmedBridge()
+	w.hide(baseSepolia, w.fill(intent))
+	w.chains[baseSepolia].SetFilled(intent, true)
+	w.chains[baseSepolia].MineEmpty(200)
+	w.tick(baseSepolia)
+	node := w.nodes[baseSepolia][0]
+	node.Set(func(f *rpctest.Faults) { f.RangeLimit = 4 })
+	pgtest.Exec(t, w.store, "UPDATE watched_chains SET read_block = head_number - 1 WHERE chain_id = '"+baseSepolia.String()+"'")
+	w.due()
+	before := node.Calls()["eth_getLogs"]
+	w.tick(sepolia)
+	if calls := node.Calls()["eth_getLogs"] - before; calls != 0 {
+		t.Errorf("%d ranges are read while the chain has a backlog", calls)
+	}
+	pgtest.Exec(t, w.store, "UPDATE watched_chains SET read_block = head_number WHERE chain_id = '"+baseSepolia.String()+"'")
+	w.due()
+	rounds := 0
+	for ; rounds < 20 && w.count("intents_core_chain_repaired_events_total") == 0; rounds++ {
+		before := node.Calls()["eth_getLogs"]
+		w.tick(sepolia)
+		if calls := node.Calls()["eth_getLogs"] - before; calls > 20 {
+			t.Errorf("%d ranges are read in a round", calls)
+		}
+	}
+	if rounds < 2 || rounds == 20 {
+		t.Errorf("the event is found in %d rounds", rounds)
+	}
+}

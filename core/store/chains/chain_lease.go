@@ -148,9 +148,9 @@ func (s *Store) RenewLeases(ctx context.Context, leases []Lease, ttl time.Durati
 	return r, nil
 }
 
-// ReleaseLease lets the process whose chain it is take it at once.
+// ReleaseLease lets the process whose chain it is take it at once. It ends the epoch: a renewal that is on its way extends nothing.
 func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
-	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = clock_timestamp() WHERE chain_id = ? AND epoch = ?",
+	_, err := s.db.NewRaw("UPDATE watched_chains SET lease_until = clock_timestamp(), epoch = epoch + 1 WHERE chain_id = ? AND epoch = ?",
 		lease.Chain.String(), lease.Epoch).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("release the lease of %s: %w", lease.Chain, err)
