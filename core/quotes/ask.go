@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math/big"
 	"slices"
 	"sync"
 	"time"
@@ -128,6 +129,7 @@ func (s *Service) askAll(
 		asking.Go(func() { offers[n], failures[n] = q.Ask(ctx, by.AccountID, q.Request, answered) })
 	}
 	asking.Wait()
+	s.dropOutliers(route, asked, offers, failures, known, now)
 	for n, q := range asked {
 		if failure := failures[n]; failure != nil {
 			answer.Failures = append(answer.Failures, quote.Failure{Provider: q.Name, Code: failure.Code})
@@ -144,10 +146,46 @@ func (s *Service) askAll(
 	return answer, retryAfter
 }
 
+// dropOutliers removes offers that are too far from others to be meant. A provider that is left with none has no quote.
+func (s *Service) dropOutliers(
+	route *transfer.Route, asked []question, offers [][]provider.Offer, failures []*provider.Error, known *registry.Snapshot, now time.Time,
+) {
+	fixed := route.Source.Amount
+	if fixed == nil {
+		fixed = route.Destination.Amount
+	}
+	key := priceKey{route.Source.Token, route.Destination.Token, asked[0].Kind, len(fixed.String())}
+	offered := make([][]*big.Rat, len(asked))
+	for n, q := range asked {
+		for _, offer := range offers[n] {
+			offered[n] = append(offered[n], perInput(q.Request, offer))
+		}
+	}
+	source, _ := known.Token(route.Source.Token)
+	destination, _ := known.Token(route.Destination.Token)
+	for n, far := range s.prices.outliers(key, source, destination, offered, now) {
+		var kept []provider.Offer
+		for m, offer := range offers[n] {
+			if !far[m] {
+				kept = append(kept, offer)
+			}
+		}
+		if dropped := len(offers[n]) - len(kept); dropped > 0 {
+			asked[n].DropOutliers(dropped)
+			if offers[n] = kept; len(kept) == 0 {
+				failures[n] = &provider.Error{Code: quote.NoQuote, Cause: errOutliers}
+			}
+		}
+	}
+}
+
+var errOutliers = errors.New("the offers are too far from others")
+
 func requestOf(route *transfer.Route, settlement transfer.Settlement, now time.Time) provider.Request {
 	r := provider.Request{
-		Kind: quote.ExactInput, Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: settlement,
-		MinValidUntil: now.Add(wantedValidity),
+		Kind: quote.ExactInput, Source: route.Source, Destination: route.Destination, Settlement: settlement,
+		Deadline: route.Deadline, LastUse: route.LastUse, MinValidity: route.LeastValidity,
+		MinValidUntil: now.Add(max(wantedValidity, route.LeastValidity+wire.MaxQuoteWait)),
 	}
 	if route.Source.Amount == nil {
 		r.Kind = quote.ExactOutput

@@ -35,10 +35,13 @@ type Config struct {
 }
 
 // Service is safe for concurrent use.
-type Service struct{ Config }
+type Service struct {
+	Config
+	prices *prices
+}
 
 // New returns a service.
-func New(config Config) *Service { return &Service{config} }
+func New(config Config) *Service { return &Service{config, &prices{}} }
 
 // Find returns an account's quote of the key's environment, also one that has expired, or quotes.ErrNotFound.
 func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment network.Environment, name string) (quote.Quote, error) {

@@ -29,7 +29,7 @@ import (
 func TestService_Ask(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{
-		"a": offer(time.Minute, 5, 3, 2), "b@other": offer(24*time.Hour, 5, 4), "c": fail(500, ""), "d@elsewhere": fail(500, ""),
+		"a": offer(time.Minute, 5, 3, 2), "b@other": offer(59*time.Minute, 5, 4), "c": fail(500, ""), "d@elsewhere": fail(500, ""),
 	})
 	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
 	if err != nil {
@@ -49,7 +49,7 @@ func TestService_Ask(t *testing.T) {
 	if diff := cmp.Diff([]quote.Failure{{Provider: "c", Code: quote.ProviderUnavailable}}, answer.Failures); diff != "" {
 		t.Errorf("failures (-want +got):\n%s", diff)
 	}
-	if best := answer.Quotes[0]; !best.ExpiresAt.Equal(best.Deadline) {
+	if best := answer.Quotes[0]; best.Deadline.Sub(best.ExpiresAt) < transfer.ShortestLife { // the least lifetime of the order, whenever it is made
 		t.Errorf("a quote until %s for an order until %s", best.ExpiresAt, best.Deadline)
 	}
 	named := request(t)
@@ -78,12 +78,12 @@ func TestService_Ask(t *testing.T) {
 	}
 }
 
-// A quote holds for 15 s when the client gets it, also where it waited for a slow provider.
+// A quote holds for two blocks and 15 s when the client gets it, also where it waited for a slow provider.
 func TestService_Ask_Holds(t *testing.T) {
 	t.Parallel()
-	s := start(t, map[string]http.HandlerFunc{"a": offer(18*time.Second, 5, 4)})
+	s := start(t, map[string]http.HandlerFunc{"a": offer(42*time.Second, 5, 4)})
 	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
-	if err != nil || len(answer.Quotes) != 1 || answer.Quotes[0].ExpiresAt.Before(answer.Quotes[0].CreatedAt.Add(17*time.Second)) {
+	if err != nil || len(answer.Quotes) != 1 || answer.Quotes[0].ExpiresAt.Before(answer.Quotes[0].CreatedAt.Add(41*time.Second)) {
 		t.Errorf("%+v, %v", answer, err)
 	}
 }
@@ -98,7 +98,7 @@ func TestService_Ask_Nobody(t *testing.T) {
 	}{
 		"nothing":               {map[string]http.HandlerFunc{"a": offer(time.Minute, 5), "b": fail(500, "")}, true, 0},
 		"refused":               {map[string]http.HandlerFunc{"a": fail(400, ""), "b": fail(429, "1")}, true, 0},
-		"too short":             {map[string]http.HandlerFunc{"a": offer(17*time.Second, 5, 4)}, true, 0},
+		"too short":             {map[string]http.HandlerFunc{"a": offer(41*time.Second, 5, 4)}, true, 0},
 		"zero":                  {map[string]http.HandlerFunc{"a": offer(time.Minute, 5, 0)}, true, 0},
 		"another input":         {map[string]http.HandlerFunc{"a": offer(time.Minute, 6, 4)}, true, 0},
 		"no answer":             {map[string]http.HandlerFunc{"a": fail(500, ""), "b": fail(503, "")}, false, 5 * time.Second},

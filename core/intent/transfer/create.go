@@ -254,6 +254,9 @@ func (d *draft) infer() error {
 // deadline rejects a deadline that is too near or too far.
 func (d *draft) deadline(created time.Time) (time.Time, error) {
 	least := leastLifetime(d.kind, d.sourceChain)
+	if d.quoting {
+		least = wholeSeconds(least + leastValidity(d.sourceChain) + wire.MaxQuoteWait)
+	}
 	deadline := wholeDeadline(d.request.Deadline, created, defaultLifetime(least))
 	if deadline.Before(created.Add(least)) || deadline.After(created.Add(LongestLife)) {
 		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to 7 days from now.",
@@ -269,8 +272,11 @@ func leastLifetime(kind Type, source chain.Chain) time.Duration {
 	if kind != Transfer {
 		least += time.Duration(source.Confirmations) * source.BlockTime //nolint:gosec // both are bounded at import
 	}
-	return (least + time.Second - 1).Truncate(time.Second)
+	return wholeSeconds(least)
 }
+
+// wholeSeconds rounds up.
+func wholeSeconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
 // defaultLifetime is the later of DefaultLifetime and the least lifetime, with the second that a deadline loses where it is truncated.
 func defaultLifetime(least time.Duration) time.Duration {

@@ -47,7 +47,7 @@ func TestNewRoute(t *testing.T) {
 	for _, kind := range []transfer.Type{transfer.Swap, transfer.Bridge} {
 		for _, missing := range []string{"source", "destination"} {
 			request := newRequest(kind, usdc)
-			want := &transfer.Route{Type: kind}
+			want := &transfer.Route{Type: kind, LeastValidity: 15 * time.Second}
 			for _, n := range []int{0, 2} {
 				alone := here
 				alone.Settlements = here.Settlements[n : n+1]
@@ -56,6 +56,7 @@ func TestNewRoute(t *testing.T) {
 					t.Fatal(err)
 				}
 				want.Source, want.Destination, want.Deadline = intent.Source, intent.Destination, intent.Deadline
+				want.LastUse = intent.Deadline.Add(-time.Minute)
 				want.Settlements = append(want.Settlements, intent.Settlement)
 			}
 			if missing == "source" {
@@ -67,6 +68,25 @@ func TestNewRoute(t *testing.T) {
 			if diff := cmp.Diff(want, got, bigInts); diff != "" || err != nil {
 				t.Errorf("%s, no %s amount: %v (-want +got):\n%s", kind, missing, err, diff)
 			}
+		}
+	}
+}
+
+// A quote leaves its order the least lifetime whenever it is used, and can be used for two blocks of the source chain and 15 s after the
+// providers were waited for.
+func TestNewRoute_LeastDeadline(t *testing.T) {
+	t.Parallel()
+	here, there := twoDeployments()
+	here.BlockTime, here.Confirmations = 12*time.Second, 5
+	request := without(newRequest(transfer.Bridge, usdc), "destination")
+	created := quotedAt.Truncate(time.Second)
+	const least, validity, wait = 120 * time.Second, 39 * time.Second, 3 * time.Second
+	for lifetime, taken := range map[time.Duration]bool{least + validity + wait: true, least + validity + wait - time.Second: false} {
+		request.Deadline = created.Add(lifetime)
+		route, err := transfer.NewRoute(created, request, registryOf(here, there))
+		if taken && (err != nil || route.LeastValidity != validity || !route.LastUse.Equal(created.Add(validity+wait))) ||
+			!taken && !strings.Contains(rejection(err), "must be 162 seconds to 7 days") {
+			t.Errorf("%s: %+v, %v", lifetime, route, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/registry"
 	"intents.internal/pkg/wire"
 )
@@ -23,12 +24,21 @@ type Route struct {
 	// Source and Destination are the sides; the amount that is asked for is nil.
 	Source, Destination Leg
 	Deadline            time.Time
+	// LastUse is until when a quote can make the order: later the order would have less than its least lifetime.
+	LastUse time.Time
+	// LeastValidity is how long a quote must hold for its order to be opened: two blocks of the source chain, and quoteReserve to sign and send.
+	LeastValidity time.Duration
 	// Settlements are the contracts of every deployment that can execute it, the preferred first.
 	Settlements []Settlement
 }
 
+// quoteReserve is how long the user has to look at a quote, sign and send.
+const quoteReserve = 15 * time.Second
+
+func leastValidity(source chain.Chain) time.Duration { return 2*source.BlockTime + quoteReserve }
+
 // NewRoute resolves a request that has one of the two amounts, or returns a *Rejection for the reasons of New. created is when the order
-// would be recorded at the earliest: deadlines are counted from it. A transfer delivers what it sends, so it is no route to quote.
+// would be recorded at the earliest: deadlines are counted from it, and leave time to wait for the quotes and to use one. A transfer delivers what it sends, so it is no route to quote.
 func NewRoute(created time.Time, r wire.TransferRequest, known *registry.Snapshot) (*Route, error) {
 	d := draft{request: r, known: known, quoting: true}
 	if err := d.resolve(); err != nil {
@@ -45,7 +55,10 @@ func NewRoute(created time.Time, r wire.TransferRequest, known *registry.Snapsho
 	if err := d.deployments(func(p deployment) (more bool) { usable = append(usable, p); return true }); err != nil {
 		return nil, err
 	}
-	route := &Route{Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline}
+	route := &Route{
+		Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline,
+		LastUse: deadline.Add(-leastLifetime(d.kind, d.sourceChain)), LeastValidity: leastValidity(d.sourceChain),
+	}
 	for _, p := range usable {
 		settlement, err := d.settlementOf(p, deadline)
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// minValidity is the shortest time for which an offer must still hold.
-const minValidity = 15 * time.Second
+// maxValidity is the longest time for which an offer may hold: prices move, and an end in milliseconds is thousands of years away.
+const maxValidity = time.Hour
 
 // maxDuration bounds what is shown of a provider's estimate.
 const maxDuration = 7 * 24 * time.Hour
@@ -30,13 +30,15 @@ const (
 	dropContract   dropReason = "contract"
 	dropPartial    dropReason = "partial_fill"
 	dropExpired    dropReason = "expired"
+	dropFarEnd     dropReason = "far_end"
 	dropExclusive  dropReason = "exclusive"
 	dropDuplicate  dropReason = "duplicate"
 	dropTooMany    dropReason = "too_many"
+	dropOutlier    dropReason = "outlier"
 )
 
 var dropReasons = []dropReason{
-	dropMalformed, dropOtherRoute, dropAmount, dropContract, dropPartial, dropExpired, dropExclusive, dropDuplicate, dropTooMany,
+	dropMalformed, dropOtherRoute, dropAmount, dropContract, dropPartial, dropExpired, dropFarEnd, dropExclusive, dropDuplicate, dropTooMany, dropOutlier,
 }
 
 // invalid reports whether the reason is a fault of the answer.
@@ -74,10 +76,13 @@ func (r Request) check(c candidate, now time.Time) (Offer, dropReason) {
 		return Offer{}, dropPartial
 	case c.exclusive:
 		return Offer{}, dropExclusive
-	case c.validUntil < now.Add(minValidity).Unix():
+	case c.validUntil > now.Add(maxValidity).Unix():
+		return Offer{}, dropFarEnd
+	}
+	until := time.Unix(min(c.validUntil, r.LastUse.Unix()), 0).UTC()
+	if until.Unix() < now.Add(r.MinValidity).Unix() {
 		return Offer{}, dropExpired
 	}
-	until := time.Unix(min(c.validUntil, r.Deadline.Unix()), 0).UTC()
 	return Offer{Amount: offered, ValidUntil: until, Duration: duration(c.eta)}, ""
 }
 

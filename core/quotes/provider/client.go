@@ -137,7 +137,7 @@ type Provider struct {
 
 // Ask returns what the provider offers, the best first, at most 20 offers. It makes one request, within the provider's timeout and the context,
 // and none while the provider is down, asks for fewer requests, or is asked too much by the account. now is when the client has the
-// offers, which hold for 15 s from then.
+// offers, which hold for the request's MinValidity from then.
 func (p *Provider) Ask(ctx context.Context, account uuid.UUID, r Request, now time.Time) ([]Offer, *Error) {
 	offers, failure := p.ask(ctx, account, r, now)
 	if failure != nil && (failure.abandoned || failure.overRate) { // which say nothing of the provider
@@ -183,6 +183,11 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 	}
 	p.compareClaimPeriods(ctx, candidates, r.Settlement.Expires.Sub(r.Deadline))
 	return r.selectOffers(candidates, now, func(reason dropReason) { p.metrics.dropped.WithLabelValues(p.Name, string(reason)).Inc() })
+}
+
+// DropOutliers counts offers that are too far from those of other providers to be handed out.
+func (p *Provider) DropOutliers(n int) {
+	p.metrics.dropped.WithLabelValues(p.Name, string(dropOutlier)).Add(float64(n))
 }
 
 // compareClaimPeriods logs once that the provider's orders can be claimed for longer than ours.

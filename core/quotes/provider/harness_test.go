@@ -40,6 +40,7 @@ var (
 	account = uuid.MustParse("0199a1b2-c3d4-7e5f-8a6b-0c1d2e3f4a01")
 	// deadline is that of the order.
 	deadline = now.Add(2 * time.Hour)
+	lastUse  = now.Add(30 * time.Minute)
 )
 
 // route is a request for a bridge of one USDC from Ethereum to Base.
@@ -50,6 +51,7 @@ func route(kind quote.Kind) provider.Request {
 	}
 	r := provider.Request{
 		Kind: kind, Source: leg(1, sender, usdc), Destination: leg(8453, recipient, baseUSDC), MinValidUntil: now.Add(time.Minute), Deadline: deadline,
+		LastUse: lastUse, MinValidity: 15 * time.Second,
 		Settlement: transfer.Settlement{
 			Scheme: chain.StandardOrder, Deployment: "lifi-v2", Expires: deadline.Add(48 * time.Hour),
 			InputSettler: "0x00fC00edbe7C003b006f870068c548940000223e", OutputSettler: "0x75220B7600c300005038432a0000f308e0000068",

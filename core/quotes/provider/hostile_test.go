@@ -91,9 +91,12 @@ func TestProvider_Ask_Quote(t *testing.T) {
 		"expired":                {until(now.Add(-time.Hour)), unsuitable("expired")},
 		"ends in 14 s":           {until(now.Add(14 * time.Second)), unsuitable("expired")},
 		"ends in 15 s":           {until(now.Add(15 * time.Second)), taken},
-		"ends in a year":         {until(now.AddDate(1, 0, 0)), taken},
+		"ends in an hour":        {until(now.Add(time.Hour)), taken},
+		"ends after an hour":     {until(now.Add(time.Hour + time.Second)), unsuitable("far_end")},
+		"ends in a year":         {until(now.AddDate(1, 0, 0)), unsuitable("far_end")},
+		"ends in milliseconds":   {func(a *answer) { a.validUntil = fmt.Sprint(now.Add(time.Minute).UnixMilli()) }, unsuitable("far_end")},
 		"ends before 1970":       {func(a *answer) { a.validUntil = "-9223372036854775808" }, unsuitable("expired")},
-		"ends never":             {func(a *answer) { a.validUntil = "9223372036854775807" }, taken},
+		"ends never":             {func(a *answer) { a.validUntil = "9223372036854775807" }, unsuitable("far_end")},
 		"ends after int64":       {func(a *answer) { a.validUntil = "9223372036854775808" }, invalid("malformed")},
 		"no end":                 {func(a *answer) { a.validUntil = "null" }, unsuitable("expired")},
 		"end as text":            {func(a *answer) { a.validUntil = `"tomorrow"` }, invalid("malformed")},
@@ -117,18 +120,43 @@ func TestProvider_Ask_Quote(t *testing.T) {
 // What is taken of a quote is an amount and two times, within their bounds.
 func TestProvider_Ask_Offer(t *testing.T) {
 	t.Parallel()
-	year := func(a *answer) { a.validUntil, a.eta = fmt.Sprint(now.AddDate(1, 0, 0).Unix()), "1e300" }
+	hour := func(a *answer) { a.validUntil, a.eta = fmt.Sprint(now.Add(time.Hour).Unix()), "1e300" }
 	for name, c := range map[string]struct {
 		change   func(*answer)
 		until    time.Time
 		duration time.Duration
 	}{
-		"a minute": {func(*answer) {}, now.Add(time.Minute), 30 * time.Second}, "a year": {year, deadline, 7 * 24 * time.Hour},
+		"a minute": {func(*answer) {}, now.Add(time.Minute), 30 * time.Second}, "an hour": {hour, lastUse, 7 * 24 * time.Hour},
 	} {
 		s := newSubject(t, at(provider.OIF, serve(t, respond(answers(provider.OIF, honest(c.change))))), nil)
 		offers, failure := s.Ask(t.Context(), account, route(quote.ExactInput), now)
 		if failure != nil || !offers[0].ValidUntil.Equal(c.until) || offers[0].Duration != c.duration {
 			t.Errorf("%s: %+v, %v", name, offers, failure)
+		}
+	}
+}
+
+// An offer holds until its order would have less than its least lifetime, and long enough for the order to be opened.
+func TestProvider_Ask_MinValidity(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*provider.Request)
+		taken  bool
+	}{
+		"two blocks":         {func(r *provider.Request) { r.MinValidity = 39 * time.Second }, true},
+		"two slow blocks":    {func(r *provider.Request) { r.MinValidity = 61 * time.Second }, false},
+		"time for the order": {func(r *provider.Request) { r.LastUse = now.Add(15 * time.Second) }, true},
+		"no time for it":     {func(r *provider.Request) { r.LastUse = now.Add(14 * time.Second) }, false},
+	} {
+		r := route(quote.ExactInput)
+		c.change(&r)
+		want := outcome{Code: quote.NoQuote, Dropped: dropped("expired")}
+		if c.taken {
+			want = outcome{Offers: []string{"999000"}}
+		}
+		got := newSubject(t, at(provider.OIF, serve(t, respond(answers(provider.OIF, honest())))), nil).outcome(t, r)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func newMetrics(registry prometheus.Registerer, endpoints []Endpoint) *metrics {
 			Name: "intents_core_quote_dropped_total",
 			Help: "Quotes of a provider that were not handed out, by reason. A rise of malformed, other_route or amount means that the provider " +
 				"does not answer what was asked; of contract, that it fills orders of another deployment than CORE_QUOTES_FILE says; of expired, " +
-				"that its quotes hold less than 15 s; exclusive quotes are for one solver alone; duplicate and too_many lose nothing.",
+				"that its quotes hold for less than two blocks of the source chain and 15 s; of far_end, that they hold for over an hour, or end in milliseconds; of outlier, that they are more than ten times other prices; exclusive quotes are for one solver alone; duplicate and too_many lose nothing.",
 		}, []string{"provider", "reason"}),
 	}
 	for _, e := range endpoints {

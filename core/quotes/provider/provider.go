@@ -18,8 +18,10 @@ type Request struct {
 	Kind quote.Kind
 	// Source and Destination are the sides; the amount that is asked for is nil.
 	Source, Destination transfer.Leg
-	// Deadline is that of the order that the quote makes: no offer holds longer.
-	Deadline time.Time
+	// Deadline is that of the order that the quote makes. No offer holds longer than until LastUse, and one that holds for less than MinValidity is
+	// none.
+	Deadline, LastUse time.Time
+	MinValidity       time.Duration
 	// Settlement has the contracts of that order.
 	Settlement transfer.Settlement
 	// MinValidUntil is until when an offer should hold.

@@ -93,7 +93,7 @@ func TestNew_Metrics(t *testing.T) {
 		series[family.GetName()] = len(family.GetMetric())
 	}
 	want := map[string]int{
-		"intents_core_quote_requests_total": 1, "intents_core_quote_failures_total": 7, "intents_core_quote_seconds": 1, "intents_core_quote_dropped_total": 9,
+		"intents_core_quote_requests_total": 1, "intents_core_quote_failures_total": 7, "intents_core_quote_seconds": 1, "intents_core_quote_dropped_total": 11,
 	}
 	if diff := cmp.Diff(want, series); diff != "" {
 		t.Error(diff)

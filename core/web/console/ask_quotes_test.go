@@ -223,7 +223,7 @@ func TestAskQuotes_None(t *testing.T) {
 	before := asked.asked.Load()
 	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5x")...).is(http.StatusBadRequest)
 	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5", "deadline", "120")...).is(http.StatusUnprocessableEntity).
-		tied("deadline", "The deadline of a bridge from eip155:11155111 must be 204 seconds to 7 days from now.")
+		tied("deadline", "The deadline of a bridge from eip155:11155111 must be 246 seconds to 7 days from now.")
 	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5", "destinationChain", "eip155:421614", "destinationToken", "eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d")...).
 		is(http.StatusUnprocessableEntity).alerts("No settlement is configured on eip155:421614")
 	ann.confirm(bridge(keyID, "sourceAmount", "1.5", "destinationAmount", "1.4"))

@@ -1498,7 +1498,7 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description The deadline of the intent that a quote makes, as `deadline` of `POST /v2/transfers`, with the same default.
+             * @description The deadline of the intent that a quote makes, as `deadline` of `POST /v2/transfers`, with the same default. The least one is later by the time that a quote needs to be answered and used; the message of `INVALID_DEADLINE` says it.
              */
             deadline?: string;
             /** @description Which providers to ask, by the name that quotes have; all by default. */
