@@ -125,7 +125,7 @@ func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, at
 			mined = append(mined, minedAttempt{a, *receipt.Value})
 		}
 	}
-	found, unseen, err := l.evaluate(ctx, v, provider, mined)
+	found, unseen, err := l.evaluate(ctx, provider, mined, v.assigned)
 	return found, pending, append(failed, unseen...), err
 }
 

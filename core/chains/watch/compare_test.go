@@ -5,10 +5,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/store/pgtest"
 )
 
-// One account's transactions that the second provider does not have, such as old ones that it has pruned, do not keep another
+// One account's transactions that no provider has, such as old ones that they have pruned, do not keep another
 // account's from being confirmed, and are compared less and less often.
 func TestConfirm_AccountsShare(t *testing.T) {
 	t.Parallel()
@@ -17,6 +18,16 @@ func TestConfirm_AccountsShare(t *testing.T) {
 	w.owner = uuid.New()
 	intent := w.bridge()
 	block := w.chains[sepolia].Block(5)
+	for n := range w.nodes[sepolia] { // both have pruned it
+		w.fault(n, func(f *rpctest.Faults) {
+			f.Lie = func(_ string, result rpctest.Result) rpctest.Result {
+				if shown, ok := result.(map[string]any); ok && shown["number"] == "0x5" {
+					return nil
+				}
+				return result
+			}
+		})
+	}
 	pgtest.Exec(t, w.store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, seen_at)
 		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'reverted', true, $3, $4, now() FROM generate_series(1, 600) n`,
 		hog.AccountID, hog.ID, block.Number, block.Hash.Bytes())

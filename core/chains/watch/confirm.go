@@ -2,7 +2,9 @@ package watch
 
 import (
 	"context"
-	"time"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
@@ -10,18 +12,14 @@ import (
 	"intents.internal/core/store/chains"
 )
 
-// singleProviderAfter is how long the watcher waits for a second provider before it relies on one.
-const singleProviderAfter = time.Minute
-
 const (
 	// comparedAtOnce is how many transactions one batch of calls compares. comparedBatches is how many batches a poll sends to each
 	// provider.
 	comparedAtOnce, comparedBatches = 500, 4
 )
 
-// confirm confirms transactions that are deep enough, once a second provider shows them in the same block with the same result.
-// If a chain has one provider, that provider must show them twice. Those that are not confirmed are compared again later, and
-// less and less often.
+// confirm confirms transactions that are deep enough, once two hosts show them in the same block with the same result, and takes over
+// the result that two hosts show. What they disagree about is read from all of them again later, and less and less often.
 func (l *loop) confirm(ctx context.Context, v *view) error {
 	progress, began := v.next(), l.Store.Now()
 	for range comparedBatches {
@@ -29,164 +27,187 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 		if err != nil || len(deep) == 0 {
 			return ofStore(err)
 		}
-		compared, err := l.crossCheckReceipts(ctx, v, deep)
-		if err != nil || !compared.answered {
+		c, err := l.compare(ctx, v, deep)
+		if err != nil || !c.answered {
 			return err
 		}
-		if len(compared.confirmed)+len(compared.gone) > 0 {
-			if _, err := l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: compared.confirmed, Gone: compared.gone}); err != nil {
+		if len(c.seen)+len(c.gone) > 0 {
+			if _, err := l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: c.seen, Gone: c.gone}); err != nil {
 				return ofStore(err)
 			}
 		}
-		if err := l.Store.DisputeTransactions(ctx, l.lease, compared.disputed); err != nil {
+		if err := l.Store.DisputeTransactions(ctx, l.lease, c.disputed); err != nil {
 			return ofStore(err)
 		}
 	}
 	return nil
 }
 
-// comparison is what other providers show of transactions.
+// effect is what a transaction did, and where. The zero value is that it is in no block.
+type effect struct {
+	state transfer.State
+	block transfer.Block
+}
+
+func effectOf(o chains.Observation) (e effect) {
+	if e.state = o.State; o.Block != nil {
+		e.block = *o.Block
+	}
+	return e
+}
+
+// compared is a transaction with the log indexes of the effects that providers show.
+type compared struct {
+	chains.Followed
+	indexes map[effect]int64
+}
+
+// comparison is the result of comparing transactions.
 type comparison struct {
-	confirmed, gone, disputed []chains.Observation
+	seen, gone, disputed []chains.Observation
 	// answered is false if no provider was there to compare with.
 	answered bool
 }
 
-// crossCheckReceipts compares transactions with the receipts of other providers; one that agrees is enough. Transactions whose
-// block has changed are gone. If providers disagree and none agrees, nothing is decided.
-func (l *loop) crossCheckReceipts(ctx context.Context, v *view, deep []chains.Followed) (c comparison, err error) {
-	var discrepancies []discrepancy
-	for _, other := range l.chain.Other(v.provider) {
-		if len(deep) == 0 {
-			break
-		}
-		receipts, failure := l.answeredReceipts(ctx, v, other, deep)
-		if failure != nil {
-			continue
-		}
-		c.answered = true
-		c.confirmed, deep, discrepancies = compare(other, deep, receipts, c.confirmed, discrepancies)
+// compare compares recorded transactions with what all hosts show of them now.
+func (l *loop) compare(ctx context.Context, v *view, deep []chains.Followed) (c comparison, err error) {
+	items := make([]*compared, len(deep))
+	for n, f := range deep {
+		items[n] = &compared{f, map[effect]int64{}}
 	}
-	switch {
-	case c.answered:
-		l.othersDownSince = time.Time{}
-	case l.allowSingleProvider(v.provider, len(deep)):
-		receipts, failure := l.answeredReceipts(ctx, v, v.provider, deep)
-		if failure != nil {
-			return c, failure
-		}
-		c.answered = true
-		c.confirmed, deep, discrepancies = compare(v.provider, deep, receipts, c.confirmed, discrepancies)
-	default:
-		return c, nil
-	}
-	onChain, err := blocksOnChain(ctx, v.provider, deep)
+	verdicts, err := testify(ctx, l, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
+		return l.effects(ctx, v, p, asked)
+	})
 	if err != nil {
 		return c, err
 	}
-	for _, f := range deep {
-		if onChain[*f.Block] {
-			c.disputed = append(c.disputed, f.Observation)
-		} else {
-			c.gone = append(c.gone, f.Observation)
+	alone := 0
+	for n, item := range items {
+		of, o := verdicts[n], item.Observation
+		recorded := effectOf(o)
+		fact, certain := of.decided()
+		if !certain && o.State == transfer.Mined && of.believed(recorded) {
+			fact, certain = recorded, true
+			alone++
+		}
+		c.answered = c.answered || certain || of.alone || l.othersDownSince.IsZero()
+		switch {
+		case certain && fact == effect{}:
+			c.gone = append(c.gone, o)
+		case certain:
+			c.seen = append(c.seen, item.as(fact, v))
+		case c.answered:
+			l.doubt(v, item, of)
+			c.disputed = append(c.disputed, o)
 		}
 	}
-	for _, d := range discrepancies {
-		switch current, open := onChain[*d.Block]; {
-		case !current || !open: // it is gone, or another provider agrees
-		case d.missing:
-			l.metrics.lags(d.by)
-		default:
-			l.disagree(d.by, "the receipt of a transaction is another one", d.Block.Number)
-		}
+	if alone > 0 {
+		l.metrics.confirmedAlone(alone)
 	}
 	return c, nil
 }
 
-// answeredReceipts reads receipts; nil for those that the provider does not have or cannot show. If it can show none, that is its
-// error.
-func (l *loop) answeredReceipts(ctx context.Context, v *view, provider *rpc.Provider, transactions []chains.Followed) ([]*evm.Receipt, error) {
-	answers, err := l.receipts(ctx, v, provider, transactions)
+// as is the transaction with an effect that is certain.
+func (c *compared) as(e effect, v *view) chains.Observation {
+	o := c.Observation
+	deep := v.confirmed
+	if o.Role != transfer.RoleSend && o.Role != transfer.RoleOpen {
+		deep = v.final
+	}
+	if e != effectOf(o) {
+		o.State, o.Block, o.LogIndex = e.state, &e.block, c.indexes[e]
+	}
+	o.Confirmed, o.Disputed = e.block.Number <= deep, false
+	return o
+}
+
+// doubt counts why a transaction is not confirmed: a provider lags, or shows something else.
+func (l *loop) doubt(v *view, item *compared, of verdict[effect]) {
+	if len(of.facts) == of.count(effectOf(item.Observation)) {
+		for _, other := range l.chain.Other(v.provider) {
+			l.metrics.lags(other)
+		}
+		return
+	}
+	l.disagree(v.provider, "the receipt of a transaction is another one", item.Block.Number)
+}
+
+// effects is what a provider shows that transactions did. One that shows the block of a transaction with it and has no receipt, or does
+// not have the block, cannot tell.
+func (l *loop) effects(ctx context.Context, v *view, provider *rpc.Provider, items []*compared) ([]shown[effect], error) {
+	followed := make([]chains.Followed, len(items))
+	for n, item := range items {
+		followed[n] = item.Followed
+	}
+	receipts, err := l.receipts(ctx, v, provider, followed)
 	if err != nil {
 		return nil, err
 	}
-	receipts := make([]*evm.Receipt, len(answers))
-	failed := 0
-	for n, answer := range answers {
-		if receipts[n] = answer.Value; answer.Err != nil {
-			err = answer.Err
-			failed++
+	answers := make([]shown[effect], len(items))
+	var mined []minedAttempt
+	var unseen []chains.Followed
+	places := map[chains.TransactionKey]int{}
+	for n, f := range followed {
+		receipt := receipts[n].Value
+		places[f.Key()] = n
+		switch {
+		case receipts[n].Err != nil:
+		case receipt == nil:
+			unseen = append(unseen, f)
+		case f.Role == transfer.RoleSend || f.Role == transfer.RoleOpen:
+			mined = append(mined, minedAttempt{f, *receipt})
+		default:
+			answers[n] = eventEffect(items[n], *receipt)
 		}
 	}
-	if failed < len(answers) {
-		err = nil
+	found, _, err := l.evaluate(ctx, provider, mined, map[chains.Payment][]int64{})
+	if err != nil {
+		return nil, err
 	}
-	return receipts, err
-}
-
-// discrepancy is a transaction that a provider shows differently: it has another receipt, or none, because it may lag behind the
-// block.
-type discrepancy struct {
-	chains.Followed
-	by      *rpc.Provider
-	missing bool
-}
-
-// compare moves the transactions whose receipts agree to confirmed and leaves the others.
-func compare(
-	by *rpc.Provider, deep []chains.Followed, receipts []*evm.Receipt, confirmed []chains.Observation, discrepancies []discrepancy,
-) ([]chains.Observation, []chains.Followed, []discrepancy) {
-	var left []chains.Followed
-	for n, f := range deep {
-		if receipts[n] != nil && f.Intent.MatchesReceipt(f.Transaction, *receipts[n]) {
-			f.Confirmed = true
-			confirmed = append(confirmed, f.Observation)
-			continue
+	for _, o := range found {
+		n := places[o.Key()]
+		answers[n] = shown[effect]{effectOf(o), true}
+		items[n].indexes[effectOf(o)] = o.LogIndex
+		if !o.Reported && o.Role == transfer.RoleOpen && o.State != transfer.Mined && items[n].State == transfer.Mined {
+			answers[n].fact = effect{} // an event that another transaction emitted, or none
 		}
-		left = append(left, f)
-		discrepancies = append(discrepancies, discrepancy{f, by, receipts[n] == nil})
 	}
-	return confirmed, left, discrepancies
+	blocks, err := blocksOf(ctx, provider, unseen)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range unseen {
+		block := blocks[f.Block.Number]
+		answers[places[f.Key()]].known = block != nil && (block.Hash != f.Block.Hash || !slices.Contains(block.Transactions, f.Hash))
+	}
+	return answers, nil
 }
 
-// blocksOnChain reports which blocks of transactions are still on the chain that a provider shows. A transaction is gone only if
-// its block is: a provider that shows the block and no receipt is no proof.
-func blocksOnChain(ctx context.Context, provider *rpc.Provider, transactions []chains.Followed) (map[transfer.Block]bool, error) {
-	blocks, err := rpc.FetchAll(ctx, provider, transactions, func(f chains.Followed) *rpc.Call[*evm.Block] {
-		return rpc.BlockByNumber(rpc.Number(f.Block.Number))
+// eventEffect is the effect of a settler's event by a receipt, whatever the provider's numbers of its logs are.
+func eventEffect(item *compared, r evm.Receipt) shown[effect] {
+	n := slices.IndexFunc(r.Logs, func(log evm.Log) bool {
+		t, ok := item.Intent.MatchLog(item.Chain, log)
+		return ok && t.Role == item.Role
 	})
-	onChain := make(map[transfer.Block]bool, len(blocks))
+	if n < 0 || !r.Succeeded {
+		return shown[effect]{known: true}
+	}
+	e := effect{transfer.Mined, transfer.Block{Number: r.BlockNumber, Hash: r.BlockHash}}
+	item.indexes[e] = int64(r.Logs[n].Index) //nolint:gosec // an index in a block
+	return shown[effect]{e, true}
+}
+
+// hashesAt are the hashes of the blocks that a provider has at the numbers of known ones.
+func hashesAt(ctx context.Context, provider *rpc.Provider, known []transfer.Block) ([]shown[common.Hash], error) {
+	blocks, err := blocksAt(ctx, provider, known)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]shown[common.Hash], len(known))
 	for n, block := range blocks {
-		known := *transactions[n].Block
-		onChain[known] = block == nil || block.Hash == known.Hash
+		if block != nil {
+			answers[n] = shown[common.Hash]{block.Hash, true}
+		}
 	}
-	return onChain, err
-}
-
-// allowSingleProvider reports whether a provider may confirm its own result: if the chain has no other, or all others have been
-// down for a minute.
-func (l *loop) allowSingleProvider(p *rpc.Provider, transactions int) bool {
-	if !l.chain.HasOther(p) {
-		return true
-	}
-	if l.unanswered(p) != nil {
-		return false
-	}
-	l.metrics.confirmedAlone(transactions)
-	return true
-}
-
-// unanswered is called when no provider but p has answered. It returns an error if the chain has others and less than a minute
-// has passed since one of them answered.
-func (l *loop) unanswered(p *rpc.Provider) error {
-	if !l.chain.HasOther(p) {
-		return nil
-	}
-	if l.othersDownSince.IsZero() {
-		l.othersDownSince = time.Now()
-	}
-	if time.Since(l.othersDownSince) < singleProviderAfter {
-		return errUnanswered
-	}
-	return nil
+	return answers, nil
 }

@@ -32,7 +32,7 @@ func TestFollow_OpenWithoutDeposit(t *testing.T) {
 // An opening whose receipt the polled provider cannot show is judged by another provider's, and does not hold up the others.
 func TestFollow_OpenWithoutReceipt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2)
+	w := newWorld(t, 3)
 	hidden, shown := w.bridge(), w.bridge()
 	tx := w.open(hidden)
 	w.nodes[sepolia][0].Set(func(f *rpctest.Faults) {

@@ -15,9 +15,10 @@ import (
 	"intents.internal/core/store/chains"
 )
 
-// evaluate determines the effects of attempts that are in blocks. It returns apart those whose blocks, transactions or accounts the
+// evaluate determines the effects of attempts that are in blocks, as one provider shows them. assigned are the effects that this reading has
+// assigned already. It returns apart those whose blocks, transactions or accounts the
 // provider cannot show.
-func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mined []minedAttempt) (
+func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []minedAttempt, assigned map[chains.Payment][]int64) (
 	found []chains.Observation, failed []unreadableAttempt, err error,
 ) {
 	if len(mined) == 0 {
@@ -36,24 +37,24 @@ func (l *loop) evaluate(ctx context.Context, v *view, provider *rpc.Provider, mi
 			classified[chains.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
 		}
 	}
-	assigned, err := l.Store.TakenEffects(ctx, l.id, payments)
+	taken, err := l.Store.TakenEffects(ctx, l.id, payments)
 	if err != nil {
 		return nil, nil, ofStore(err)
 	}
 	for n, s := range inclusions {
-		for _, effect := range assigned[payments[n]] {
+		for _, effect := range taken[payments[n]] {
 			if !classified[effect] { // an effect that is classified again is free until then: a reorganization moves logs
 				s.Taken = append(s.Taken, effect.LogIndex)
 			}
 		}
-		s.Taken = append(s.Taken, v.assigned[payments[n]]...)
+		s.Taken = append(s.Taken, assigned[payments[n]]...)
 		o, old := s.Observation, s.Observation
 		o.State, o.LogIndex = s.Intent.Classify(s.Inclusion)
 		o.Block = &transfer.Block{Number: s.receipt.BlockNumber, Hash: s.receipt.BlockHash}
 		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
 		if o.State == transfer.Mined {
-			v.assigned[payments[n]] = append(v.assigned[payments[n]], o.LogIndex)
+			assigned[payments[n]] = append(assigned[payments[n]], o.LogIndex)
 		}
 		found = append(found, o)
 	}

@@ -62,10 +62,9 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 func (l Loop) Lease() chains.Lease { return l.lease }
 
 // SetOthersDown makes a second provider have been down for long.
-func (l Loop) SetOthersDown() { l.othersDownSince = l.othersDownSince.Add(-singleProviderAfter) }
-
-// SetBehind makes most providers have ended before the known head for long.
-func (l Loop) SetBehind() { l.behindSince = l.behindSince.Add(-singleProviderAfter) }
+func (l Loop) SetOthersDown() {
+	l.othersDownSince, l.unreadSince = l.othersDownSince.Add(-singleProviderAfter), l.unreadSince.Add(-singleProviderAfter)
+}
 
 // The errors of a poll.
 var (

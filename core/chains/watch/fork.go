@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
@@ -25,11 +27,18 @@ func (l *loop) findFork(ctx context.Context, v *view) error {
 		}
 		for n, a := range anchors {
 			if blocks[n] != nil && blocks[n].Hash == a.Hash {
+				of, err := l.hashOf(ctx, v, a, hashesAt)
+				if err == nil && !of.believed(a.Hash) {
+					err = l.undecided(v, of, a)
+				}
+				if err != nil {
+					return err
+				}
 				v.fork, v.forkTime = &anchors[n].Number, blocks[n].Time
 				return l.compareFinal(ctx, v)
 			}
-			if a.Number <= v.before.Final {
-				return l.crossCheckStop(ctx, v, a)
+			if a.Number <= min(v.before.Final, v.before.Cursor) { // two hosts have shown it
+				return l.stop(ctx, v, a)
 			}
 		}
 		if len(anchors) < anchorBatch {
@@ -50,8 +59,24 @@ func blocksAt(ctx context.Context, provider *rpc.Provider, known []transfer.Bloc
 	return rpc.FetchAll(ctx, provider, known, func(b transfer.Block) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(b.Number)) })
 }
 
-func changedFinal(b transfer.Block) string {
-	return fmt.Sprintf("block %d was final with hash %s and has another hash now", b.Number, b.Hash)
+// stop stops the chain if it is certain that a final block has another hash now, at providers whose chain id is read with the block. A lag is
+// no reason, and no provider stops a chain alone that has others, however long these are silent.
+func (l *loop) stop(ctx context.Context, v *view, b transfer.Block) error {
+	of, err := l.hashOf(ctx, v, b, func(ctx context.Context, p *rpc.Provider, known []transfer.Block) ([]shown[common.Hash], error) {
+		block, err := rpc.ReadIdentified(ctx, p, known[0].Number)
+		if err != nil || block == nil {
+			return make([]shown[common.Hash], 1), err
+		}
+		return []shown[common.Hash]{{block.Hash, true}}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if hash, certain := of.decided(); !certain || hash == b.Hash {
+		return l.undecided(v, of, b)
+	}
+	v.changed = fmt.Sprintf("block %d was final with hash %s and has another hash now", b.Number, b.Hash)
+	return nil
 }
 
 // compareFinal compares the final blocks above the fork that have confirmed an intent. The fork may be far below the final block
@@ -73,7 +98,7 @@ func (l *loop) compareFinal(ctx context.Context, v *view) error {
 			return errLags
 		}
 		if blocks[n].Hash != b.Hash {
-			return l.crossCheckStop(ctx, v, b)
+			return l.stop(ctx, v, b)
 		}
 	}
 	return nil

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
@@ -38,8 +41,9 @@ type view struct {
 	confirmed, final uint64
 	// deep is confirmed by this provider alone.
 	deep uint64
-	// headRegressed means that the newest block of the previous poll is not on the chain, which ends before it.
-	headRegressed bool
+	// second is what another host shows of the same chain, empty while none answers, and passed the block up to which it has read too.
+	second second
+	passed transfer.Block
 	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
 	// again.
 	fork *uint64
@@ -72,6 +76,14 @@ func (v *view) cursor() uint64 {
 	}
 }
 
+// readFrom is the block after which the poll's provider reads: it need not read again what another host has read after it.
+func (v *view) readFrom() uint64 {
+	if v.second.Number > 0 {
+		return max(v.cursor(), v.passed.Number)
+	}
+	return v.cursor()
+}
+
 // checkAbove is the block above which what is recorded may come from before a reorganization. Such transactions are checked when
 // their block is read.
 func (v *view) checkAbove() uint64 {
@@ -81,8 +93,8 @@ func (v *view) checkAbove() uint64 {
 	return v.before.ReadTo
 }
 
-// next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it too, in a backlog
-// as well, and if it is deep: so the next poll corrects missing logs of a provider or a reorganization.
+// next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it and another host after
+// that, and if it is deep: so what one host leaves out or a reorganization changes is corrected.
 func (v *view) next() chains.Progress {
 	p := chains.Progress{
 		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
@@ -95,91 +107,108 @@ func (v *view) next() chains.Progress {
 		} else if !v.forkTime.IsZero() {
 			p.CompleteUntil = v.before.CompleteUntil
 		}
-	case v.to < v.before.ReadTo: // this provider's ranges are smaller
-		p.ReadTo, p.ReadTime, p.CompleteUntil = v.before.ReadTo, v.before.ReadTime, v.toTime
-		p.Cursor = max(p.Cursor, min(v.confirmed, v.to))
 	default:
-		p.CompleteUntil = v.before.ReadTime
-		p.Cursor = max(p.Cursor, min(v.confirmed, v.before.ReadTo))
+		if v.to < v.before.ReadTo { // this provider's ranges are smaller
+			p.ReadTo, p.ReadTime = v.before.ReadTo, v.before.ReadTime
+		}
+		p.CompleteUntil = v.before.CompleteUntil
+		if v.passed.Number > p.Cursor {
+			p.Cursor, p.CompleteUntil = v.passed.Number, v.second.time
+		}
+		if read := v.before.ReadTime; p.CompleteUntil.After(read) && !read.IsZero() { // the lower of two hosts' times
+			p.CompleteUntil = read
+		}
 	}
 	return p
 }
 
+// tagsOf are the tags by which a chain's finality rule confirms and is final.
+func tagsOf(f chain.Finality) []rpc.BlockID {
+	switch f {
+	case chain.Safe:
+		return []rpc.BlockID{rpc.Safe, rpc.Finalized}
+	case chain.Finalized:
+		return []rpc.BlockID{rpc.Finalized, rpc.Finalized}
+	default:
+		return nil
+	}
+}
+
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
-// finds the fork.
-func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress) (*view, error) {
+// finds the fork. A provider whose head is before it is used only where stepBack is set.
+func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress, stepBack bool) (*view, error) {
 	v := &view{provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}}
-	latest, known := rpc.BlockByNumber(rpc.Latest), rpc.BlockByNumber(rpc.Number(before.Head))
-	safe, finalized := rpc.BlockByNumber(rpc.Safe), rpc.BlockByNumber(rpc.Finalized)
-	calls := []rpc.Request{latest}
+	known := rpc.Number(before.Head)
+	others := slices.Compact(tagsOf(definition.Finality))
 	if before.Read {
-		calls = append(calls, known)
+		others = append(others, known)
 	}
-	if definition.Finality == chain.Safe {
-		calls = append(calls, safe)
-	}
-	if definition.Finality != chain.Depth {
-		calls = append(calls, finalized)
-	}
-	if err := provider.Do(ctx, calls...); err != nil {
-		return nil, err
-	}
-	head, err := latest.Result()
-	if err != nil {
-		return nil, err
-	}
-	if head == nil {
+	head, err := rpc.ReadHead(ctx, provider, others...)
+	switch {
+	case errors.Is(err, rpc.ErrMissing):
 		return nil, errLags
+	case err != nil:
+		return nil, err
+	case before.Read && head.Number < before.Head && (!stepBack || head.Number <= before.Cursor):
+		return nil, &behindError{provider, head.Number}
 	}
-	v.head = *head
-	if err := l.checkHead(ctx, v); err != nil {
+	v.head = head.Block
+	if v.confirmed, v.final, err = v.depths(head); err != nil {
 		return nil, err
 	}
-	if err := v.depths(safe, finalized); err != nil {
-		return nil, err
-	}
+	v.deep = v.confirmed
 	if before.Read {
-		err = l.compareKnown(ctx, v, known)
-	} else {
-		v.start, err = l.findStart(ctx, v)
+		if err := l.compareKnown(ctx, v, head.Others[known]); err != nil || v.changed != "" {
+			return v, err
+		}
 	}
-	if err != nil {
+	if err := l.readSecond(ctx, v); err != nil {
 		return nil, err
 	}
-	if err := l.compareDeep(ctx, v); err != nil {
-		return nil, err
+	if !before.Read {
+		if v.start, err = l.findStart(ctx, v); err != nil {
+			return nil, err
+		}
 	}
 	v.anchors = append(v.anchors, transfer.Block{Number: head.Number, Hash: head.Hash})
 	return v, nil
 }
 
-// depths finds the confirmed and the final block by the chain's finality rule. They decrease only if the head steps back.
-func (v *view) depths(safe, finalized *rpc.Call[*evm.Block]) error {
-	depth := func(n uint64) uint64 { return v.head.Number + 1 - min(n, v.head.Number+1) }
-	v.confirmed, v.final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
-	if v.definition.Finality != chain.Depth {
-		block, err := finalized.Result()
-		if err != nil || block == nil {
-			return errNoTag
-		}
-		v.final, v.confirmed = block.Number, block.Number
-	}
-	if v.definition.Finality == chain.Safe {
-		block, err := safe.Result()
-		if err != nil || block == nil {
-			return errNoTag
-		}
-		v.confirmed = block.Number
-	}
-	if !v.headRegressed {
-		v.confirmed, v.final = max(v.confirmed, v.before.Confirmed), max(v.final, v.before.Final)
-	}
-	v.deep = v.confirmed
-	return nil
+// behindError is errLags with the head of the provider.
+type behindError struct {
+	provider *rpc.Provider
+	head     uint64
 }
 
-// compareKnown compares the newest known block.
-func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.Block]) error {
+func (e *behindError) Error() string { return fmt.Sprintf("%s: it ends at block %d", errLags, e.head) }
+
+func (e *behindError) Unwrap() error { return errLags }
+
+// depths finds the confirmed and the final block by the chain's finality rule, as one provider shows the chain. A tag of the chain's only
+// host counts at the chain's depth.
+func (v *view) depths(h rpc.Head) (confirmed, final uint64, err error) {
+	depth := func(n uint64) uint64 { return h.Number + 1 - min(n, h.Number+1) }
+	confirmed, final = depth(v.definition.Confirmations), depth(2*v.definition.Confirmations)
+	tags := tagsOf(v.definition.Finality)
+	if tags == nil {
+		return confirmed, final, nil
+	}
+	byConfirm, byFinal := h.Others[tags[0]], h.Others[tags[1]]
+	if byConfirm == nil || byFinal == nil {
+		return 0, 0, errNoTag
+	}
+	return byConfirm.Number, min(byFinal.Number, byConfirm.Number), nil
+}
+
+// limit confirms nothing that another host does not confirm too, except what is confirmed already.
+func (v *view) limit(confirmed, final uint64) {
+	v.confirmed = max(min(v.confirmed, confirmed), v.before.Confirmed)
+	v.final = max(min(v.final, final), v.before.Final)
+}
+
+// compareKnown compares the newest known block that the provider may have. block is that of the previous poll's head, nil if the
+// provider does not have it.
+func (l *loop) compareKnown(ctx context.Context, v *view, block *evm.Block) error {
 	anchors, err := l.Store.Anchors(ctx, l.id, v.before.Head, 1)
 	if err != nil {
 		return ofStore(err)
@@ -190,185 +219,49 @@ func (l *loop) compareKnown(ctx context.Context, v *view, known *rpc.Call[*evm.B
 		v.fork = &cursor
 		return nil
 	}
-	if v.headRegressed {
-		if v.head.Number < v.before.Final {
-			v.changed = fmt.Sprintf("block %d counted as final, and most providers end at block %d", v.before.Final, v.head.Number)
-			return nil
-		}
-		return l.findFork(ctx, v)
-	}
-	block, err := known.Result()
-	switch {
-	case err != nil:
-		return err
-	case block == nil:
-		return errLags
-	case block.Hash == anchors[0].Hash:
-		return nil
-	}
-	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], false)
-	if err == nil && !agreed {
-		err = l.unanswered(v.provider)
-	}
-	if err != nil {
-		return err
-	}
-	return l.findFork(ctx, v)
-}
-
-// crossCheckBlock checks with other providers whether a block is on the chain, as the poll's provider says. One that agrees is
-// enough; if one disagrees and none agrees, nothing is decided. A provider that lags or fails neither agrees nor disagrees.
-func (l *loop) crossCheckBlock(ctx context.Context, v *view, b transfer.Block, onChain bool) (agreed bool, err error) {
-	for _, other := range l.chain.Other(v.provider) {
-		block, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Number(b.Number)))
-		switch {
-		case failure != nil:
-		case block == nil:
-			l.metrics.lags(other)
-		case (block.Hash == b.Hash) == onChain:
-			l.othersDownSince = time.Time{}
-			return true, nil
-		default:
-			err = fmt.Errorf("%w: %s has another block %d than %s", errContradicted, other.Host(), b.Number, v.provider.Host())
-		}
-	}
-	if err != nil {
-		l.disagree(v.provider, "another provider has another block", b.Number)
-	}
-	return false, err
-}
-
-// crossCheckStop checks with other providers that a final block has changed. A chain with several providers is never stopped by
-// one of them alone, however long the others do not answer: they may answer again before an operator acts.
-func (l *loop) crossCheckStop(ctx context.Context, v *view, b transfer.Block) error {
-	v.changed = changedFinal(b)
-	agreed, err := l.crossCheckBlock(ctx, v, b, false)
-	if err == nil && !agreed && l.chain.HasOther(v.provider) {
-		return fmt.Errorf("%s: %w", v.changed, errUnanswered)
-	}
-	return err
-}
-
-// compareDeep compares the newest known block that this poll confirms with other providers. A provider on its own fork
-// contradicts nothing that was read before. Without the comparison the fork's blocks would count as read, and the end of the fork
-// would look like a change of final blocks. While the block is contradicted nothing more is confirmed, and the next poll uses
-// another provider.
-func (l *loop) compareDeep(ctx context.Context, v *view) error {
-	if v.changed != "" || v.fork != nil {
-		return nil
-	}
-	anchors, err := l.Store.Anchors(ctx, l.id, v.confirmed, 1)
-	if err != nil {
-		return ofStore(err)
-	}
-	if len(anchors) == 0 || anchors[0] == l.compared {
-		return nil
-	}
-	agreed, err := l.crossCheckBlock(ctx, v, anchors[0], true)
-	switch {
-	case err != nil:
-		v.capConfirmed(0)
-		l.chain.Demote(v.provider)
-	case agreed:
-		l.compared = anchors[0]
-	case l.chain.HasOther(v.provider):
-		return l.compareLagging(ctx, v)
-	}
-	return nil
-}
-
-// capConfirmed confirms nothing above a block, except what is confirmed already.
-func (v *view) capConfirmed(above uint64) {
-	v.confirmed = max(min(v.confirmed, above), v.before.Confirmed)
-	v.final = max(min(v.final, above), v.before.Final)
-}
-
-// compareLagging confirms only blocks that a lagging provider shows too, at a depth below its own head. While no provider answers,
-// nothing more is confirmed for a minute.
-func (l *loop) compareLagging(ctx context.Context, v *view) error {
-	for _, other := range l.chain.Other(v.provider) {
-		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
-		if failure != nil || head == nil {
-			continue
-		}
-		deep := head.Number + 1 - min(v.definition.Confirmations, head.Number+1)
-		anchors, err := l.Store.Anchors(ctx, l.id, min(v.confirmed, deep), 1)
-		if err != nil {
+	if v.head.Number < v.before.Head {
+		if anchors, err = l.Store.Anchors(ctx, l.id, v.head.Number, 1); err != nil || len(anchors) == 0 {
 			return ofStore(err)
 		}
-		blocks, failure := blocksAt(ctx, other, anchors)
-		if failure == nil && len(blocks) > 0 && blocks[0] != nil && blocks[0].Hash == anchors[0].Hash {
-			v.capConfirmed(anchors[0].Number)
-			return nil
+		if block, err = rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(anchors[0].Number))); err != nil {
+			return err
 		}
 	}
-	if l.unanswered(v.provider) != nil {
-		v.capConfirmed(0)
-	}
-	return nil
-}
-
-// headSlack is how many blocks two honest providers' heads may differ, beside twice the depth of confirmed blocks.
-const headSlack = 100
-
-// checkHead compares the head that a provider shows with the newest block of the previous poll. A provider whose head is before it
-// lags, unless most providers end before it. A head that is further ahead than the chain can have grown is checked with the others:
-// were it believed, all others would lag for ever.
-func (l *loop) checkHead(ctx context.Context, v *view) error {
-	if v.before.Read && v.head.Number < v.before.Head {
-		if v.headRegressed = l.mostAreBehind(ctx, v); !v.headRegressed {
-			return errLags
-		}
+	known := anchors[0]
+	switch {
+	case block == nil:
+		return errLags
+	case block.Hash == known.Hash:
 		return nil
 	}
-	slack := 2*v.definition.Confirmations + headSlack
-	grown := uint64(0)
-	if v.before.Read {
-		elapsed := max(l.Store.Now().Sub(v.before.ReadAt), 0)
-		grown = v.before.Head + 2*uint64(elapsed/max(v.definition.BlockTime, time.Millisecond))
+	of, err := l.hashOf(ctx, v, known, hashesAt)
+	if err != nil {
+		return err
 	}
-	if v.head.Number <= grown+slack {
-		return nil
+	if of.own.known && of.own.fact != known.Hash && of.believed(of.own.fact) {
+		return l.findFork(ctx, v)
 	}
-	var contradicted error
-	for _, other := range l.chain.Other(v.provider) {
-		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
-		switch {
-		case failure != nil, head == nil:
-		case head.Number+slack >= v.head.Number:
-			l.othersDownSince = time.Time{}
-			return nil
-		default:
-			contradicted = fmt.Errorf("%w: %s ends at block %d and %s at block %d", errContradicted, other.Host(), head.Number, v.provider.Host(), v.head.Number)
-		}
-	}
-	if contradicted != nil {
-		l.disagree(v.provider, "its head is far ahead of the others", v.head.Number)
-		return contradicted
-	}
-	return l.unanswered(v.provider)
+	return l.undecided(v, of, known)
 }
 
-// mostAreBehind reports whether the providers of most hosts, two at least, have ended before the known head for a minute: it was
-// one provider's alone.
-func (l *loop) mostAreBehind(ctx context.Context, v *view) bool {
-	hosts, short := map[string]bool{}, map[string]bool{v.provider.Host(): true}
-	for _, p := range l.chain.All() {
-		hosts[p.Host()] = true
+// hashOf is what the hosts show of the block at the number of a known one.
+func (l *loop) hashOf(
+	ctx context.Context, v *view, known transfer.Block, ask func(context.Context, *rpc.Provider, []transfer.Block) ([]shown[common.Hash], error),
+) (of verdict[common.Hash], err error) {
+	verdicts, err := testify(ctx, l, v.provider, []transfer.Block{known}, ask)
+	if err != nil {
+		return of, err
 	}
-	for _, other := range l.chain.Other(v.provider) {
-		head, failure := rpc.Fetch(ctx, other, rpc.BlockByNumber(rpc.Latest))
-		if failure == nil && head != nil && head.Number < v.before.Head {
-			short[other.Host()] = true
-		}
+	return verdicts[0], nil
+}
+
+// undecided is the error of a block about which the hosts disagree, or which the poll's provider alone shows.
+func (l *loop) undecided(v *view, of verdict[common.Hash], known transfer.Block) error {
+	if len(of.facts) < 2 {
+		return errUnanswered
 	}
-	if len(short) < 2 || 2*len(short) <= len(hosts) {
-		return false
-	}
-	if l.behindSince.IsZero() {
-		l.behindSince = time.Now()
-	}
-	return time.Since(l.behindSince) >= singleProviderAfter
+	l.disagree(v.provider, "another provider has another block", known.Number)
+	return fmt.Errorf("%w: they have another block %d than %s", errContradicted, known.Number, v.provider.Host())
 }
 
 // findStart returns the block from which a new chain is read: before the oldest order that may have been opened without a report,

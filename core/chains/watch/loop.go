@@ -13,8 +13,8 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/chains"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -37,13 +37,9 @@ type loop struct {
 	log     *slog.Logger
 	// othersDownSince is since when no second provider has responded, zero while one does.
 	othersDownSince time.Time
-	// behindSince is since when most providers have ended before the known head, zero while a poll succeeds.
-	behindSince time.Time
+	// unreadSince is since when no second host has read the blocks that the cursor would pass, zero while one does.
+	unreadSince time.Time
 	failing     bool
-	// readBy is the host of the provider that the last poll read.
-	readBy string
-	// compared is the newest block that a second provider has also shown.
-	compared transfer.Block
 	// unverified names the providers that serve another chain or whose chain ids could not be read. verified has the result of the
 	// verification that runs, nil while none does.
 	unverified error
@@ -175,17 +171,27 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 		return false, fmt.Errorf("the chain is stopped: %s; `core chains resume %s --from N` follows it again", progress.Stopped, l.id)
 	}
 	failures := l.verify(ctx)
-	for _, provider := range l.pollOrder(progress) {
-		more, err := l.poll(ctx, definition, provider, progress)
+	order := l.chain.Providers()
+	if len(order) == 0 && failures == nil {
+		failures = errNoProvider
+	}
+	furthest := behindError{}
+	for n := 0; n < len(order); n++ {
+		provider := order[n]
+		more, err := l.poll(ctx, definition, provider, progress, provider == furthest.provider)
 		if err == nil || errors.Is(err, chains.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
 		}
 		l.metrics.providerFailed(provider, err)
 		l.chain.Demote(provider)
 		failures = errors.Join(failures, fmt.Errorf("%s: %w", provider.Host(), err))
-	}
-	if failures == nil {
-		failures = errNoProvider
+		if behind, ok := errors.AsType[*behindError](err); ok && furthest.head < behind.head {
+			furthest = *behind
+		}
+		if n == len(l.chain.Providers())-1 && furthest.provider != nil {
+			// Nobody has the newest known block: it was one provider's, or all lag. A step back concludes nothing.
+			order = append(order[:n+1:n+1], furthest.provider)
+		}
 	}
 	return false, failures
 }
@@ -213,32 +219,10 @@ func (l *loop) verify(ctx context.Context) error {
 	return l.unverified
 }
 
-// maxSecondRanges is how many ranges a provider may need to read a backlog's blocks for the second time. One that needs more would
-// delay the backlog.
-const maxSecondRanges = 20
-
-// pollOrder returns the providers to poll, best first. The blocks of a backlog are read once more before the cursor passes them, at
-// a healthy provider of another host than the first time, if there is one: a provider that leaves out events would do so again.
-func (l *loop) pollOrder(p chains.Progress) []*rpc.Provider {
-	providers := l.chain.Providers()
-	backlog := p.Read && p.ReadTo < p.Head
-	if !backlog {
-		return providers
-	}
-	second := slices.IndexFunc(providers, func(other *rpc.Provider) bool {
-		return other.Host() != l.readBy && other.Healthy() && other.LogRange()*maxSecondRanges >= p.ReadTo-p.Cursor
-	})
-	if second > 0 {
-		other := providers[second]
-		providers = slices.Insert(slices.Delete(providers, second, second+1), 0, other)
-	}
-	return providers
-}
-
-// isOfProvider reports whether another provider may succeed.
+// isOfProvider reports whether another provider may succeed. What Postgres refuses to store, a provider has shown.
 func isOfProvider(err error) bool {
 	_, ours := errors.AsType[storeError](err)
-	return !ours
+	return !ours || postgres.IsRowFault(err)
 }
 
 // storeError is an error of the database. Another provider would not help.
@@ -254,8 +238,8 @@ func ofStore(err error) error {
 }
 
 // poll reads the chain at one provider and writes the result.
-func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress chains.Progress) (more bool, err error) {
-	v, err := l.readHead(ctx, definition, provider, progress)
+func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress chains.Progress, stepBack bool) (more bool, err error) {
+	v, err := l.readHead(ctx, definition, provider, progress, stepBack)
 	if err != nil {
 		return false, err
 	}
@@ -276,7 +260,6 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
 		return false, err
 	}
-	l.readBy, l.behindSince = provider.Host(), time.Time{}
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}

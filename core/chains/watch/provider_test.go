@@ -31,7 +31,7 @@ func TestProvider_Faults(t *testing.T) {
 			w := newWorld(t, 2)
 			intent := w.openBridge()
 			w.fault(0, fault)
-			w.deepen(sepolia, confirmations) // the second provider is asked
+			w.deepen(sepolia, confirmations+2) // the second provider is asked, and confirms at its own depth
 			if f := w.nodes[sepolia][0].Faults(); f.Lag == 0 && f.Errors == nil {
 				w.loops[sepolia].SetOthersDown()
 				w.deepen(sepolia, 1)
@@ -164,7 +164,7 @@ func TestTick_Calls(t *testing.T) {
 	}
 	w.mine(sepolia)
 	many := calls(func() { w.mine(sepolia) })
-	if many["eth_getBlockByNumber"] != 4 || many["eth_getTransactionReceipt"] != 0 {
+	if many["eth_getBlockByNumber"] != 5 || many["eth_getTransactionReceipt"] != 0 {
 		t.Errorf("a poll with 20 attempts and one new block: %v", many)
 	}
 }

@@ -61,7 +61,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 			mined = append(mined, minedAttempt{r.successor(receipt.TxHash), *receipt})
 		}
 	}
-	evaluated, unseen, err := l.evaluate(ctx, v, v.provider, mined)
+	evaluated, unseen, err := l.evaluate(ctx, v.provider, mined, v.assigned)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -91,10 +91,10 @@ func TestUnreadable_OldBlock(t *testing.T) {
 	}
 }
 
-// What one provider cannot show, another one can.
+// What one provider cannot show, two others can.
 func TestUnreadable_AtOneProvider(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2)
+	w := newWorld(t, 3)
 	intent, tx := w.reported(usdc)
 	w.fault(0, func(f *rpctest.Faults) { f.Garbled = map[common.Hash]bool{w.hash(tx): true} })
 	w.mine(sepolia, tx)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -18,13 +18,14 @@ import (
 // errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
 var errMissingLogs = errors.New("the provider lacks events that were seen before")
 
-// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed.
+// readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. Events that
+// only the second host shows are among them.
 func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, error) {
 	logs, err := l.readLogs(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.match(ctx, v, logs)
+	found, err := l.match(ctx, v, slices.Concat(logs, v.second.logs))
 	if err != nil {
 		return nil, err
 	}
@@ -43,28 +44,20 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, e
 	for _, f := range found {
 		o := f.Observation
 		old, ok := byKey[o.Key()]
-		delete(byKey, o.Key())
-		if ok && o.Block != nil && old.State == o.State && *old.Block == *o.Block && old.LogIndex == o.LogIndex {
+		if ok && o.Block != nil && old.State == o.State && *old.Block == *o.Block {
+			delete(byKey, o.Key()) // with the index of the first reading: nodes number logs differently
 			continue
 		}
-		if o.Sender, o.Nonce = old.Sender, old.Nonce; ok && o.Block != nil {
-			o.DueAt = old.DueAt
+		if o.Sender, o.Nonce, o.SeenAt = old.Sender, old.Nonce, old.SeenAt; ok && o.Block != nil {
+			o.DueAt, o.Reported = old.DueAt, old.Reported
+		}
+		if !old.Confirmed || o.Block != nil && *old.Block == *o.Block {
+			delete(byKey, o.Key())
 		}
 		changed = append(changed, o)
 	}
-	for _, o := range byKey {
-		if isEvent(o) && o.Block.Number <= v.checkAbove() {
-			return nil, l.missingEvent(v.provider, o)
-		}
-	}
 	v.displaced, err = l.findDisplaced(ctx, v, byKey)
 	return changed, err
-}
-
-// missingEvent is the error for a provider that has left out an event.
-func (l *loop) missingEvent(p *rpc.Provider, o chains.Observation) error {
-	l.disagree(p, "an event that was seen before is missing", o.Block.Number)
-	return fmt.Errorf("%w: %s in block %d", errMissingLogs, o.Hash, o.Block.Number)
 }
 
 func isEvent(o chains.Observation) bool {
@@ -95,7 +88,7 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 	if err != nil {
 		return nil, err
 	}
-	v.to, v.toTime = v.cursor(), v.head.Time
+	v.to, v.toTime = v.readFrom(), v.head.Time
 	for v.to < limit {
 		found, err := l.readRange(ctx, v, settlers, v.to+1, limit)
 		if err != nil {
@@ -113,36 +106,25 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 // events, which would look like an empty chain. Without settlers the range is not bounded.
 func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) (found []evm.Log, err error) {
 	for {
-		v.to = limit
-		var requests []rpc.Request
-		logs := rpc.Logs(rpc.LogFilter{})
+		filter := rpc.LogFilter{From: from, To: limit, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}}
 		if len(settlers) > 0 {
-			v.to = min(limit, from+v.provider.LogRange()-1)
-			logs = rpc.Logs(rpc.LogFilter{From: from, To: v.to, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}})
-			requests = append(requests, logs)
-		} else if v.to == v.head.Number {
-			v.toTime = v.head.Time
+			filter.To = min(limit, from+v.provider.LogRange()-1)
+		} else if limit == v.head.Number {
+			v.to, v.toTime = limit, v.head.Time
 			return nil, nil
 		}
-		last := rpc.BlockByNumber(rpc.Number(v.to))
-		_ = v.provider.Do(ctx, append(requests, last)...) // Result returns the same error
-		if len(settlers) > 0 {
-			found, err = logs.Result()
-		}
-		if errors.Is(err, rpc.ErrRange) && v.to > from {
-			continue // the provider's range has been reduced
-		}
-		if err != nil {
-			return nil, err
-		}
-		block, err := last.Result()
+		found, block, err := rpc.ReadRange(ctx, v.provider, filter)
 		switch {
+		case errors.Is(err, rpc.ErrRange) && filter.To > from: // the provider's range has been reduced
+			continue
+		case errors.Is(err, rpc.ErrMissing):
+			return nil, errLags
 		case err != nil:
 			return nil, err
-		case block == nil, v.to == v.head.Number && block.Hash != v.head.Hash:
+		case filter.To == v.head.Number && block.Hash != v.head.Hash:
 			return nil, errLags
 		}
-		if v.toTime = block.Time; v.to < v.head.Number {
+		if v.to, v.toTime = filter.To, block.Time; v.to < v.head.Number {
 			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
 		}
 		return found, nil
@@ -169,6 +151,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Fol
 		return nil, ofStore(err)
 	}
 	var found []chains.Followed
+	matched := map[chains.TransactionKey]bool{}
 	for _, intent := range intents {
 		for _, log := range byOrder[intent.OrderID] {
 			t, ok := intent.MatchLog(l.id, log)
@@ -177,20 +160,26 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Fol
 				continue
 			}
 			o := chains.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t}
+			if matched[o.Key()] {
+				continue // both hosts show it, or a provider shows it twice with two indexes
+			}
+			matched[o.Key()] = true
 			found = append(found, chains.Followed{Observation: o, Intent: intent})
 		}
 	}
 	return found, nil
 }
 
-// findDisplaced checks what is recorded of blocks that are read for the first time since a reorganization. It returns the
-// transactions that are not in their blocks any more, once a second provider shows the same. absent are the recorded transactions
-// of the window that no event of this poll shows.
-func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.TransactionKey]chains.Observation) ([]chains.Followed, error) {
-	if v.to <= v.checkAbove() {
+// findDisplaced checks what is recorded of the window's blocks and is not among its events: events, and after a reorganization attempts
+// too. It returns the transactions that are not in their blocks. What is provisional blocks no poll.
+func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.TransactionKey]chains.Observation) (displaced []chains.Followed, err error) {
+	maps.DeleteFunc(absent, func(_ chains.TransactionKey, o chains.Observation) bool {
+		return o.Block.Number <= v.readFrom() || !isEvent(o) && o.Block.Number <= v.checkAbove()
+	})
+	if len(absent) == 0 {
 		return nil, nil
 	}
-	observed, err := l.Store.FollowedBetween(ctx, l.id, v.checkAbove(), v.to)
+	observed, err := l.Store.FollowedBetween(ctx, l.id, v.cursor(), v.to)
 	if err != nil {
 		return nil, ofStore(err)
 	}
@@ -198,95 +187,82 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 		_, ok := absent[f.Key()]
 		return !ok
 	})
-	displaced, kept, err := l.displacedAt(ctx, v, v.provider, observed)
+	verdicts, err := testify(ctx, l, v.provider, observed, func(ctx context.Context, p *rpc.Provider, asked []chains.Followed) ([]shown[bool], error) {
+		return l.inBlocks(ctx, v, p, asked)
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range kept {
-		if isEvent(f.Observation) {
-			return nil, l.missingEvent(v.provider, f.Observation)
-		}
-	}
-	if len(displaced) == 0 {
-		return nil, nil
-	}
-	return displaced, l.crossCheckDisplaced(ctx, v, displaced)
-}
-
-// crossCheckDisplaced returns an error unless another provider shows too that the transactions are not in their blocks.
-func (l *loop) crossCheckDisplaced(ctx context.Context, v *view, displaced []chains.Followed) error {
-	var contradicted error
-	for _, other := range l.chain.Other(v.provider) {
-		_, kept, failure := l.displacedAt(ctx, v, other, displaced)
-		switch {
-		case failure != nil:
-		case len(kept) == 0:
-			l.othersDownSince = time.Time{}
-			return nil
+	for n, f := range observed {
+		switch of := verdicts[n]; {
+		case isEvent(f.Observation) && (of.own == shown[bool]{true, true} || f.Confirmed && !of.own.known):
+			l.disagree(v.provider, "an event that was seen before is missing", f.Block.Number)
+			return nil, fmt.Errorf("%w: %s in block %d", errMissingLogs, f.Hash, f.Block.Number)
+		case !of.own.known || of.own.fact:
+		case f.Confirmed && of.believed(false), !f.Confirmed && of.falls(true):
+			displaced = append(displaced, f)
+		case f.Confirmed && of.count(true) > 0:
+			l.disagree(v.provider, "a transaction is still in its block", f.Block.Number)
+			return nil, fmt.Errorf("%w: they have %s in block %d", errContradicted, f.Hash, f.Block.Number)
+		case f.Confirmed:
+			return nil, errUnanswered
 		default:
-			l.disagree(other, "a transaction is still in its block", kept[0].Block.Number)
-			contradicted = fmt.Errorf("%w: %s shows %s in block %d", errContradicted, other.Host(), kept[0].Hash, kept[0].Block.Number)
+			l.disagree(v.provider, "a transaction is not in its block", f.Block.Number)
 		}
 	}
-	if contradicted != nil {
-		return contradicted
-	}
-	return l.unanswered(v.provider)
+	return displaced, nil
 }
 
-// displacedAt splits transactions into those that a provider shows not to be in their blocks, and those that are there or may be:
-// a provider that shows the block with the transaction and has no receipt is no proof.
-func (l *loop) displacedAt(
-	ctx context.Context, v *view, provider *rpc.Provider, observed []chains.Followed,
-) (displaced, kept []chains.Followed, err error) {
+// inBlocks is whether a provider shows transactions in the blocks in which they are recorded. One that shows the block with the
+// transaction and has no receipt cannot tell.
+func (l *loop) inBlocks(ctx context.Context, v *view, provider *rpc.Provider, observed []chains.Followed) ([]shown[bool], error) {
 	blocks, err := blocksOf(ctx, provider, observed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	answers := make([]shown[bool], len(observed))
+	var included []int
 	var events []chains.Followed
-	for _, f := range observed {
+	for n, f := range observed {
 		block := blocks[f.Block.Number]
-		switch included := block.Hash == f.Block.Hash && slices.Contains(block.Transactions, f.Hash); {
-		case !included:
-			displaced = append(displaced, f)
-		case isEvent(f.Observation):
-			events = append(events, f)
-		default:
-			kept = append(kept, f)
+		answers[n].known = block != nil
+		if block == nil || block.Hash != f.Block.Hash || !slices.Contains(block.Transactions, f.Hash) {
+			continue
+		}
+		if answers[n].fact = true; isEvent(f.Observation) {
+			included, events = append(included, n), append(events, f)
 		}
 	}
 	receipts, err := l.receipts(ctx, v, provider, events)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for n, f := range events {
-		if receipt := receipts[n].Value; receipt == nil || f.Intent.MatchesReceipt(f.Transaction, *receipt) {
-			kept = append(kept, f)
-		} else {
-			displaced = append(displaced, f)
-		}
+	for i, n := range included {
+		receipt := receipts[i].Value
+		answers[n] = shown[bool]{receipt != nil && events[i].Intent.MatchesReceipt(events[i].Transaction, *receipt), receipt != nil}
 	}
-	return displaced, kept, nil
+	return answers, nil
 }
 
-// blocksOf reads the blocks in which transactions are recorded, each once. A provider without one of them lags.
+// blocksOf reads the blocks in which transactions are recorded, each once; without those that the provider cannot show.
 func blocksOf(ctx context.Context, provider *rpc.Provider, observed []chains.Followed) (map[uint64]*evm.Block, error) {
-	numbers := make([]uint64, len(observed))
-	for n, f := range observed {
-		numbers[n] = f.Block.Number
+	var numbers []uint64
+	for _, f := range observed {
+		if f.Block != nil {
+			numbers = append(numbers, f.Block.Number)
+		}
 	}
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
-	read, err := rpc.FetchAll(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
+	read, err := rpc.FetchEach(ctx, provider, numbers, func(n uint64) *rpc.Call[*evm.Block] { return rpc.BlockByNumber(rpc.Number(n)) })
 	if err != nil {
 		return nil, err
 	}
 	blocks := make(map[uint64]*evm.Block, len(read))
 	for n, block := range read {
-		if block == nil {
-			return nil, errLags
+		if block.Err == nil {
+			blocks[numbers[n]] = block.Value
 		}
-		blocks[numbers[n]] = block
 	}
 	return blocks, nil
 }
@@ -298,7 +274,7 @@ func (v *view) displacedAttempts() []chains.Followed {
 	})
 }
 
-// gone are the displaced transactions that were not seen elsewhere.
+// gone are the displaced transactions that were not seen elsewhere, and the confirmed ones: what is provisional takes no place of theirs.
 func (v *view) gone(seen []chains.Observation) []chains.Observation {
 	has := make(map[chains.TransactionKey]bool, len(seen))
 	for _, o := range seen {
@@ -306,7 +282,7 @@ func (v *view) gone(seen []chains.Observation) []chains.Observation {
 	}
 	var gone []chains.Observation
 	for _, f := range v.displaced {
-		if !has[f.Key()] {
+		if f.Confirmed || !has[f.Key()] {
 			gone = append(gone, f.Observation)
 		}
 	}

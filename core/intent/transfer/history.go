@@ -44,7 +44,11 @@ func (h History) Confirmations(need uint64) *Confirmations {
 	return &Confirmations{Have: head - effect.Block.Number + 1, Need: need, Finalized: h.finalized(*effect)}
 }
 
-func (h History) finalized(t Transaction) bool {
+// finalized reports whether a confirmed transaction is in a final block.
+func (h History) finalized(t Transaction) bool { return t.Confirmed && h.isFinal(t) }
+
+// isFinal reports whether the block of a transaction is final.
+func (h History) isFinal(t Transaction) bool {
 	read, known := h.Heights[t.Chain]
 	return known && t.Block != nil && t.Block.Number <= read.Final
 }
@@ -66,8 +70,8 @@ func (i *Intent) Answered(transactions []Transaction) bool {
 	return !i.HasOrder() || slices.ContainsFunc(transactions, Transaction.Answers)
 }
 
-// Answers reports whether the transaction is a fill, claim or refund of an order.
-func (t Transaction) Answers() bool { return !t.isAttempt() }
+// Answers reports whether the transaction is a fill, claim or refund of an order. A disputed one ends nothing.
+func (t Transaction) Answers() bool { return !t.isAttempt() && !t.Disputed }
 
 // shownRoles are those of the transactions that concern the sender or the recipient.
 var shownRoles = []Role{RoleSend, RoleOpen, RoleFill, RoleRefund}
@@ -92,14 +96,23 @@ func (i *Intent) shownState(h History, t Transaction) State {
 			return Replaced
 		}
 		return Pending
-	case Mined, Unsupported:
+	case Mined:
 		if h.finalized(t) {
 			return Finalized
 		}
 		return Mined
-	case OrderMismatch:
-		return Mismatch
-	default:
-		return t.State
+	case Unsupported: // never confirmed: there is nothing to compare
+		if h.isFinal(t) {
+			return Finalized
+		}
+		return Mined
+	case OrderMismatch, Mismatch, Reverted:
+		if !t.Confirmed { // another provider may show its effect
+			return Mined
+		}
+		if t.State == OrderMismatch {
+			return Mismatch
+		}
 	}
+	return t.State
 }

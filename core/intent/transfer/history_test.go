@@ -20,7 +20,7 @@ func heights(head, final uint64) map[caip.ChainID]transfer.Heights {
 func TestHistory_Confirmations(t *testing.T) {
 	t.Parallel()
 	type list = []transfer.Transaction
-	mined := attempt(hashA, transfer.Mined, false)
+	mined, confirmed := attempt(hashA, transfer.Mined, false), attempt(hashA, transfer.Mined, true)
 	for name, c := range map[string]struct {
 		history transfer.History
 		want    *transfer.Confirmations
@@ -31,7 +31,8 @@ func TestHistory_Confirmations(t *testing.T) {
 		"the fill alone":          {history: transfer.History{Transactions: list{answer(transfer.RoleFill, hashA, true)}, Heights: heights(9, 9)}},
 		"in the head":             {transfer.History{Transactions: list{mined}, Heights: heights(7, 0)}, &transfer.Confirmations{Have: 1, Need: 3}},
 		"a block is on it":        {transfer.History{Transactions: list{mined}, Heights: heights(8, 6)}, &transfer.Confirmations{Have: 2, Need: 3}},
-		"final":                   {transfer.History{Transactions: list{mined}, Heights: heights(9, 7)}, &transfer.Confirmations{Have: 3, Need: 3, Finalized: true}},
+		"final":                   {transfer.History{Transactions: list{confirmed}, Heights: heights(9, 7)}, &transfer.Confirmations{Have: 3, Need: 3, Finalized: true}},
+		"final, by one provider":  {transfer.History{Transactions: list{mined}, Heights: heights(9, 7)}, &transfer.Confirmations{Have: 3, Need: 3}},
 		"above the head":          {transfer.History{Transactions: list{mined}, Heights: heights(5, 4)}, &transfer.Confirmations{Have: 1, Need: 3}},
 		"a chain that is unread":  {transfer.History{Transactions: list{mined}}, &transfer.Confirmations{Have: 1, Need: 3}},
 		"another attempt reverts": {transfer.History{Transactions: list{attempt(hashB, transfer.Reverted, true), mined}, Heights: heights(8, 0)}, &transfer.Confirmations{Have: 2, Need: 3}},
@@ -85,6 +86,7 @@ func TestIntent_Refundable(t *testing.T) {
 		"filled":                    {transfer.Bridge, transfer.Filled, chain.StandardOrder, past(time.Second), nil, false},
 		"refunded":                  {transfer.Bridge, transfer.Refunded, chain.StandardOrder, past(time.Second), nil, false},
 		"a fill is known":           {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleFill, hashB, false)}, false},
+		"a fill is disputed":        {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{disputed(answer(transfer.RoleFill, hashB, false))}, true},
 		"the solver claimed":        {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleFinalise, hashB, true)}, false},
 		"a refund is under way":     {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{answer(transfer.RoleRefund, hashB, false)}, false},
 		"an attempt reverted":       {transfer.Bridge, transfer.Confirmed, chain.StandardOrder, past(time.Second), list{attempt(hashB, transfer.Reverted, true)}, true},
@@ -95,6 +97,21 @@ func TestIntent_Refundable(t *testing.T) {
 		if got := intent.Refundable(history); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+// disputed is a transaction that fewer than two providers show.
+func disputed(t transfer.Transaction) transfer.Transaction {
+	t.Disputed = true
+	return t
+}
+
+func TestEffect(t *testing.T) {
+	t.Parallel()
+	// An opening that one provider invents is seen first and does not outrank the confirmed one.
+	transactions := []transfer.Transaction{attempt(hashA, transfer.Mined, false), attempt(hashB, transfer.Mined, true)}
+	if got := transfer.Effect(transactions); got != &transactions[1] {
+		t.Errorf("got %+v", got)
 	}
 }
 

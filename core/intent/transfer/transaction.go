@@ -78,9 +78,11 @@ type Transaction struct {
 	Block *Block
 	// LogIndex is the index of the effect's log in its block, or NoLog. It is valid only while the state is Mined.
 	LogIndex int64
-	// Confirmed means that the block is as deep as the role requires and that a second provider, if there is one, agrees. A
-	// replaced attempt is confirmed once the block that used its nonce is.
+	// Confirmed means that the block is as deep as the role requires and that a second provider, if there is one, agrees. What is not
+	// confirmed is provisional. A replaced attempt is confirmed once the block that used its nonce is.
 	Confirmed bool
+	// Disputed means that it is deep enough to be confirmed and that fewer than two providers show it.
+	Disputed bool
 	// Sender and Nonce are known once a provider has shown the transaction; Sender is nil before.
 	Sender *common.Address
 	Nonce  uint64
@@ -118,13 +120,14 @@ func (i *Intent) AttemptRole() Role {
 // isAttempt reports whether the transaction executes the intent, in contrast to the settler's transactions.
 func (t Transaction) isAttempt() bool { return t.Role == RoleSend || t.Role == RoleOpen }
 
-// Effect returns the transaction that executed the intent, nil while none is in a block. An order is opened only once, by anybody;
-// for a transfer it is the first transaction seen.
-func Effect(transactions []Transaction) *Transaction {
+// Effect returns the transaction that executed the intent, nil while none is in a block. A confirmed one goes before those that one provider
+// alone may have shown. An order is opened only once, by anybody; for a transfer it is the first transaction seen.
+func Effect(transactions []Transaction) (effect *Transaction) {
 	for n := range transactions {
-		if t := &transactions[n]; t.isAttempt() && t.State == Mined {
-			return t
+		t := &transactions[n]
+		if t.isAttempt() && t.State == Mined && (effect == nil || t.Confirmed && !effect.Confirmed) {
+			effect = t
 		}
 	}
-	return nil
+	return effect
 }

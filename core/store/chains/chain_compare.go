@@ -65,6 +65,11 @@ func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed [
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}
+		answered := answeredBy(disputed)
+		locked, err := tx.lockTransfers(ctx, answered)
+		if err != nil {
+			return err
+		}
 		now, err := tx.Now(ctx)
 		if err != nil {
 			return err
@@ -84,6 +89,6 @@ func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed [
 		if err != nil {
 			return fmt.Errorf("postpone the comparison of %d transactions: %w", len(rows), err)
 		}
-		return nil
+		return tx.saveAnswered(ctx, answered, locked)
 	})
 }

@@ -115,7 +115,13 @@ type anchorRow struct {
 // newest one at or below it.
 func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, anchors []transfer.Block, fork *uint64) error {
 	id := chain.String()
-	_, err := tx.db.NewRaw(`UPDATE watched_chains SET head_number = ?, confirmed_block = ?, final_block = ?, cursor_block = ?,
+	// What only one host has shown of the blocks that the cursor passes is no anchor.
+	_, err := tx.db.NewRaw(`DELETE FROM chain_anchors WHERE chain_id = ?0 AND number < ?1
+		AND number > (SELECT cursor_block FROM watched_chains WHERE chain_id = ?0)`, id, p.Cursor).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("remove the anchors of %s that the cursor has passed: %w", chain, err)
+	}
+	_, err = tx.db.NewRaw(`UPDATE watched_chains SET head_number = ?, confirmed_block = ?, final_block = ?, cursor_block = ?,
 		read_block = ?, read_block_time = ?, complete_until = ?, read_at = clock_timestamp() WHERE chain_id = ?`,
 		p.Head, p.Confirmed, p.Final, p.Cursor, p.ReadTo, bun.NullTime{Time: p.ReadTime}, bun.NullTime{Time: p.CompleteUntil}, id).Exec(ctx)
 	if err != nil {

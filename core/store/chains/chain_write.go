@@ -118,12 +118,33 @@ func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.
 		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, dueFirst
 		pending = append(pending, o)
 	}
+	if err := tx.unconfirm(ctx, pending); err != nil {
+		return err
+	}
 	if len(found) > 0 {
 		if _, err := tx.db.NewDelete().Model(&found).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("remove %d transactions that are in no block any more: %w", len(found), err)
 		}
 	}
 	return tx.saveObservations(ctx, pending, now)
+}
+
+// unconfirm has what is not confirmed change transactions: see saveObservations.
+func (tx Tx) unconfirm(ctx context.Context, pending []Observation) error {
+	if len(pending) == 0 {
+		return nil
+	}
+	keys := make([]effectKey, len(pending))
+	for n, o := range pending {
+		keys[n] = effectKey{o.AccountID, o.TransferID, o.Chain.String(), o.Hash.Bytes(), o.Role, 0}
+	}
+	_, err := tx.db.NewUpdate().With("gone", tx.db.NewValues(&keys)).Model((*transactionRow)(nil)).TableExpr("gone").Set("confirmed_at = NULL").
+		Where("transactions.account_id = gone.account_id AND transactions.transfer_id = gone.transfer_id AND transactions.chain_id = gone.chain_id").
+		Where("transactions.hash = gone.hash AND transactions.role = gone.role").Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("take %d transactions out of their blocks: %w", len(keys), err)
+	}
+	return nil
 }
 
 // effectKey names an effect and the intent that it confirms.
@@ -137,7 +158,8 @@ type effectKey struct {
 }
 
 // freeEffects takes effects from the intents that they confirmed before: a reorganization moves the logs of a transaction, so that
-// one intent has the index that another one had. The other one is written in the same poll; until then its attempt is pending.
+// one intent has the index that another one had. The other one is written in the same poll; until then its attempt is pending. What is
+// confirmed stays.
 func (tx Tx) freeEffects(ctx context.Context, seen []Observation) error {
 	var effects []effectKey
 	for _, o := range seen {
@@ -153,14 +175,16 @@ func (tx Tx) freeEffects(ctx context.Context, seen []Observation) error {
 		Set("block_number = NULL").Set("block_hash = NULL").Set("log_index = NULL").Set("confirmed_at = NULL").
 		Set("due_at = CASE WHEN transactions.reported THEN ?::timestamptz END", dueFirst).
 		Where("transactions.account_id = seen.account_id AND transactions.chain_id = seen.chain_id AND transactions.hash = seen.hash").
-		Where("transactions.role = seen.role AND transactions.log_index = seen.log_index AND transactions.transfer_id <> seen.transfer_id").Exec(ctx)
+		Where("transactions.role = seen.role AND transactions.log_index = seen.log_index AND transactions.transfer_id <> seen.transfer_id").
+		Where("transactions.confirmed_at IS NULL").Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("free %d effects that have moved: %w", len(effects), err)
 	}
 	return nil
 }
 
-// saveObservations inserts and updates transactions. It keeps a client's report and the time of the first observation.
+// saveObservations inserts and updates transactions. It keeps a client's report and the time of the first observation. What is provisional
+// changes nothing that is confirmed: see removeFromBlocks.
 func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.Time) error {
 	if len(seen) == 0 {
 		return nil
@@ -177,7 +201,9 @@ func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.
 		Set("compare_at = CASE WHEN transactions.state = excluded.state AND transactions.block_hash = excluded.block_hash THEN transactions.compare_at END").
 		Set("disputed_since = CASE WHEN transactions.state = excluded.state AND transactions.block_hash = excluded.block_hash THEN transactions.disputed_since END").
 		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
-		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").Exec(ctx)
+		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").
+		Where("transactions.confirmed_at IS NULL OR excluded.confirmed_at IS NOT NULL OR transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash").
+		Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("write %d transactions: %w", len(rows), err)
 	}
@@ -237,7 +263,7 @@ func claimed(seen []Observation) map[intents.TransferKey]bool {
 
 // answeredBy are the intents of settlers' transactions other than openings.
 func answeredBy(lists ...[]Observation) []intents.TransferKey {
-	return keysOf(slices.DeleteFunc(slices.Concat(lists...), func(o Observation) bool { return !o.Answers() }))
+	return keysOf(slices.DeleteFunc(slices.Concat(lists...), func(o Observation) bool { return o.Role == transfer.RoleSend || o.Role == transfer.RoleOpen }))
 }
 
 // answeredRow is whether an order is answered.

@@ -60,11 +60,13 @@ type transactionRow struct {
 	SeenAt       time.Time      `bun:"seen_at"`
 	DueAt        time.Time      `bun:"due_at,nullzero"`
 	UnknownSince time.Time      `bun:"unknown_since,nullzero"`
+	// DisputedSince is written by DisputeTransactions alone.
+	DisputedSince time.Time `bun:"disputed_since,nullzero"`
 }
 
 // transactionColumns are those of transactionRow. A later version may add others.
 const transactionColumns = `transactions.account_id, transfer_id, transactions.chain_id, hash, role, state, reported, block_number, block_hash,
-	log_index, confirmed_at, sender, nonce, seen_at, due_at, unknown_since`
+	log_index, confirmed_at, sender, nonce, seen_at, due_at, unknown_since, disputed_since`
 
 func newTransactionRow(o Observation, now time.Time) transactionRow {
 	row := transactionRow{
@@ -99,7 +101,7 @@ func (r transactionRow) observation() (Observation, error) {
 		AccountID: r.AccountID, TransferID: r.TransferID, DueAt: r.DueAt, UnknownSince: r.UnknownSince,
 		Transaction: transfer.Transaction{
 			Role: r.Role, Chain: chain, Hash: common.Hash(r.Hash), State: r.State, Reported: r.Reported,
-			Confirmed: !r.ConfirmedAt.IsZero(), SeenAt: r.SeenAt.UTC(),
+			Confirmed: !r.ConfirmedAt.IsZero(), Disputed: r.ConfirmedAt.IsZero() && !r.DisputedSince.IsZero(), SeenAt: r.SeenAt.UTC(),
 		},
 	}
 	if r.BlockNumber != nil {

@@ -81,6 +81,9 @@ func (v view) number(id string) (number uint64, ok bool, err error) {
 		return 0, true, nil
 	case "safe", "finalized":
 		depth, ok := v.tags[id]
+		if lie, lies := v.faults.Tags[id]; lies {
+			depth = lie
+		}
 		if !ok {
 			return 0, false, Error{Code: -39001, Message: "Unknown block"}
 		}

@@ -44,6 +44,8 @@ type Faults struct {
 	Garbled map[common.Hash]bool
 	// Errors answer all calls of a method.
 	Errors map[string]Error
+	// Tags are depths of safe and finalized instead of the chain's.
+	Tags map[string]uint64
 	// Lie changes the results of calls; nil means that they are true.
 	Lie Lie
 	// LagOf hides that many blocks more from a call of a method; nil means none.

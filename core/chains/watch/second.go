@@ -1,0 +1,155 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/chains/evm"
+	"intents.internal/core/chains/rpc"
+	"intents.internal/core/intent/transfer"
+)
+
+// second is what another host shows of the chain in a poll.
+type second struct {
+	rpc.Head
+	// logs are its events of the blocks that the cursor passes, and time is the time of the last of them.
+	logs []evm.Log
+	time time.Time
+}
+
+// headSlack is how many blocks two honest providers' heads may differ, beside twice the depth of confirmed blocks.
+const headSlack = 100
+
+// readSecond reads the chain at another host: its head, its tags, and the events of the blocks that the cursor passes. Only what both
+// hosts confirm is confirmed, and the cursor passes only what another host has read after the poll's. The only host of a chain has read
+// it twice. A provider on its own fork contradicts nothing that was read before: while another host contradicts it, nothing more is
+// confirmed, and the next poll uses another provider.
+func (l *loop) readSecond(ctx context.Context, v *view) error {
+	if !l.chain.HasOther(v.provider) {
+		return l.passAlone(ctx, v)
+	}
+	slack := 2*v.definition.Confirmations + headSlack
+	var best uint64
+	answered, contradicted := false, false
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.ReadHead(ctx, other, slices.Compact(tagsOf(v.definition.Finality))...)
+		if failure != nil {
+			continue
+		}
+		answered, best = true, max(best, head.Number)
+		if head.Number+slack < v.head.Number {
+			l.metrics.lags(other)
+			continue
+		}
+		err := l.readPassed(ctx, v, other, head)
+		switch {
+		case err == nil:
+			l.othersDownSince, l.unreadSince = time.Time{}, time.Time{}
+			return nil
+		case errors.Is(err, errContradicted):
+			contradicted = true
+		default:
+			if _, ours := errors.AsType[storeError](err); ours {
+				return err
+			}
+		}
+	}
+	switch {
+	case contradicted:
+		l.disagree(v.provider, "another provider has another block", v.head.Number)
+		l.chain.Demote(v.provider)
+	case answered && best+slack < v.head.Number:
+		l.disagree(v.provider, "its head is far ahead of the others", v.head.Number)
+		return fmt.Errorf("%w: they end at block %d and %s at block %d", errContradicted, best, v.provider.Host(), v.head.Number)
+	case l.unreadSince.IsZero():
+		l.unreadSince = time.Now()
+	case time.Since(l.unreadSince) >= singleProviderAfter:
+		return l.passAlone(ctx, v)
+	}
+	if !v.before.Read {
+		return errUnanswered
+	}
+	if contradicted || !answered {
+		v.limit(0, 0)
+	}
+	return nil
+}
+
+// passAlone has the cursor pass what the poll's provider has read twice, where there is no other host.
+func (l *loop) passAlone(ctx context.Context, v *view) error {
+	depth := v.head.Number + 1 - min(v.definition.Confirmations, v.head.Number+1)
+	v.confirmed, v.final = min(v.confirmed, depth), min(v.final, depth)
+	v.limit(v.confirmed, v.final)
+	target, ok, err := l.target(ctx, v, v.confirmed)
+	if err != nil || !ok {
+		return err
+	}
+	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(target.Number)))
+	if err != nil {
+		return err
+	}
+	if block == nil || block.Hash != target.Hash {
+		return errLags
+	}
+	v.pass(target, second{time: block.Time})
+	return nil
+}
+
+func (v *view) pass(target transfer.Block, by second) { v.passed, v.second = target, by }
+
+// target is the newest known block up to which the cursor can move in this poll; ok is false if it cannot.
+func (l *loop) target(ctx context.Context, v *view, highest uint64) (target transfer.Block, ok bool, err error) {
+	if !v.before.Read || v.fork != nil {
+		return target, false, nil
+	}
+	anchors, err := l.Store.Anchors(ctx, l.id, min(highest, v.before.ReadTo), 1)
+	if err != nil || len(anchors) == 0 || anchors[0].Number <= v.cursor() {
+		return target, false, ofStore(err)
+	}
+	return anchors[0], true, nil
+}
+
+// readPassed reads the blocks that the cursor passes at another host, up to what both confirm.
+func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, head rpc.Head) error {
+	confirmed, final, err := v.depths(head)
+	if err != nil {
+		return err
+	}
+	if head.Number+v.definition.Confirmations < v.head.Number {
+		l.metrics.lags(other)
+	}
+	known, ok, err := l.target(ctx, v, min(v.confirmed, confirmed))
+	v.limit(confirmed, final)
+	if err != nil || !ok {
+		return err
+	}
+	settlers, err := l.Store.ChainSettlers(ctx, l.id)
+	if err != nil {
+		return ofStore(err)
+	}
+	by := second{Head: head}
+	for from := v.cursor() + 1; from <= known.Number; {
+		filter := rpc.LogFilter{From: from, To: known.Number, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}}
+		if len(settlers) > 0 {
+			filter.To = min(known.Number, from+other.LogRange()-1)
+		}
+		logs, last, err := rpc.ReadRange(ctx, other, filter)
+		if errors.Is(err, rpc.ErrRange) && filter.To > from {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if last.Number == known.Number && last.Hash != known.Hash {
+			return fmt.Errorf("%w: %s has another block %d", errContradicted, other.Host(), last.Number)
+		}
+		by.logs, by.time, from = append(by.logs, logs...), last.Time, filter.To+1
+	}
+	v.pass(known, by)
+	return nil
+}
