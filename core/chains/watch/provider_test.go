@@ -8,6 +8,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/store/chains"
+	"intents.internal/core/store/pgtest"
 )
 
 // I4: nothing is concluded from a provider's silence, whatever kind of silence it is. The second provider is asked instead, and while
@@ -163,6 +164,7 @@ func TestTick_Calls(t *testing.T) {
 		w.report(intent, w.hash(w.pay(intent)))
 	}
 	w.mine(sepolia)
+	pgtest.Exec(t, w.store, "UPDATE transactions SET due_at = now() + interval '1 hour'")
 	many := calls(func() { w.mine(sepolia) })
 	if many["eth_getBlockByNumber"] != 5 || many["eth_getTransactionReceipt"] != 0 {
 		t.Errorf("a poll with 20 attempts and one new block: %v", many)
