@@ -29,6 +29,7 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation,
 		return nil, ofStore(err)
 	}
 	l.served = next
+	due, later := l.withinBudget(due)
 	isDue := make(map[chains.TransactionKey]bool, len(due))
 	for _, d := range due {
 		isDue[d.Key()] = true
@@ -49,13 +50,16 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation,
 		return nil, err
 	}
 	elsewhere, failed := l.classifyElsewhere(ctx, v, failed)
-	return slices.Concat(found, missing, elsewhere, l.backOff(append(failed, unreadable...))), nil
+	later = slices.DeleteFunc(later, func(o chains.Observation) bool { // it is in a block
+		return slices.ContainsFunc(found, func(f chains.Observation) bool { return f.Key() == o.Key() })
+	})
+	return slices.Concat(found, missing, elsewhere, l.backOff(append(failed, unreadable...)), later), nil
 }
 
-// lookUps is how many due attempts a poll looks up: as many as the provider answers between two polls, so that attempts that
+// lookUps is how many due attempts a poll looks up: with half of the calls that the provider answers between two polls, so that attempts that
 // nobody knows do not delay the chain's other transactions.
 func (l *loop) lookUps(provider *rpc.Provider) int {
-	return min(max(provider.CallsWithin(l.period())/callsPerLookUp, minLookUps), maxLookUps)
+	return min(max(provider.CallsWithin(l.period())/callsPerLookUp/2, minLookUps), maxLookUps)
 }
 
 // candidates returns the attempts that may be in one of the new blocks. It uses whichever needs fewer calls: the receipt of each
@@ -70,8 +74,11 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]chains.Followed, erro
 	}
 	blocks := v.head.Number + 1 - first
 	attempts, err := l.Store.PendingAttempts(ctx, l.id, int64(min(blocks, maxBlockLists))+1)
-	if err != nil || uint64(len(attempts)) <= blocks {
-		return attempts, ofStore(err)
+	if err != nil {
+		return nil, ofStore(err)
+	}
+	if uint64(len(attempts)) <= blocks && !slices.ContainsFunc(attempts, func(f chains.Followed) bool { return !l.mayLookUp(f.AccountID) }) {
+		return attempts, nil
 	}
 	first = max(first, v.head.Number+1-min(v.head.Number+1, maxBlockLists)) // older ones are found when they are due
 	var numbers []uint64

@@ -64,3 +64,31 @@ func TestChosen_ManyLogs(t *testing.T) {
 		w.want(intent, "created submitted failed")
 	}
 }
+
+// An account that has used its look-ups of the day costs no more calls, and what it pays is found in the new blocks all the same.
+func TestChosen_LookUpsPerDay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.watcher.SetLookUpsPerDay(10)
+	paid := w.intent(transferOf(usdc))
+	for n := range 40 {
+		w.report(w.intent(transferOf(usdc)), common.Hash{1, byte(n)})
+	}
+	pay := w.pay(paid)
+	w.report(paid, w.hash(pay))
+	node := w.nodes[sepolia][0]
+	before := node.Calls()
+	for range 3 {
+		w.due()
+		w.deepen(sepolia, 1)
+	}
+	calls := node.Calls()
+	for _, method := range []string{"eth_getTransactionReceipt", "eth_getTransactionByHash"} {
+		if n := calls[method] - before[method]; n > 11 {
+			t.Errorf("%d calls of %s", n, method)
+		}
+	}
+	w.mine(sepolia, pay)
+	w.deepen(sepolia, confirmations)
+	w.want(paid, "created submitted confirmed")
+}

@@ -81,6 +81,9 @@ func Batches(seen, gone []chains.Observation) []chains.ChainWrite { return batch
 // Share divides the chains once, and runs the loops of those that the watcher takes until running is done.
 func (w *Watcher) Share(ctx context.Context, running *sync.WaitGroup) { w.share(ctx, running) }
 
+// SetLookUpsPerDay bounds the look-ups of each account and chain.
+func (w *Watcher) SetLookUpsPerDay(n int) { w.lookUpRule.Rate, w.lookUpRule.Burst = n, n }
+
 // Holder is the watcher's name in leases.
 func (w *Watcher) Holder() string { return w.holder }
 

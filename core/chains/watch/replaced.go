@@ -105,6 +105,8 @@ const (
 	maxSearches, searchCalls = 20, 100
 	// maxKeptSearches bounds the searches whose results are kept for other attempts with the same nonce.
 	maxKeptSearches = 1000
+	// searchKept is how long a search is kept that no attempt waits for.
+	searchKept = time.Hour
 )
 
 // usedNonce is a nonce that a transaction below the confirmed block has used.
@@ -125,6 +127,8 @@ type nonceSearch struct {
 	hash *common.Hash
 	// err is why the search failed for another reason.
 	err error
+	// wantedAt is when an attempt last waited for the search.
+	wantedAt time.Time
 }
 
 func newNonceSearch(confirmed uint64) *nonceSearch {
@@ -158,9 +162,9 @@ func (l *loop) findNonces(ctx context.Context, v *view, replaced []replacedAttem
 	if v.fork != nil {
 		clear(l.searches)
 	}
-	if len(l.searches) > maxKeptSearches {
-		maps.DeleteFunc(l.searches, func(_ usedNonce, s *nonceSearch) bool { return s.done })
-	}
+	maps.DeleteFunc(l.searches, func(_ usedNonce, s *nonceSearch) bool {
+		return time.Since(s.wantedAt) > searchKept || s.done && len(l.searches) > maxKeptSearches
+	})
 	wanted := map[usedNonce]*nonceSearch{}
 	var open []usedNonce
 	for _, r := range replaced {
@@ -179,7 +183,7 @@ func (l *loop) findNonces(ctx context.Context, v *view, replaced []replacedAttem
 		if !s.done {
 			open = append(open, nonce)
 		}
-		wanted[nonce] = s
+		wanted[nonce], s.wantedAt = s, time.Now()
 	}
 	open, err := narrow(ctx, v.provider, wanted, open)
 	if err != nil {

@@ -23,6 +23,8 @@ import (
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/tokenbucket"
 )
 
 const (
@@ -59,6 +61,9 @@ type Watcher struct {
 	holder  string
 	metrics *metrics
 	reports chan report
+	// lookUpRule bounds the look-ups of each account and chain, and lookedUp counts them.
+	lookUpRule tokenbucket.Rule
+	lookedUp   *tokenbucket.Memory
 
 	mu    sync.Mutex
 	loops map[caip.ChainID]*loop
@@ -74,9 +79,18 @@ func New(config Config) *Watcher {
 	if config.Grace == 0 {
 		config.Grace = DefaultGrace
 	}
+	unreadable := telemetry.Sampler{Every: warnEvery}
+	if config.Store != nil {
+		config.Store.OnUnreadable(func(err error) {
+			if suppressed, due := unreadable.Due(); due {
+				config.Log.Error("rows are left to the version of core that can read them", "error", err, "suppressed", suppressed)
+			}
+		})
+	}
 	return &Watcher{
 		Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics),
 		reports: make(chan report, reportQueue), loops: map[caip.ChainID]*loop{},
+		lookUpRule: tokenbucket.Rule{Rate: lookUpsPerDay, Burst: lookUpsPerDay, Period: 24 * time.Hour}, lookedUp: tokenbucket.NewMemory(lookingAccounts),
 	}
 }
 

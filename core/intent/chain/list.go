@@ -29,6 +29,8 @@ type Entry struct {
 	KeepFinality      bool
 	KeepBlockTime     bool
 	KeepRPCURLs       bool
+	// DefaultDepth means that the confirmations are the default of the block time that the chain has after the import.
+	DefaultDepth bool
 }
 
 // Over returns the definition after the entry is imported over a known chain.
@@ -48,6 +50,9 @@ func (e Entry) Over(known Chain) Chain {
 	}
 	if e.KeepRPCURLs {
 		after.RPCURLs = known.RPCURLs
+	}
+	if e.DefaultDepth && !e.KeepConfirmations {
+		after.Confirmations = DefaultDepth(after.BlockTime)
 	}
 	return after
 }
@@ -147,6 +152,7 @@ func (e *Entry) readOperatorData(r row) (err error) {
 		return err
 	}
 	e.BlockTime = time.Duration(milliseconds) * time.Millisecond //nolint:gosec // at most MaxBlockTime
+	e.DefaultDepth = unset(r.Confirmations) && r.Confirmations != nil
 	e.Confirmations, err = parseWholeNumber("confirmations", r.Confirmations, 1, MaxConfirmations, DefaultDepth(e.BlockTime))
 	return err
 }

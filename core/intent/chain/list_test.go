@@ -54,7 +54,7 @@ func TestReadList(t *testing.T) {
 		{
 			row: row(6, `,"settlements":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
 			want: published(6, func(e *chain.Entry) {
-				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
+				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.DefaultDepth = false, false, false, false, true
 			}),
 		},
 		{
@@ -76,7 +76,7 @@ func TestReadList(t *testing.T) {
 		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
 		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 250*time.Millisecond, 240 })},
 		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *chain.Entry) {
-			e.KeepBlockTime, e.KeepConfirmations, e.BlockTime, e.Confirmations = false, false, 50*time.Millisecond, 1200
+			e.KeepBlockTime, e.KeepConfirmations, e.DefaultDepth, e.BlockTime, e.Confirmations = false, false, true, 50*time.Millisecond, 1200
 		})},
 		{row: row(18, `,"blockTimeMs":600000`), want: published(18, func(e *chain.Entry) { e.KeepBlockTime, e.BlockTime = false, 10*time.Minute })},
 		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *chain.Entry) { e.KeepFinality = false })},

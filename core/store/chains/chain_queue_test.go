@@ -158,3 +158,20 @@ func TestChainActive_Refunded(t *testing.T) {
 		}
 	}
 }
+
+// A row that this version cannot read, such as one of a later version during an upgrade, is skipped and reported; the others are read.
+func TestDueAttempts_Unreadable(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, chain := pgtest.LoadRegistry(t, store), caip.EIP155Chain(11155111)
+	other := uuid.New()
+	queueAttempts(t, store, known, uuid.New(), 2, "now() - interval '1 hour'")
+	queueAttempts(t, store, known, other, 2, "now() - interval '1 hour'")
+	pgtest.Exec(t, store, "UPDATE transfers SET source_chain = 'of a later version', destination_chain = 'of a later version' WHERE account_id <> $1", other)
+	reported := 0
+	store.Chains.OnUnreadable(func(error) { reported++ })
+	page, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 10)
+	if err != nil || len(page) != 2 || page[0].AccountID != other || reported == 0 {
+		t.Errorf("%d attempts, %v, %d reported", len(page), err, reported)
+	}
+}

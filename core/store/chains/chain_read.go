@@ -30,14 +30,7 @@ func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*
 	if err := s.db.NewSelect().Model(&rows).Where("order_id = ANY (?)", pgdialect.Array(ids)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the transfers of %d orders: %w", len(ids), err)
 	}
-	intents := make([]*transfer.Intent, len(rows))
-	for n, row := range rows {
-		var err error
-		if intents[n], err = row.Intent(); err != nil {
-			return nil, err
-		}
-	}
-	return intents, nil
+	return readEach(s, rows, intents.TransferRow.Intent), nil
 }
 
 // OldestUnsent reads the creation time of the oldest swap or bridge from a chain that has no known transaction; ok is false if
@@ -73,7 +66,7 @@ func (s *Store) ObservationsBetween(ctx context.Context, chain caip.ChainID, abo
 	if err != nil {
 		return nil, fmt.Errorf("read the transactions of %s in blocks %d to %d: %w", chain, above+1, to, err)
 	}
-	return observations(rows)
+	return readEach(s, rows, transactionRow.observation), nil
 }
 
 // ConfirmedBetween reads the blocks, above a number and up to another, in which a chain's confirmed transactions are.
@@ -135,22 +128,20 @@ func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	read, err := observations(rows)
-	if err != nil {
-		return nil, err
-	}
+	read := readEach(s, rows, transactionRow.observation)
 	keys := keysOf(read)
+	if len(keys) == 0 {
+		return nil, nil
+	}
 	var transfers []intents.TransferRow
-	err = s.db.NewSelect().With("wanted", s.db.NewValues(&keys)).Model(&transfers).
+	err := s.db.NewSelect().With("wanted", s.db.NewValues(&keys)).Model(&transfers).
 		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the transfers of %d transactions: %w", len(rows), err)
 	}
 	byKey := make(map[intents.TransferKey]*transfer.Intent, len(transfers))
-	for _, row := range transfers {
-		if byKey[intents.TransferKey{AccountID: row.AccountID, ID: row.ID}], err = row.Intent(); err != nil {
-			return nil, err
-		}
+	for _, intent := range readEach(s, transfers, intents.TransferRow.Intent) {
+		byKey[intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}] = intent
 	}
 	all := make([]Followed, 0, len(read))
 	for _, o := range read {

@@ -72,7 +72,7 @@ func (tx Tx) writeRefundableEvents(ctx context.Context, rows []intents.TransferR
 	for n, row := range rows {
 		intent, err := row.Intent()
 		if err != nil {
-			return nil, 0, err
+			continue // it is left to the version that can read it
 		}
 		history := transfer.History{Transactions: transactionsOf(known[keys[n]]), SourceReadUntil: readUntil[row.SourceChain]}
 		if intent.Answered(history.Transactions) {

@@ -3,6 +3,7 @@ package chains
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,6 +16,32 @@ import (
 type Store struct {
 	db      *postgres.DB
 	intents *intents.Store
+	// unreadable is told of rows that this version cannot read.
+	unreadable atomic.Pointer[func(error)]
+}
+
+// OnUnreadable has report called for each row that this version cannot read, such as one of a later version during an upgrade. The other
+// rows of its statement are read, and it is left to the other version.
+func (s *Store) OnUnreadable(report func(error)) { s.unreadable.Store(&report) }
+
+func (s *Store) skip(err error) {
+	if report := s.unreadable.Load(); report != nil {
+		(*report)(err)
+	}
+}
+
+// readEach parses rows, and skips those that this version cannot read.
+func readEach[Row, T any](s *Store, rows []Row, parse func(Row) (T, error)) []T {
+	read := make([]T, 0, len(rows))
+	for _, row := range rows {
+		t, err := parse(row)
+		if err != nil {
+			s.skip(err)
+			continue
+		}
+		read = append(read, t)
+	}
+	return read
 }
 
 // New is the store of a database, with that of the intents that the chains carry out.

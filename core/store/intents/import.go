@@ -2,6 +2,8 @@ package intents
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +33,16 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
 		for i, entry := range entries {
 			row := newChainRow(entry.Chain, now)
+			if entry.DefaultDepth && entry.KeepBlockTime && !entry.KeepConfirmations {
+				var known chainRow
+				err := tx.db.NewSelect().Model(&known).Column("block_time_ms").Where("id = ?", row.ID).Scan(ctx)
+				if err != nil && !errors.Is(err, sql.ErrNoRows) {
+					return fmt.Errorf("import chain %s: %w", entry.ID, err)
+				}
+				if err == nil {
+					row.Confirmations = entry.Over(chain.Chain{BlockTime: time.Duration(known.BlockTimeMS) * time.Millisecond}).Confirmations
+				}
+			}
 			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&row), "chains", "(id)", chainColumns(entry)); err != nil {
 				return fmt.Errorf("import chain %s: %w", entry.ID, err)
 			}

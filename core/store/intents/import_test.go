@@ -190,6 +190,14 @@ func TestImportChains_OperatorData(t *testing.T) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
 		}, data{1, chain.Finalized, 50 * time.Millisecond, urls}},
+		{"the default confirmations, which the block time gives", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepConfirmations, e.DefaultDepth, e.Confirmations = false, true, 12
+		}, data{1200, chain.Finalized, 50 * time.Millisecond, urls}},
+		{"confirmations again", func(e *chain.Entry) {
+			keepAll(e)
+			e.KeepConfirmations, e.Confirmations = false, 1
+		}, data{1, chain.Finalized, 50 * time.Millisecond, urls}},
 		{"finality", func(e *chain.Entry) {
 			keepAll(e)
 			e.KeepFinality, e.Finality = false, chain.Safe
