@@ -8,7 +8,6 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/identities"
-	"intents.internal/core/store/postgres"
 )
 
 // change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
@@ -54,8 +53,8 @@ func (c *change) write(
 ) error {
 	grant := c.grant(on, need, further...)
 	return c.run(ctx, func() error {
-		return c.service.Store.InTx(postgres.InTurn(ctx, on), func(ctx context.Context, tx identities.Tx) error {
-			if _, err := grant(ctx, tx); err != nil {
+		return c.service.Store.InTx(ctx, grant.Turn(), func(ctx context.Context, tx identities.Tx) error {
+			if _, err := grant.Rights(ctx, tx); err != nil {
 				return err
 			}
 			return do(ctx, tx)
@@ -65,12 +64,26 @@ func (c *change) write(
 
 // grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
 func (c *change) grant(on uuid.UUID, need Need, further ...uuid.UUID) identities.Grant {
-	return func(ctx context.Context, tx identities.Tx) (rights identities.Rights, err error) {
+	return identities.NewGrant(func(ctx context.Context, tx identities.Tx) (rights identities.Rights, err error) {
 		c.rights, err = tx.Rights(ctx, c.principal.Session, on, func(role account.Role) error {
 			return (&Principal{Role: role}).Check(need)
 		}, further...)
 		return c.rights, err
+	}, append([]uuid.UUID{on, c.principal.Session.AccountID}, further...)...)
+}
+
+// deciding is grant with the decision on an effect that does not depend on what is stored.
+func (c *change) deciding(on uuid.UUID, need Need, e effect) identities.Grant {
+	grant := c.grant(on, need)
+	rights := grant.Rights
+	grant.Rights = func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
+		r, err := rights(ctx, tx)
+		if err == nil {
+			_, err = c.allow(e)
+		}
+		return r, err
 	}
+	return grant
 }
 
 // Grant reads the rights of a person in the transaction of a write that has no effect on what principals may do. It returns

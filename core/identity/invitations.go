@@ -75,6 +75,9 @@ func (s *Service) limitInvitation(ctx context.Context, client Client, invitation
 func (c *change) storeInvitation(ctx context.Context, invitation *account.Invitation, tokenHash *[32]byte, again bool) error {
 	on := invitation.AccountID
 	entry := c.service.entry(c.client, on, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
+	if err := c.service.checkInvitation(ctx, invitation, again); err != nil {
+		return err
+	}
 	return c.write(ctx, on, Manage, func(ctx context.Context, tx identities.Tx) error {
 		notice, err := c.allow(roleEffect("", invitation.Role, false))
 		if err != nil {
@@ -85,26 +88,12 @@ func (c *change) storeInvitation(ctx context.Context, invitation *account.Invita
 		if err != nil {
 			return err
 		}
-		for _, m := range roster {
-			if m.Email == invitation.Email {
-				return account.ErrAlreadyMember
-			}
-		}
 		open, err := tx.Invitations(ctx, on, invitation.CreatedAt)
 		if err != nil {
 			return err
 		}
-		replaced := 0
-		for _, other := range open {
-			if other.Email == invitation.Email {
-				replaced++
-			}
-		}
-		switch {
-		case replaced > 0 && !again:
-			return account.ErrAlreadyInvited
-		case len(roster)+len(open)-replaced >= account.MaxMembers:
-			return account.ErrTooManyMembers
+		if err := invitable(invitation, roster, open, again); err != nil {
+			return err
 		}
 		if err := tx.ReplaceInvitation(ctx, c.rights, invitation, tokenHash); err != nil {
 			return err
@@ -117,6 +106,42 @@ func (c *change) storeInvitation(ctx context.Context, invitation *account.Invita
 		}
 		return tx.Audit(ctx, entry)
 	})
+}
+
+// checkInvitation returns what invitable does, without a wait for the account's lock.
+func (s *Service) checkInvitation(ctx context.Context, invitation *account.Invitation, again bool) error {
+	roster, err := s.Store.Members(ctx, invitation.AccountID)
+	if err != nil {
+		return err
+	}
+	open, err := s.Store.Invitations(ctx, invitation.AccountID, invitation.CreatedAt)
+	if err != nil {
+		return err
+	}
+	return invitable(invitation, roster, open, again)
+}
+
+// invitable reports whether an invitation can be added to the members and open invitations of its account: account.ErrAlreadyMember,
+// account.ErrAlreadyInvited unless it replaces, or account.ErrTooManyMembers.
+func invitable(invitation *account.Invitation, roster account.Roster, open []*account.Invitation, again bool) error {
+	for _, m := range roster {
+		if m.Email == invitation.Email {
+			return account.ErrAlreadyMember
+		}
+	}
+	replaced := 0
+	for _, other := range open {
+		if other.Email == invitation.Email {
+			replaced++
+		}
+	}
+	switch {
+	case replaced > 0 && !again:
+		return account.ErrAlreadyInvited
+	case len(roster)+len(open)-replaced >= account.MaxMembers:
+		return account.ErrTooManyMembers
+	}
+	return nil
 }
 
 // Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Attempts are limited.
@@ -132,17 +157,25 @@ func (s *Service) Invitation(ctx context.Context, client Client, token string) (
 func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
 	c := s.change(client, p)
 	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
-		if _, err := roster.Find(m.PersonID); err == nil {
-			return account.ErrAlreadyMember
-		}
-		if len(roster) >= account.MaxMembers {
-			return account.ErrTooManyMembers
+		if err := joinable(roster, m); err != nil {
+			return err
 		}
 		if err := tx.InsertMember(ctx, c.rights, m); err != nil {
 			return err
 		}
 		return tx.SetActing(ctx, c.rights, m.AccountID)
 	})
+}
+
+// joinable reports whether a member can be added: account.ErrAlreadyMember or account.ErrTooManyMembers.
+func joinable(roster account.Roster, m account.Member) error {
+	if _, err := roster.Find(m.PersonID); err == nil {
+		return account.ErrAlreadyMember
+	}
+	if len(roster) >= account.MaxMembers {
+		return account.ErrTooManyMembers
+	}
+	return nil
 }
 
 // DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
@@ -167,6 +200,15 @@ func (c *change) answerInvitation(
 		return nil, member, err
 	}
 	member.AccountID, member.Role = invitation.AccountID, invitation.Role
+	if action == account.MemberJoined { // without a wait for the account's lock
+		roster, err := s.Store.Members(ctx, member.AccountID)
+		if err == nil {
+			err = joinable(roster, member)
+		}
+		if err != nil {
+			return invitation, member, err
+		}
+	}
 	entry := s.entry(client, invitation.AccountID, action, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
 		entry.Notice = s.notice(account.NoticeToOwners)

@@ -25,6 +25,11 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if err := c.confirm(ctx, keyEffect(nil, key)); err != nil {
 		return nil, apikey.Key{}, err
 	}
+	if r.FormToken == [32]byte{} { // a form that was used says so, also where there is no room
+		if err := s.Store.CheckKeyRoom(ctx, owner); err != nil {
+			return nil, apikey.Key{}, err
+		}
+	}
 	if err := s.limitKey(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/postgres"
 )
 
 // ErrRole means that the person's role in the account does not allow an action.
@@ -95,9 +94,9 @@ func (s *Service) On(ctx context.Context, p *Principal, accountID uuid.UUID, nee
 // principalKey is the key of an *Principal in the context of a request.
 type principalKey struct{}
 
-// WithPrincipal returns a request with its *Principal. Its transactions take the turn of the account that the session acts on.
+// WithPrincipal returns a request with its *Principal.
 func WithPrincipal(r *http.Request, p *Principal) *http.Request {
-	return r.WithContext(context.WithValue(postgres.InTurn(r.Context(), p.Account.ID), principalKey{}, p))
+	return r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
 }
 
 // visitorKey is the key of the Visitor of a request whose route needs no session.

@@ -84,15 +84,9 @@ func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal
 			return err
 		}
 	}
-	grant := c.grant(p.Person.ID, Person)
+	grant := c.deciding(p.Person.ID, Person, endsAccount)
 	err := c.run(ctx, func() error {
-		return s.Store.DeleteAccountByID(ctx, func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
-			rights, err := grant(ctx, tx)
-			if err == nil {
-				_, err = c.allow(endsAccount)
-			}
-			return rights, err
-		}, p.Person.ID, s.notice(tells[endsAccount]), client.Actor(), s.Store.Now())
+		return s.Store.DeleteAccountByID(ctx, grant, p.Person.ID, s.notice(tells[endsAccount]), client.Actor(), s.Store.Now())
 	})
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found
 		return ErrSignedOut

@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -109,7 +110,7 @@ func useSecrets(t *testing.T, store *store.Rooms) map[string][]byte {
 		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.Identities.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
-		"change": store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+		"change": store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 			return tx.ChangePassword(ctx, tx.OperatorRights(), in.Account, reset, changed.Session, account.AuditEntry{})
 		}),
 	} {

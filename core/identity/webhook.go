@@ -8,7 +8,6 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
 )
 
 // CreateWebhook stores a new endpoint of the account. A live one needs a fresh session or the client's password. formToken is the
@@ -21,20 +20,8 @@ func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal
 	}
 	entry.Notice = s.notice(tells[given])
 	return c.run(ctx, func() error {
-		return s.Events.InsertWebhook(ctx, c.deciding(given), e, entry, formToken)
+		return s.Events.InsertWebhook(ctx, c.deciding(p.Account.ID, Develop, given), e, entry, formToken)
 	})
-}
-
-// deciding is grant on the acting account for developers, with the decision on an effect that does not depend on what is stored.
-func (c *change) deciding(e effect) identities.Grant {
-	grant := c.grant(c.principal.Account.ID, Develop)
-	return func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
-		rights, err := grant(ctx, tx)
-		if err == nil {
-			_, err = c.allow(e)
-		}
-		return rights, err
-	}
 }
 
 // ChangeWebhook applies a change of package webhook to one of the account's endpoints, and writes what it returns to the audit log as the
@@ -45,7 +32,7 @@ func (s *Service) ChangeWebhook(
 ) (changed *webhook.Endpoint, err error) {
 	c, entry := s.change(client, p), s.entry(client, p.Account.ID, action, "")
 	err = c.run(ctx, func() (err error) {
-		changed, err = s.Events.ChangeWebhook(ctx, c.deciding(noEffect), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
+		changed, err = s.Events.ChangeWebhook(ctx, c.grant(p.Account.ID, Develop), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
 			before := *e
 			detail, err := apply(e)
 			if err != nil {

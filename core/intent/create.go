@@ -42,16 +42,17 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 func (s *Service) CreateGranted(
 	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
 ) (record *Record, replayed bool, err error) {
-	return s.create(ctx, grant, by, request, key)
+	return s.create(ctx, &grant, by, request, key)
 }
 
+// create asks for a grant unless it is nil.
 func (s *Service) create(
-	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+	ctx context.Context, grant *identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
 ) (record *Record, replayed bool, err error) {
 	c, err := s.prepare(by, request, key)
 	var intent *transfer.Intent
 	if err == nil && grant != nil {
-		intent, err = s.Store.InsertTransferGranted(ctx, grant, c.draft, c.idempotency)
+		intent, err = s.Store.InsertTransferGranted(ctx, *grant, c.draft, c.idempotency)
 	} else if err == nil {
 		intent, err = s.Store.InsertTransfer(ctx, c.draft, c.idempotency)
 	} else if _, rejected := errors.AsType[*transfer.Rejection](err); rejected && key != "" {

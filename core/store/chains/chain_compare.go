@@ -61,7 +61,7 @@ func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed [
 	}
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}

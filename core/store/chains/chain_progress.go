@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -154,7 +155,7 @@ func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, a
 
 // StopChain records why a chain is no longer followed, until ResumeChain.
 func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ var ErrNotWatched = errors.New("the chain has never been watched")
 // its block is read and shown without it.
 func (s *Store) ResumeChain(ctx context.Context, chain caip.ChainID, from uint64) error {
 	id, cursor := chain.String(), from-min(from, 1)
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		result, err := tx.db.NewRaw(`UPDATE watched_chains SET stopped = NULL, epoch = epoch + 1, lease_until = '-infinity', cursor_block = ?1,
 			head_number = ?1, confirmed_block = least(confirmed_block, ?1), final_block = least(final_block, ?1), read_at = clock_timestamp(),
 			read_block = ?1, read_block_time = NULL, complete_until = NULL

@@ -34,7 +34,7 @@ type ChainWrite struct {
 func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func (s *Store) writeRefundableBatch(ctx context.Context) (written int, more boo
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	var events []transfer.Event
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		var rows []intents.TransferRow
 		err := tx.db.NewSelect().Model(&rows).
 			Join("JOIN watched_chains ON chain_id = source_chain AND expires < complete_until").

@@ -58,6 +58,6 @@ type Tx struct {
 }
 
 // InTx runs work in a transaction, see postgres.DB.InTx.
-func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{intents.Within(tx), tx}) })
+func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
+	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{intents.Within(tx), tx}) })
 }

@@ -199,7 +199,7 @@ func (s *Store) ReportTransaction(
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	var events []transfer.Event
-	err = s.InTx(postgres.InTurn(ctx, id), func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, grant.Turn(id), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
 			return err
 		}

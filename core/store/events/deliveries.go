@@ -115,7 +115,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner e
 	if err != nil {
 		return event.ID{}, err
 	}
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner e
 // RetryDelivery redelivers an event at once to one of an owner's endpoints, whatever its state, and restarts the retry schedule.
 // An attempt in flight is no longer recorded. It returns webhook.ErrNotFound, webhook.ErrDisabled or webhook.ErrDeliveryNotFound.
 func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner event.Owner, webhookID uuid.UUID, eventID event.ID) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}

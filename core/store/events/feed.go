@@ -77,7 +77,11 @@ type FeedRound struct {
 
 // AssignPositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
 // round, it waits for it, or does nothing if wait is false.
-func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (round FeedRound, err error) {
+func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (FeedRound, error) {
+	return s.assignPositions(ctx, postgres.NoTurn, wait, behind)
+}
+
+func (s *Store) assignPositions(ctx context.Context, turn postgres.Turn, wait, behind bool) (round FeedRound, err error) {
 	// The round continues if this request ends, because other requests wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), postgres.WriteTimeout)
 	defer cancel()
@@ -86,7 +90,7 @@ func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (round F
 		limit = feedBacklog
 	}
 	var delays []float64
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, turn, func(ctx context.Context, tx Tx) error {
 		state, err := tx.lockFeed(ctx, wait)
 		if errors.Is(err, sql.ErrNoRows) {
 			round.Skipped = true

@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -50,7 +51,7 @@ func cancelLater(tb testing.TB, store *store.Rooms, intent *transfer.Intent) (en
 	tb.Helper()
 	written, ended, done := make(chan struct{}), make(chan error), make(chan error, 1)
 	go func() {
-		done <- store.Intents.InTx(context.WithoutCancel(tb.Context()), func(ctx context.Context, tx intents.Tx) error {
+		done <- store.Intents.InTx(context.WithoutCancel(tb.Context()), postgres.NoTurn, func(ctx context.Context, tx intents.Tx) error {
 			locked, err := tx.LockTransfer(ctx, intent.AccountID, intent.ID)
 			if err == nil {
 				_, err = tx.Apply(ctx, locked, transfer.Command{Trigger: transfer.Cancel})

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
 )
 
@@ -45,7 +46,7 @@ func TestEventPage_Bodies(t *testing.T) {
 	pgtest.AssignPositions(t, store)
 	endpoint := uuid.New()
 	at := pgtest.Now()
-	err := store.Events.InTx(t.Context(), func(_ context.Context, tx events.Tx) error {
+	err := store.Events.InTx(t.Context(), postgres.NoTurn, func(_ context.Context, tx events.Tx) error {
 		return tx.AppendEvent(pgtest.TestFeed(ann), event.TypeWebhookDisabled, at,
 			json.RawMessage(`{"id":"`+endpoint.String()+`","url":"https://example.com/<&>","reason":"gone"}`))
 	})

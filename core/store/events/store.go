@@ -34,8 +34,8 @@ type Tx struct {
 
 // InTx runs work in a transaction, see postgres.DB.InTx. The events of AppendEvent are its last statement, because they take the lock of
 // the feed, which every event waits for.
-func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.db.InTx(ctx, func(ctx context.Context, bunTx bun.Tx) error {
+func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
+	return s.db.InTx(ctx, turn, func(ctx context.Context, bunTx bun.Tx) error {
 		tx := Tx{identities.Within(bunTx), bunTx, &[]appendedEvent{}}
 		if err := work(ctx, tx); err != nil {
 			return err

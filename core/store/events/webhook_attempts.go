@@ -186,7 +186,7 @@ func (s *Store) recordAttempts(ctx context.Context, records []AttemptRecord, ord
 	for n, ordinal := range ordinals {
 		chosen[n] = records[ordinal]
 	}
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		health, err := tx.lockHealth(ctx, chosen)
 		if err != nil {
 			return err

@@ -190,7 +190,7 @@ func chunkDispatches(all []*endpointDispatch) (chunks [][]*endpointDispatch) {
 // the endpoints with new deliveries that the holder sends to, and notes the accounts that have more events.
 func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease WebhookLease, behind map[uuid.UUID]bool) (leased []LeasedWebhook, err error) {
 	var written []*endpointDispatch
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) (err error) {
 		if written, err = tx.lockUnchanged(ctx, chunk); err != nil || len(written) == 0 {
 			return err
 		}

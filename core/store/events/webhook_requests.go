@@ -48,11 +48,11 @@ func (s *Store) InsertWebhookOnce(
 	if err := checkRoom(ctx, s.db, e.AccountID); err != nil {
 		return nil, err
 	}
-	end, err := s.feedEnd(ctx)
+	end, err := s.feedEnd(ctx, grant.Turn(e.AccountID))
 	if err != nil {
 		return nil, err
 	}
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+	err = s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) (err error) {
 		if err := grant.Check(ctx, tx.Tx, e.AccountID); err != nil {
 			return err
 		}

@@ -80,11 +80,11 @@ func (s *Store) InsertWebhook(
 			return err
 		}
 	}
-	end, err := s.feedEnd(ctx)
+	end, err := s.feedEnd(ctx, grant.Turn(e.AccountID))
 	if err != nil {
 		return err
 	}
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, e.AccountID); err != nil {
 			return err
 		}
@@ -127,10 +127,10 @@ func checkRoom(ctx context.Context, db bun.IDB, accountID uuid.UUID) error {
 	return nil
 }
 
-// feedEnd is a position at or above those of all events that were committed before.
-func (s *Store) feedEnd(ctx context.Context) (int64, error) {
+// feedEnd is a position at or above those of all events that were committed before. It waits for other rounds in a turn.
+func (s *Store) feedEnd(ctx context.Context, turn postgres.Turn) (int64, error) {
 	for {
-		round, err := s.AssignPositions(ctx, true, true)
+		round, err := s.assignPositions(ctx, turn, true, true)
 		if err != nil {
 			return 0, err
 		}
@@ -198,7 +198,7 @@ func (s *Store) ChangeWebhook(
 	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry *account.AuditEntry,
 	change func(*webhook.Endpoint) (detail string, err error),
 ) (e *webhook.Endpoint, err error) {
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 // DeleteWebhook removes one of an owner's endpoints and what was queued for it: no new attempt starts. Its other deliveries are pruned
 // later. It returns webhook.ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner
 func (s *Store) ReplayWebhook(
 	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
 ) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
@@ -321,7 +321,7 @@ const resealBatch = 500
 func (s *Store) ResealWebhooks(ctx context.Context, sealer *webhook.Sealer) (changed int, err error) {
 	for after := uuid.Nil; ; {
 		var rows []webhookRow
-		err := s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+		err := s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 			if err := tx.db.NewSelect().Model(&rows).Where("id > ?", after).Order("id").Limit(resealBatch).For("NO KEY UPDATE").Scan(ctx); err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func (r *accountRow) limit() account.Limit {
 
 // InsertAccount stores a new account. It returns account.ErrEmailTaken if another account has the address.
 func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry account.AuditEntry) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(a.Email)), func(ctx context.Context, tx Tx) error {
 		if err := tx.insertAccount(ctx, a); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func accountDeletion(now time.Time) accountChange {
 // DeleteAccount permanently ends the account of an address. It returns account.ErrLastOwner for the last owner of a shared
 // account.
 func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.Actor, now time.Time) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		id, err := tx.leaveAccounts(ctx, "email = ?", email, actor, now)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *Store) DeleteAccountByID(
 ) error {
 	change := accountDeletion(now)
 	change.notice = notice
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, grant.Turn(accountID), func(ctx context.Context, tx Tx) error {
 		// The accounts of the person are locked in the order of their ids, those of the rights among them.
 		if _, err := tx.leaveAccounts(ctx, "id = ?", accountID, actor, now); err != nil {
 			return err
@@ -202,8 +202,9 @@ type accountChange struct {
 	notice account.Notice
 }
 
+// changeAccount is what an operator does.
 func (s *Store) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error { return tx.changeAccount(ctx, c, where, is, actor, now) })
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error { return tx.changeAccount(ctx, c, where, is, actor, now) })
 }
 
 func (tx Tx) changeAccount(ctx context.Context, c accountChange, where string, is any, actor account.Actor, now time.Time) error {

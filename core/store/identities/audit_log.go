@@ -74,7 +74,7 @@ const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, actio
 // unconfirmed sign-up, which has no log yet. It does the same
 // for any address, and does not wait for the commit to be durable, so that its duration reveals little.
 func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
-	return s.InTx(postgres.InTurn(ctx, ownerOfEmail(email)), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(email)), func(ctx context.Context, tx Tx) error {
 		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
 			return fmt.Errorf("record an attempt: %w", err)
 		}

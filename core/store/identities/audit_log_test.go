@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 )
 
 // mutation is one call that the audit log tells of, and the entry that it must write.
@@ -26,7 +27,7 @@ type mutation struct {
 }
 
 func asOperator(ctx context.Context, s *store.Rooms, do func(identities.Tx) error) error {
-	return s.Identities.InTx(ctx, func(_ context.Context, tx identities.Tx) error { return do(tx) })
+	return s.Identities.InTx(ctx, postgres.NoTurn, func(_ context.Context, tx identities.Tx) error { return do(tx) })
 }
 
 // mutations is every such call, in an order in which each succeeds.
@@ -96,7 +97,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		}},
 		{created, func(ctx ctx, s db) error { return pgtest.AddKey(ctx, s, key, created) }},
 		{updated, func(ctx ctx, s db) error {
-			return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+			return s.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 				k, err := tx.LockKey(ctx, ann.ID, key.ID)
 				if err != nil {
 					return err
@@ -106,7 +107,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 			})
 		}},
 		{rotated, func(ctx ctx, s db) error {
-			return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+			return s.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 				k, err := tx.LockKey(ctx, ann.ID, key.ID)
 				if err != nil {
 					return err
@@ -121,7 +122,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		{
 			deletedKey,
 			func(ctx ctx, s db) error {
-				return s.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+				return s.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 					return errors.Join(tx.DeleteKey(ctx, tx.OperatorRights(), key, at), tx.Audit(ctx, deletedKey))
 				})
 			},
@@ -320,7 +321,7 @@ func TestAuditLog_HourlyOrder(t *testing.T) {
 	pgtest.Must(t, store.Identities.InsertAccount(t.Context(), ann, signedUp))
 	audit := func(e account.AuditEntry) {
 		t.Helper()
-		pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
+		pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
 	}
 	hourly := func(action account.Action, minute int) account.AuditEntry {
 		return account.NewHourlyEntry(ann.ID, "subject", pgtest.Browser, action, at.Add(time.Duration(minute)*time.Minute))

@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/retention"
 	"intents.internal/pkg/network"
 )
@@ -23,7 +24,7 @@ import (
 // rotate rotates a key and returns it as it then is, and the next.
 func rotate(t *testing.T, store *store.Rooms, k *account.Key, grace time.Duration) (old, next *account.Key, err error) {
 	t.Helper()
-	err = store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+	err = store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		if old, err = tx.LockKey(ctx, k.AccountID, k.ID); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
 )
 
 // usageRow is one line of a report as a row of VALUES.
@@ -33,7 +34,7 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 			rows[i].LastUsedAt = now
 		}
 	}
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := s.db.AllowLongLocks(ctx, tx.db); err != nil {
 			return err
 		}

@@ -90,18 +90,31 @@ func (tx Tx) InsertKey(ctx context.Context, by Rights, k *account.Key) error {
 	if err := tx.LockAccount(ctx, k.AccountID); err != nil {
 		return err
 	}
-	count, err := tx.db.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", k.AccountID).Where(activeKey).Count(ctx)
-	if err != nil {
-		return fmt.Errorf("count the keys of account %s: %w", k.AccountID, err)
-	}
-	if count >= account.MaxKeys {
-		return account.ErrTooMany
+	if err := checkKeyRoom(ctx, tx.db, k.AccountID); err != nil {
+		return err
 	}
 	row := newKeyRow(k)
 	row.Hash = nil
-	_, err = tx.db.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(postgres.Bind(tx.db.Tx, k.Hash[:])).Exec(ctx)
+	_, err := tx.db.NewInsert().Model(&row).Value("hash", "$1").Returning("NULL").Conn(postgres.Bind(tx.db.Tx, k.Hash[:])).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
+	}
+	return nil
+}
+
+// CheckKeyRoom returns account.ErrTooMany for an account that has account.MaxKeys keys, without a wait for its lock.
+func (s *Store) CheckKeyRoom(ctx context.Context, accountID uuid.UUID) error {
+	return checkKeyRoom(ctx, s.db, accountID)
+}
+
+// checkKeyRoom is conclusive under the lock of the account.
+func checkKeyRoom(ctx context.Context, db bun.IDB, accountID uuid.UUID) error {
+	count, err := db.NewSelect().Model((*keyRow)(nil)).Where("account_id = ?", accountID).Where(activeKey).Count(ctx)
+	if err != nil {
+		return fmt.Errorf("count the keys of account %s: %w", accountID, err)
+	}
+	if count >= account.MaxKeys {
+		return account.ErrTooMany
 	}
 	return nil
 }

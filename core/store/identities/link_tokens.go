@@ -63,7 +63,7 @@ func (s *Store) LinkByToken(ctx context.Context, hash [32]byte, now time.Time) (
 func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, actor account.Actor, now time.Time) (id uuid.UUID, err error) {
 	var taken error
 	id = l.AccountID
-	err = s.InTx(postgres.InTurn(ctx, l.AccountID), func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.TurnOf(l.AccountID), func(ctx context.Context, tx Tx) error {
 		owner, err := tx.lockOwner(ctx, l.AccountID)
 		if err != nil {
 			return err

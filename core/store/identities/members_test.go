@@ -12,13 +12,14 @@ import (
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 )
 
 // join makes a person a member of an account.
 func join(t *testing.T, store *store.Rooms, accountID, person uuid.UUID, role account.Role) account.Member {
 	t.Helper()
 	m := account.Member{AccountID: accountID, PersonID: person, Role: role, CreatedAt: pgtest.Now()}
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.InsertMember(ctx, tx.OperatorRights(), m) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.InsertMember(ctx, tx.OperatorRights(), m) }))
 	return m
 }
 
@@ -27,7 +28,7 @@ func share(t *testing.T, store *store.Rooms, owner uuid.UUID) *account.Account {
 	t.Helper()
 	shared, err := account.NewSharedAccount("Shop", pgtest.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		return tx.InsertSharedAccount(ctx, tx.OperatorRights(), shared, owner)
 	}))
 	return shared
@@ -120,7 +121,7 @@ func TestSession_Acting(t *testing.T) {
 	pgtest.Must(t, acts(t, store, session, ann.ID))
 	is("a member", ann.ID, "viewer")
 	m.Role = account.RoleDeveloper
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.ChangeMember(ctx, tx.OperatorRights(), m) }))
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.ChangeMember(ctx, tx.OperatorRights(), m) }))
 	is("with another role", ann.ID, "developer")
 	listed, err := store.Identities.Sessions(t.Context(), bob.ID, pgtest.Now())
 	pgtest.Must(t, err)
@@ -139,7 +140,7 @@ func TestSession_Acting(t *testing.T) {
 	pgtest.Must(t, acts(t, store, session, bob.ID))
 	is("back", bob.ID, "owner")
 	pgtest.Must(t, acts(t, store, session, ann.ID))
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		return tx.DeleteMember(ctx, tx.OperatorRights(), m, uuid.Nil)
 	}))
 	is("removed", uuid.Nil, "")

@@ -24,7 +24,7 @@ func (s *Store) InsertResetToken(
 	if entry == nil {
 		mailedTo = &owner.Email
 	}
-	return s.InTx(postgres.InTurn(ctx, owner.ID), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error {
 		_, err := tx.db.NewRaw("INSERT INTO reset_tokens (hash, account_id, email, expires_at) VALUES ($1, ?, ?, ?)", owner.ID, mailedTo, expiresAt).
 			Conn(postgres.Bind(tx.db.Tx, hash[:])).Exec(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) ResetPassword(
 ) (reset uuid.UUID, err error) {
 	id, now := entry.AccountID, entry.OccurredAt
 	reset = id
-	err = s.InTx(postgres.InTurn(ctx, id), func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.TurnOf(id), func(ctx context.Context, tx Tx) error {
 		owner, err := tx.lockOwner(ctx, id)
 		if err != nil {
 			return err

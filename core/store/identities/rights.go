@@ -12,6 +12,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/postgres"
 )
 
 // Rights are those with which a transaction writes. Only methods of Tx return them, and what is written for a session demands them: so
@@ -30,26 +31,39 @@ type Rights struct {
 	Role    account.Role
 }
 
-// Grant returns the rights of a write in its transaction, or the error that refuses it. Methods that begin a transaction themselves take
-// one.
-type Grant func(context.Context, Tx) (Rights, error)
-
-// OfKey grants the rights of an API key of an account, which a gateway has verified.
-func OfKey(accountID uuid.UUID) Grant {
-	return func(_ context.Context, tx Tx) (Rights, error) {
-		return Rights{tx: tx.db.Tx, locked: []uuid.UUID{accountID}}, nil
-	}
+// Grant returns the rights of a write in its transaction. Methods that begin a transaction themselves take one.
+type Grant struct {
+	locks []uuid.UUID
+	// Rights returns the rights, or the error that refuses the write.
+	Rights func(context.Context, Tx) (Rights, error)
 }
 
-// OfOperator grants the rights of the command line.
-func OfOperator(_ context.Context, tx Tx) (Rights, error) { return tx.OperatorRights(), nil }
+// NewGrant is a grant whose rights lock some accounts.
+func NewGrant(rights func(context.Context, Tx) (Rights, error), locks ...uuid.UUID) Grant {
+	return Grant{locks: locks, Rights: rights}
+}
+
+// Turn is that of the accounts that the grant locks, and of what else the transaction does.
+func (g Grant) Turn(locks ...uuid.UUID) postgres.Turn {
+	return postgres.TurnOf(g.locks...).And(locks...)
+}
+
+// OfKey grants the rights of an API key of an account, which a gateway has verified. It locks nothing.
+func OfKey(accountID uuid.UUID) Grant {
+	return NewGrant(func(_ context.Context, tx Tx) (Rights, error) {
+		return Rights{tx: tx.db.Tx, locked: []uuid.UUID{accountID}}, nil
+	})
+}
+
+// OfOperator grants the rights of the command line. It locks nothing.
+var OfOperator = NewGrant(func(_ context.Context, tx Tx) (Rights, error) { return tx.OperatorRights(), nil })
 
 // OperatorRights are the rights of the command line.
 func (tx Tx) OperatorRights() Rights { return Rights{tx: tx.db.Tx, operator: true} }
 
 // Check asks for a grant, and checks that it extends to an account.
 func (g Grant) Check(ctx context.Context, tx Tx, accountID uuid.UUID) error {
-	rights, err := g(ctx, tx)
+	rights, err := g.Rights(ctx, tx)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (r sessionRow) session() *account.Session {
 func (s *Store) InsertSession(
 	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
 ) error {
-	return s.InTx(postgres.InTurn(ctx, owner.ID), func(ctx context.Context, tx Tx) error { return tx.startSession(ctx, session, owner, entry) })
+	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error { return tx.startSession(ctx, session, owner, entry) })
 }
 
 // InsertIdentitySession is InsertSession for an owner who was found by an identity. It also returns account.ErrNotFound if the
@@ -58,7 +58,7 @@ func (s *Store) InsertSession(
 func (s *Store) InsertIdentitySession(
 	ctx context.Context, session *account.Session, owner *account.Account, identity account.Identity, entry account.AuditEntry,
 ) error {
-	return s.InTx(postgres.InTurn(ctx, owner.ID), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error {
 		if err := tx.startSession(ctx, session, owner, entry); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *Store) Sessions(ctx context.Context, accountID uuid.UUID, now time.Time
 // DeleteSession ends a session and records what entry returns for its person, of account.NewHourlyEntry; one that has ended already is
 // no error.
 func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte, entry func(person uuid.UUID) account.AuditEntry) error {
-	return s.InTx(postgres.InTurn(ctx, uuid.UUID(tokenHash[:16])), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.TurnOf(uuid.UUID(tokenHash[:16])), func(ctx context.Context, tx Tx) error {
 		var person uuid.UUID
 		err := tx.db.NewRaw("DELETE FROM sessions WHERE token_hash = $1 RETURNING account_id").Conn(postgres.Bind(tx.db.Tx, tokenHash[:])).Scan(ctx, &person)
 		if errors.Is(err, sql.ErrNoRows) {

@@ -36,6 +36,6 @@ type Tx struct{ db bun.Tx }
 func Within(tx bun.Tx) Tx { return Tx{tx} }
 
 // InTx runs work in a transaction, see postgres.DB.InTx.
-func (s *Store) InTx(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
+	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
 }

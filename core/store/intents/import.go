@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
+	"intents.internal/core/store/postgres"
 )
 
 // importBatch is how many rows one statement carries.
@@ -121,7 +122,7 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 
 // runImport runs one import at a time. Two imports that lock the same rows in different orders would deadlock.
 func (s *Store) runImport(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := s.db.AllowLongLocks(ctx, tx.db); err != nil {
 			return err
 		}

@@ -133,7 +133,7 @@ func (s *Store) InsertTransferGranted(
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	inserted := false
-	err := s.InTx(ctx, func(ctx context.Context, tx Tx) (err error) {
+	err := s.InTx(ctx, grant.Turn(), func(ctx context.Context, tx Tx) (err error) {
 		if err := grant.Check(ctx, identities.Within(tx.db), intent.AccountID); err != nil {
 			return err
 		}

@@ -132,12 +132,12 @@ func TestOutcomeUnknown_RolledBack(t *testing.T) {
 	if unknown(err) != nil || !postgres.Unavailable(err) {
 		t.Errorf("an insert whose lock was not granted in time: %v", err)
 	}
-	err = store.Intents.InTx(t.Context(), func(ctx context.Context, _ intents.Tx) error { return context.DeadlineExceeded })
+	err = store.Intents.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, _ intents.Tx) error { return context.DeadlineExceeded })
 	if unknown(err) != nil {
 		t.Errorf("a transaction whose work failed: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = store.Intents.InTx(ctx, func(context.Context, intents.Tx) error { cancel(); return nil })
+	err = store.Intents.InTx(ctx, postgres.NoTurn, func(context.Context, intents.Tx) error { cancel(); return nil })
 	if unknown(err) != nil || err == nil {
 		t.Errorf("a transaction whose caller left before COMMIT was sent: %v", err)
 	}

@@ -24,7 +24,7 @@ func (s *Store) Transition(ctx context.Context, accountID, id uuid.UUID, command
 	defer cancel()
 	var intent *transfer.Intent
 	var event transfer.Event
-	err := s.InTx(postgres.InTurn(ctx, id), func(ctx context.Context, tx Tx) (err error) {
+	err := s.InTx(ctx, postgres.TurnOf(id), func(ctx context.Context, tx Tx) (err error) {
 		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ const ExpireBatch = 500
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	err = s.InTx(ctx, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		var rows []TransferRow
 		err := tx.db.NewSelect().Model(&rows).Where("status = ? AND deadline <= statement_timestamp()", transfer.Created).
 			Order("deadline").Limit(ExpireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)

@@ -66,7 +66,7 @@ func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 
 // AddKey stores a key with its entry in the audit log.
 func AddKey(ctx context.Context, store *store.Rooms, k *account.Key, entry account.AuditEntry) error {
-	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.InsertKey(ctx, tx.OperatorRights(), k); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func InsertKeyOf(t *testing.T, store *store.Rooms, owner uuid.UUID, request acco
 func UpdateKey(
 	ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID, change func(*account.Key) error,
 ) (key *account.Key, err error) {
-	err = store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	err = store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		if key, err = tx.LockKey(ctx, accountID, keyID); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func UpdateKey(
 
 // DeleteKey deletes one of an account's keys as core does.
 func DeleteKey(ctx context.Context, store *store.Rooms, accountID, keyID uuid.UUID) error {
-	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		key, err := tx.LockKey(ctx, accountID, keyID)
 		if err != nil {
 			return err
@@ -355,7 +355,7 @@ func As(
 	ctx context.Context, store *store.Rooms, session *account.Session, on uuid.UUID,
 	work func(context.Context, identities.Tx, identities.Rights) error,
 ) error {
-	return store.Identities.InTx(ctx, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		rights, err := tx.Rights(ctx, session, on, func(account.Role) error { return nil })
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store"
 	"intents.internal/core/store/identities"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -100,7 +101,7 @@ func (s *Shop) invite(t *testing.T, store *store.Rooms) {
 	Must(t, err)
 	s.Invitation = here.ID
 	hash := account.HashToken(s.Token)
-	Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+	Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.ReplaceInvitation(ctx, tx.OperatorRights(), here, nil); err != nil {
 			return err
 		}

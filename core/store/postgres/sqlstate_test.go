@@ -22,7 +22,7 @@ func TestUnavailable_EverySQLState(t *testing.T) {
 	ofRow, locked := startsWith("22", "23"), startsWith("40001", "40P01", "55P03")
 	for state, wrong := range pgtest.SQLStates() {
 		before := backend(t, database)
-		err := database.InTx(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+		err := database.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx bun.Tx) error {
 			_, err := tx.ExecContext(ctx, fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '%s'; END $$", state))
 			return err
 		})

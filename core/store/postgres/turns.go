@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,40 +24,57 @@ var ErrTooManyWaiting = errors.New("too many transactions of one owner wait for 
 // it in Postgres would keep a connection from everybody else. It is safe for concurrent use.
 type turns struct{ owners ownerSlots }
 
-type (
-	// ownerKey is the key of an owner in the context of a transaction that is to take the owner's turn.
-	ownerKey struct{}
-	// turnKey is the key of the owner in the context of a transaction that has the turn.
-	turnKey struct{}
-)
+// Turn are the owners whose turn a transaction takes: the accounts whose rows it locks, and any other row that it locks and that somebody
+// can lock again and again.
+type Turn struct{ owners []uuid.UUID }
 
-// InTurn returns a context whose transactions take the turn of an owner: an account whose row they lock, or the one row that they lock. It
-// replaces the owner of ctx.
-func InTurn(ctx context.Context, owner uuid.UUID) context.Context {
-	return context.WithValue(ctx, ownerKey{}, owner)
+// NoTurn is of transactions that no client can multiply: those of background workers, of operators and of gateways.
+var NoTurn Turn
+
+// TurnOf is the turn of some owners.
+func TurnOf(owners ...uuid.UUID) Turn { return NoTurn.And(owners...) }
+
+// And returns the turn with further owners.
+func (t Turn) And(owners ...uuid.UUID) Turn {
+	all := slices.Concat(t.owners, owners)
+	slices.SortFunc(all, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) // one order prevents deadlocks
+	return Turn{owners: slices.Compact(all)}
 }
 
-// acquire waits for the turn of the owner of ctx, if it has one. The caller must call release, and use the returned context for the
-// transaction. It returns ErrTooManyWaiting or the error of ctx.
-func (t *turns) acquire(ctx context.Context) (_ context.Context, release func(), err error) {
-	owner, ok := ctx.Value(ownerKey{}).(uuid.UUID)
-	if !ok || ctx.Value(turnKey{}) == owner {
-		return ctx, func() {}, nil
+// acquire waits for a turn. The caller must call release. It returns ErrTooManyWaiting or the error of ctx.
+func (t *turns) acquire(ctx context.Context, turn Turn) (release func(), err error) {
+	if len(turn.owners) == 0 {
+		return func() {}, nil
 	}
-	turn := t.owners.ref(owner, maxWaiting)
-	if turn == nil {
-		return nil, nil, ErrTooManyWaiting
+	ctx, cancel := context.WithTimeoutCause(ctx, turnTimeout, ErrTooManyWaiting)
+	defer cancel()
+	var releases []func()
+	release = func() {
+		for _, one := range releases {
+			one()
+		}
 	}
-	timer := time.NewTimer(turnTimeout)
-	defer timer.Stop()
+	for _, owner := range turn.owners {
+		one, err := t.acquireOwner(ctx, owner)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		releases = append(releases, one)
+	}
+	return release, nil
+}
+
+func (t *turns) acquireOwner(ctx context.Context, owner uuid.UUID) (release func(), err error) {
+	slot := t.owners.ref(owner, maxWaiting)
+	if slot == nil {
+		return nil, ErrTooManyWaiting
+	}
 	select {
-	case turn.place <- struct{}{}:
-		return context.WithValue(ctx, turnKey{}, owner), func() { <-turn.place; t.owners.unref(owner, turn) }, nil
-	case <-timer.C:
-		err = ErrTooManyWaiting
+	case slot.place <- struct{}{}:
+		return func() { <-slot.place; t.owners.unref(owner, slot) }, nil
 	case <-ctx.Done():
-		err = ctx.Err()
+		t.owners.unref(owner, slot)
+		return nil, context.Cause(ctx)
 	}
-	t.owners.unref(owner, turn)
-	return nil, nil, err
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // InTx runs work in a transaction, which commits if work returns nil and is rolled back otherwise. It returns work's error
-// unchanged, and an OutcomeUnknownError if the result of the commit did not arrive. It waits for the turn of the owner of ctx, see
-// InTurn, before it takes a connection, and returns ErrTooManyWaiting.
-func (d *DB) InTx(ctx context.Context, work func(context.Context, bun.Tx) error) error {
-	ctx, release, err := d.turns.acquire(ctx)
+// unchanged, and an OutcomeUnknownError if the result of the commit did not arrive. It waits for the turn before it takes a
+// connection, and returns ErrTooManyWaiting.
+func (d *DB) InTx(ctx context.Context, turn Turn, work func(context.Context, bun.Tx) error) error {
+	release, err := d.turns.acquire(ctx, turn)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quo
 	}
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	return s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return s.db.InTx(ctx, grant.Turn(), func(ctx context.Context, tx bun.Tx) error {
 		if err := grant.Check(ctx, identities.Within(tx), quotes[0].AccountID); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (e *UsedError) Error() string { return "the quote has made transfer " + e.T
 func (s *Store) Use(ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotencyKey string) error {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	err := s.db.InTx(postgres.InTurn(ctx, intent.Quote.ID), func(ctx context.Context, tx bun.Tx) error {
+	err := s.db.InTx(ctx, grant.Turn(intent.Quote.ID), func(ctx context.Context, tx bun.Tx) error {
 		if err := grant.Check(ctx, identities.Within(tx), intent.AccountID); err != nil {
 			return err
 		}

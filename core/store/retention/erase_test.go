@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/postgres"
 )
 
 // tables are all of the database but the migrator's.
@@ -73,7 +74,7 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	pgtest.Must(t, pgtest.AddKey(t.Context(), store, k, entry(p.account.ID, account.KeyCreated).OfKey(k, "named "+p.traces[2])))
 	by := entry(p.account.ID, account.WebhookUpdated).ByKey(k.ID).OfWebhook(uuid.New(), "description for "+p.traces[0])
 	for range 2 { // the second is the entry's last detail
-		pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, by) }))
+		pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, by) }))
 	}
 	body := strings.Replace(pgtest.SwapBody, "inv-42", "for "+p.traces[0], 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
@@ -93,7 +94,7 @@ func insertPerson(t *testing.T, store *store.Rooms, known *registry.Snapshot, na
 	there.Actor.PersonID = p.account.ID
 	invitation, err := account.NewInvitation(friend.ID, friend.ID, p.traces[0], account.RoleViewer, pgtest.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, store.Identities.InTx(t.Context(), func(ctx context.Context, tx identities.Tx) error {
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		return errors.Join(tx.Audit(ctx, there), tx.ReplaceInvitation(ctx, tx.OperatorRights(), invitation, nil))
 	}))
 	return p

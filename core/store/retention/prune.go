@@ -306,7 +306,7 @@ func countDeleted(statement string) string {
 func (p pruner) deleteInBatches(ctx context.Context, table, query string, args ...any) error {
 	for {
 		var removed int64
-		err := p.store.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
+		err := p.store.db.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx bun.Tx) error {
 			var locked bool
 			if err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(?)", pruneLock).Scan(ctx, &locked); err != nil {
 				return err

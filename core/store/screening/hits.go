@@ -50,7 +50,7 @@ func (s *Store) InsertHits(ctx context.Context, hits, counted []hit.Hit) error {
 	slices.SortStableFunc(rows, func(a, b hitRow) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	rows = slices.CompactFunc(rows, func(a, b hitRow) bool { return a.ID == b.ID })
 	entries := refusals(counted)
-	err := s.db.InTx(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := s.db.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx bun.Tx) error {
 		if len(rows) > 0 {
 			if _, err := tx.NewInsert().Model(&rows).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {
 				return err

@@ -11,7 +11,6 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/representation"
 	"intents.internal/core/store/identities"
-	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
 )
 
@@ -112,6 +111,6 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)
 			return entry.ByKey(by.KeyID), err
 		}
-		return answer(w, r.WithContext(postgres.InTurn(r.Context(), by.AccountID)), request)
+		return answer(w, r, request)
 	}
 }
