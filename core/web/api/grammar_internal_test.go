@@ -26,7 +26,7 @@ func TestDocument_EventFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := document.Components.Parameters["EventTypes"].Schema.Pattern
-	one := document.Components.Schemas["CreateWebhook"].Properties["types"].Items.Pattern
+	one := document.Components.Schemas["CreateWebhookInput"].Properties["types"].Items.Pattern
 	if list == "" || one == "" {
 		t.Fatalf("there is no pattern: %q, %q", list, one)
 	}

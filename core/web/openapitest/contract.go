@@ -197,9 +197,8 @@ func (c *Contract) DeliveryFaults(kind string, header http.Header, body []byte) 
 	if len(parameters) < 3 {
 		return []string{fmt.Sprintf("there is no entry with headers for %s", kind)}
 	}
-	for _, parameter := range parameters {
-		ref, _ := parameter.(map[string]any)["$ref"].(string)
-		described := strings.TrimPrefix(ref, "#")
+	for n := range parameters {
+		described := fmt.Sprintf("%s/parameters/%d", at, n)
 		name, _ := c.value(described, "name").(string)
 		faults = append(faults, c.headerMismatch(described, name, header.Get(name))...)
 	}
@@ -301,6 +300,11 @@ func (c *Contract) resolve(at, name string) string {
 func (c *Contract) value(pointer, name string) any {
 	var current any = c.document
 	for token := range strings.SplitSeq(pointer[1:], "/") {
+		if list, ok := current.([]any); ok {
+			n, _ := strconv.Atoi(token) // the pointers into lists are made from their indexes
+			current = list[n]
+			continue
+		}
 		object, _ := current.(map[string]any)
 		current = object[unescape.Replace(token)]
 	}

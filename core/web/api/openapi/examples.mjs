@@ -9,12 +9,21 @@ const recorded = read('../testdata/examples.json')
 const errorFiles = ['../testdata/errors.json', '../../apierror/testdata/errors.json', '../../../../gateway/edge/testdata/errors.json']
 const errors = [...new Set(errorFiles.flatMap(read).map((error) => JSON.stringify(error.body ?? error)))].map((text) => JSON.parse(text))
 
+// schemaAt is the schema that a reference names.
+const schemaAt = ($ref) => document.components.schemas[$ref.split('/').pop()]
+
 // codes are the error codes that a schema allows, in its own properties and its alternatives.
 const codes = ({ $ref, allOf = [], oneOf = [], properties }) => [
-  ...($ref ? codes(document.components.schemas[$ref.split('/').pop()]) : []),
+  ...($ref ? codes(schemaAt($ref)) : []),
   ...[...allOf, ...oneOf].flatMap(codes),
-  ...(properties?.code?.enum ?? [properties?.code?.const ?? []].flat()),
+  ...narrowed(properties?.code ?? {}),
 ]
+
+// narrowed are the codes of a member; one that may be any code narrows nothing.
+const narrowed = ({ $ref, enum: several, const: one }) => {
+  if ($ref) return $ref.endsWith('/ErrorCode') ? [] : narrowed(schemaAt($ref))
+  return several ?? [one ?? []].flat()
+}
 
 // named gives each body its name as summary.
 const named = (bodies) => Object.fromEntries(Object.entries(bodies).map(([name, value]) => [name, { summary: name, value }]))

@@ -878,6 +878,8 @@ export interface components {
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
         };
+        /** @enum {string} */
+        OtherRefusalCode: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
         /** @description One fault of a request. */
         Issue: {
             /** @description Where: a JSON Pointer (RFC 6901) into the body, empty for the body as a whole, or the name of a query parameter or header; `query` for a query string that cannot be read. */
@@ -886,7 +888,7 @@ export interface components {
             message: string;
         };
         /** @description The request is malformed. */
-        InvalidRequest: {
+        InvalidRequestError: {
             /** @constant */
             code: "INVALID_REQUEST";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -897,6 +899,15 @@ export interface components {
                 issues: components["schemas"]["Issue"][];
             };
         };
+        /**
+         * @description How an answer is compressed.
+         * @enum {string}
+         */
+        ContentCoding: "gzip" | "zstd";
+        /** @enum {string} */
+        UnavailableCode: "SERVICE_UNAVAILABLE" | "OUTCOME_UNKNOWN";
+        /** @enum {string} */
+        TimeoutCode: "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN";
         /**
          * @description CAIP-2 chain id, `<namespace>:<reference>`. The service's chains are all of the `eip155` namespace.
          * @example eip155:11155111
@@ -924,7 +935,7 @@ export interface components {
          */
         ApiKeyScope: "intents:read" | "intents:write" | "webhooks";
         /** @description The key lacks a scope. */
-        InsufficientScope: {
+        InsufficientScopeError: {
             /** @constant */
             code: "INSUFFICIENT_SCOPE";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -935,7 +946,7 @@ export interface components {
             };
         };
         /** @description The client is outside the key's networks. */
-        NetworkNotAllowed: {
+        NetworkNotAllowedError: {
             /** @constant */
             code: "NETWORK_NOT_ALLOWED";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -946,7 +957,7 @@ export interface components {
             };
         };
         /** @description Too many requests. */
-        RateLimited: {
+        RateLimitedError: {
             /** @constant */
             code: "RATE_LIMITED";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -956,11 +967,18 @@ export interface components {
                 tryAgainIn: number;
             };
         };
+        /** @enum {string} */
+        TokenRegistryErrorCode: "TokenRegistryServiceError" | "INTERNAL_ERROR";
         /**
          * @description `test` keys work on testnet chains, `live` keys on mainnet chains.
          * @enum {string}
          */
         Environment: "test" | "live";
+        /**
+         * @description Whose `oracle` the output of an order opened on this chain names.
+         * @enum {string}
+         */
+        OutputOracle: "destination" | "origin";
         /** @description The contracts of one deployment on one chain. An intent keeps those that it was recorded with: a later change of these concerns new intents only. */
         Settlement: {
             /**
@@ -982,12 +1000,13 @@ export interface components {
             native: boolean;
             /** @description Whether orders opened on this chain can be filled on it too. Swaps need that. */
             sameChain: boolean;
-            /**
-             * @description Whose `oracle` the output of an order opened on this chain names.
-             * @enum {string}
-             */
-            outputOracle: "destination" | "origin";
+            outputOracle: components["schemas"]["OutputOracle"];
         };
+        /**
+         * @description When a block counts as permanent: `depth` after `confirmations` blocks, `safe` or `finalized` once the JSON-RPC block tag of that name has reached it.
+         * @enum {string}
+         */
+        Finality: "depth" | "safe" | "finalized";
         /** @description A chain that transfers run on. */
         Chain: {
             chainId: components["schemas"]["ChainId"];
@@ -1005,11 +1024,7 @@ export interface components {
             settlements: components["schemas"]["Settlement"][];
             /** @description How many blocks deep a transaction must be under `depth`, its own block included, before it counts as permanent. */
             confirmations: number;
-            /**
-             * @description When a block counts as permanent: `depth` after `confirmations` blocks, `safe` or `finalized` once the JSON-RPC block tag of that name has reached it.
-             * @enum {string}
-             */
-            finality: "depth" | "safe" | "finalized";
+            finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
         };
@@ -1070,6 +1085,8 @@ export interface components {
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
         };
+        /** @enum {string} */
+        TransferErrorCode: "TransferServiceError" | "INTERNAL_ERROR";
         /** @description Where the tokens come from. Account and token are on one chain. */
         SourceRequest: {
             /** @description Whose account. */
@@ -1089,7 +1106,7 @@ export interface components {
             amount?: components["schemas"]["Amount"];
         };
         /** @description What to move. Unknown or repeated fields and nulls are refused. */
-        CreateTransfer: {
+        CreateTransferInput: {
             source: components["schemas"]["SourceRequest"];
             destination: components["schemas"]["DestinationRequest"];
             /**
@@ -1106,7 +1123,7 @@ export interface components {
             reference?: string;
         };
         /** @description Which quote to make an intent of. Unknown or repeated fields and nulls are refused. */
-        CreateQuotedTransfer: {
+        CreateQuotedTransferInput: {
             /**
              * Format: uuid
              * @description The `id` of the quote.
@@ -1129,6 +1146,11 @@ export interface components {
             /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
             amount: components["schemas"]["Amount"];
         };
+        /**
+         * @description Why an intent failed. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for, and an order that was opened without its input. `ORDER_ID_MISMATCH`: the input settler opened another order.
+         * @enum {string}
+         */
+        FailureCode: "TX_REVERTED" | "TX_REPLACED" | "TX_MISMATCH" | "ORDER_ID_MISMATCH";
         /** @description The quote that an intent was made from. */
         UsedQuote: {
             /**
@@ -1309,22 +1331,24 @@ export interface components {
             /** @description Whether the block counts as final. */
             finalized: boolean;
         };
+        /**
+         * @description What it does: `send` carries a transfer; `open` opens the order of a swap or bridge on the source chain, whoever sends it; `fill` pays the recipient on the destination chain; `refund` pays the sender back on the source chain.
+         * @enum {string}
+         */
+        TransactionRole: "send" | "open" | "fill" | "refund";
+        /**
+         * @description `pending`: in no block as far as is known. `mined`: in a block. `finalized`: in a block that counts as final. `reverted`: the chain undid it. `replaced`: its nonce was used by another, or another attempt has carried the intent. `mismatch`: in a block without the effect that the intent asks for.
+         * @enum {string}
+         */
+        TransactionState: "pending" | "mined" | "reverted" | "replaced" | "mismatch" | "finalized";
         /** @description A transaction of an intent as it was last seen. */
         ObservedTransaction: {
-            /**
-             * @description What it does: `send` carries a transfer; `open` opens the order of a swap or bridge on the source chain, whoever sends it; `fill` pays the recipient on the destination chain; `refund` pays the sender back on the source chain.
-             * @enum {string}
-             */
-            role: "send" | "open" | "fill" | "refund";
+            role: components["schemas"]["TransactionRole"];
             /** @description The chain it is on. */
             chainId: components["schemas"]["ChainId"];
             /** @description Transaction hash. */
             hash: string;
-            /**
-             * @description `pending`: in no block as far as is known. `mined`: in a block. `finalized`: in a block that counts as final. `reverted`: the chain undid it. `replaced`: its nonce was used by another, or another attempt has carried the intent. `mismatch`: in a block without the effect that the intent asks for.
-             * @enum {string}
-             */
-            state: "pending" | "mined" | "reverted" | "replaced" | "mismatch" | "finalized";
+            state: components["schemas"]["TransactionState"];
             /** @description Number of its block; null while it is in none. */
             blockNumber: number | null;
             /**
@@ -1333,6 +1357,11 @@ export interface components {
              */
             seenAt: string;
         };
+        /**
+         * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
+         * @enum {string}
+         */
+        Verification: "unsupported";
         /** @description The full record of an intent. */
         Transfer: {
             /**
@@ -1363,11 +1392,8 @@ export interface components {
             ended: boolean;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
-            /**
-             * @description Why the intent failed; null if it did not. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for, and an order that was opened without its input. `ORDER_ID_MISMATCH`: the input settler opened another order.
-             * @enum {string|null}
-             */
-            failure: "TX_REVERTED" | "TX_REPLACED" | "TX_MISMATCH" | "ORDER_ID_MISMATCH" | null;
+            /** @description Why the intent failed; null if it did not. */
+            failure: components["schemas"]["FailureCode"] | null;
             /**
              * Format: date-time
              * @description Until when the intent may be filled; whole seconds.
@@ -1385,14 +1411,11 @@ export interface components {
             transactions: components["schemas"]["ObservedTransaction"][];
             /** @description Whether the order is open, and the source chain has been read past `order.expires`, by that chain's own clock, while nobody has filled, claimed or refunded it. It stays false while that chain is not followed. When it is true, `GET /v2/transfers/{id}/refund` has the transaction that pays the sender back. */
             refundable: boolean;
-            /**
-             * @description `unsupported` while a reported transaction is in a block but cannot be checked: a native transfer out of a contract account leaves no trace that nodes show. The intent stays `submitted` then. Null otherwise.
-             * @enum {string|null}
-             */
-            verification: "unsupported" | null;
+            /** @description Why a reported transaction cannot be checked; null where it can. The intent stays `submitted` meanwhile. */
+            verification: components["schemas"]["Verification"] | null;
         };
         /** @description The key's environment does not match a chain of the request, or of the intent that it would change. */
-        ChainNotAllowed: {
+        ChainNotAllowedError: {
             /** @constant */
             code: "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT";
             /** @description Names the chain and the kind of key. */
@@ -1406,7 +1429,7 @@ export interface components {
             keyEnv: components["schemas"]["Environment"];
         };
         /** @description The quote has made an intent. */
-        QuoteUsed: {
+        QuoteUsedError: {
             /** @constant */
             code: "QUOTE_USED";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1420,7 +1443,7 @@ export interface components {
             };
         };
         /** @description The body is too long. */
-        PayloadTooLarge: {
+        PayloadTooLargeError: {
             /** @constant */
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1431,12 +1454,14 @@ export interface components {
                 maxBytes: number;
             };
         };
-        ReportTransaction: {
+        /** @enum {string} */
+        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
         };
         /** @description The status of the intent does not allow this. */
-        StatusConflict: {
+        StatusConflictError: {
             /** @constant */
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1446,13 +1471,14 @@ export interface components {
                 status: components["schemas"]["TransferStatus"];
             };
         };
+        /**
+         * @description What was checked. More names may come.
+         * @enum {string}
+         */
+        PreflightCheckName: "balance" | "allowance" | "deadline" | "settler" | "simulation";
         /** @description One check. */
         PreflightCheck: {
-            /**
-             * @description What was checked. More names may come.
-             * @enum {string}
-             */
-            name: "balance" | "allowance" | "deadline" | "settler" | "simulation";
+            name: components["schemas"]["PreflightCheckName"];
             /** @description False for what makes the sending fail. What is not needed, what `tx.calls` brings, and what nobody can know is true. */
             ok: boolean;
             /** @description True for what is missing and `tx.calls` brings; absent otherwise. */
@@ -1477,7 +1503,7 @@ export interface components {
             tx: components["schemas"]["Transaction"];
         };
         /** @description What to quote. It has exactly one of the two amounts. Unknown or repeated fields and nulls are refused. */
-        CreateQuotes: {
+        CreateQuotesInput: {
             /** @description Where the tokens come from. Account and token are on one chain. */
             source: {
                 /** @description Whose account. */
@@ -1504,6 +1530,16 @@ export interface components {
             /** @description Which providers to ask, by the name that quotes have; all by default. */
             providers?: string[];
         };
+        /**
+         * @description The type of the intent that the quote makes.
+         * @enum {string}
+         */
+        QuoteType: "swap" | "bridge";
+        /**
+         * @description Which amount was asked with: `exactInput` for `source.amount`, `exactOutput` for `destination.amount`.
+         * @enum {string}
+         */
+        QuoteKind: "exactInput" | "exactOutput";
         /** @description Part of what a quote costs. */
         QuoteFee: {
             /** @description The provider's word for it, or `total` for the whole difference of the two amounts. More kinds may come. */
@@ -1531,16 +1567,8 @@ export interface components {
             scheme: "oif-v1/StandardOrder";
             /** @description The deployment whose contracts the order is of, as in `settlements` of the chains. */
             deployment: string;
-            /**
-             * @description The type of the intent that the quote makes.
-             * @enum {string}
-             */
-            type: "swap" | "bridge";
-            /**
-             * @description Which amount was asked with: `exactInput` for `source.amount`, `exactOutput` for `destination.amount`.
-             * @enum {string}
-             */
-            kind: "exactInput" | "exactOutput";
+            type: components["schemas"]["QuoteType"];
+            kind: components["schemas"]["QuoteKind"];
             /** @description What leaves. */
             source: components["schemas"]["Leg"];
             /** @description What arrives, all fees deducted. */
@@ -1570,15 +1598,16 @@ export interface components {
              */
             transferId?: string;
         };
+        /**
+         * @description Why. `PROVIDER_TIMEOUT`: it did not answer in time. `PROVIDER_UNAVAILABLE`: it could not be reached, failed, or is not asked for a moment because it has failed or is asked too much. `PROVIDER_RATE_LIMITED`: it asks for fewer requests, or your account has made its share of them. `PROVIDER_REFUSED`: it refused the request. `PROVIDER_INVALID`: it did not answer what was asked. `EXACT_OUTPUT_UNSUPPORTED`: it cannot quote for `destination.amount`. `NO_QUOTE`: it offers nothing for this, or only what this service cannot use. More codes may come.
+         * @enum {string}
+         */
+        QuoteFailureCode: "PROVIDER_TIMEOUT" | "PROVIDER_UNAVAILABLE" | "PROVIDER_RATE_LIMITED" | "PROVIDER_REFUSED" | "PROVIDER_INVALID" | "EXACT_OUTPUT_UNSUPPORTED" | "NO_QUOTE";
         /** @description A provider without a quote. */
         QuoteFailure: {
             /** @description Name of the provider. */
             provider: string;
-            /**
-             * @description Why. `PROVIDER_TIMEOUT`: it did not answer in time. `PROVIDER_UNAVAILABLE`: it could not be reached, failed, or is not asked for a moment because it has failed or is asked too much. `PROVIDER_RATE_LIMITED`: it asks for fewer requests, or your account has made its share of them. `PROVIDER_REFUSED`: it refused the request. `PROVIDER_INVALID`: it did not answer what was asked. `EXACT_OUTPUT_UNSUPPORTED`: it cannot quote for `destination.amount`. `NO_QUOTE`: it offers nothing for this, or only what this service cannot use. More codes may come.
-             * @enum {string}
-             */
-            code: "PROVIDER_TIMEOUT" | "PROVIDER_UNAVAILABLE" | "PROVIDER_RATE_LIMITED" | "PROVIDER_REFUSED" | "PROVIDER_INVALID" | "EXACT_OUTPUT_UNSUPPORTED" | "NO_QUOTE";
+            code: components["schemas"]["QuoteFailureCode"];
         };
         /** @description What providers offer. */
         Quotes: {
@@ -1587,8 +1616,10 @@ export interface components {
             /** @description The providers that were asked and have no quote. */
             failures: components["schemas"]["QuoteFailure"][];
         };
+        /** @enum {string} */
+        CreateQuotes400Code: "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT";
         /** @description No provider has a quote. */
-        NoQuote: {
+        NoQuoteError: {
             /** @constant */
             code: "NO_QUOTE";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1598,8 +1629,10 @@ export interface components {
                 failures: components["schemas"]["QuoteFailure"][];
             };
         };
+        /** @enum {string} */
+        CreateQuotes422Code: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTES_NOT_CONFIGURED" | "ROUTE_UNSUPPORTED";
         /** @description No provider of quotes answers. */
-        QuotesUnavailable: {
+        QuotesUnavailableError: {
             /** @constant */
             code: "QUOTES_UNAVAILABLE";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1644,20 +1677,19 @@ export interface components {
             reference: string | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
-            /**
-             * @description The status before; null for `transfer.created`.
-             * @enum {string|null}
-             */
-            from: "created" | "submitted" | "confirmed" | "filled" | "refunded" | "failed" | "expired" | "cancelled" | null;
+            /** @description The status before; null for `transfer.created`. */
+            from: components["schemas"]["TransferStatus"] | null;
             to: components["schemas"]["TransferStatus"];
             /** @description The transaction that carries the intent, null before one is known. */
             hash: string | null;
-            /**
-             * @description Why the intent failed, as in its record; null for all but `transfer.failed`.
-             * @enum {string|null}
-             */
-            failure: "TX_REVERTED" | "TX_REPLACED" | "TX_MISMATCH" | "ORDER_ID_MISMATCH" | null;
+            /** @description Why the intent failed, as in its record; null for all but `transfer.failed`. */
+            failure: components["schemas"]["FailureCode"] | null;
         };
+        /**
+         * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
+         * @enum {string}
+         */
+        ServiceDisabledReason: "gone" | "failing";
         /** @description A webhook that gets nothing any more until it is enabled. */
         WebhookDisabled: {
             /**
@@ -1667,11 +1699,7 @@ export interface components {
             id: string;
             /** @description Its address. */
             url: string;
-            /**
-             * @description Why: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
-             * @enum {string}
-             */
-            reason: "gone" | "failing";
+            reason: components["schemas"]["ServiceDisabledReason"];
         };
         /** @description Something that happened. An event never changes. */
         Event: {
@@ -1697,12 +1725,17 @@ export interface components {
             next: string;
         };
         /** @description Too many requests that wait for events. */
-        TooManyPolls: {
+        TooManyPollsError: {
             /** @constant */
             code: "TOO_MANY_POLLS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
         };
+        /**
+         * @description Why a webhook is disabled: `owner` by its owner, `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
+         * @enum {string}
+         */
+        DisabledReason: "owner" | "gone" | "failing";
         Webhook: {
             /**
              * Format: uuid
@@ -1718,11 +1751,8 @@ export interface components {
             environment: components["schemas"]["Environment"];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /**
-             * @description Why the webhook is disabled, null while it is enabled: `owner` by its owner, `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
-             * @enum {string|null}
-             */
-            disabledReason: "owner" | "gone" | "failing" | null;
+            /** @description Why the webhook is disabled; null while it is enabled. */
+            disabledReason: components["schemas"]["DisabledReason"] | null;
             /**
              * Format: date-time
              * @description When it was made.
@@ -1734,7 +1764,11 @@ export interface components {
              */
             updatedAt: string;
         };
-        CreateWebhook: {
+        /** @enum {string} */
+        WebhookErrorCode: "WebhookServiceError" | "INTERNAL_ERROR";
+        /** @enum {string} */
+        WebhooksUnavailableCode: "SERVICE_UNAVAILABLE" | "WEBHOOKS_NOT_CONFIGURED" | "OUTCOME_UNKNOWN";
+        CreateWebhookInput: {
             /** @description An absolute URL. */
             url: string;
             /** @description Which events are sent: names, `transfer.*`, `webhook.*` or `*`; null for all. */
@@ -1757,11 +1791,8 @@ export interface components {
             environment: components["schemas"]["Environment"];
             /** @description Whether events are sent. */
             enabled: boolean;
-            /**
-             * @description Why the webhook is disabled, null while it is enabled: `owner` by its owner, `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
-             * @enum {string|null}
-             */
-            disabledReason: "owner" | "gone" | "failing" | null;
+            /** @description Why the webhook is disabled; null while it is enabled. */
+            disabledReason: components["schemas"]["DisabledReason"] | null;
             /**
              * Format: date-time
              * @description When it was made.
@@ -1775,7 +1806,9 @@ export interface components {
             /** @description The secret that signs, `whsec_` and base64. It is shown once. */
             secret: string;
         };
-        UpdateWebhook: {
+        /** @enum {string} */
+        CreateWebhook422Code: "URL_NOT_ALLOWED" | "IDEMPOTENCY_KEY_REUSED";
+        UpdateWebhookInput: {
             /** @description An absolute URL. */
             url?: string;
             /** @description Which events are sent: names, `transfer.*`, `webhook.*` or `*`; null for all. */
@@ -1785,7 +1818,7 @@ export interface components {
             /** @description Whether events are sent. */
             enabled?: boolean;
         };
-        RotateWebhookSecret: {
+        RotateWebhookSecretInput: {
             /**
              * @description For how many seconds the replaced secret signs too.
              * @default 86400
@@ -1800,16 +1833,17 @@ export interface components {
             /** @description The `webhook-id` of the test event. */
             eventId: string;
         };
+        /**
+         * @description `failed` after the last attempt.
+         * @enum {string}
+         */
+        DeliveryStatus: "pending" | "delivered" | "failed";
         Delivery: {
             /** @description The event, and the header `webhook-id`. */
             eventId: string;
             /** @description The type of the event, or `webhook.test`. */
             type: string;
-            /**
-             * @description `failed` after the last attempt.
-             * @enum {string}
-             */
-            status: "pending" | "delivered" | "failed";
+            status: components["schemas"]["DeliveryStatus"];
             /** @description How many attempts have ended since the delivery was made, retried or replayed. */
             attempts: number;
             /**
@@ -1832,12 +1866,12 @@ export interface components {
             /** @description The cursor of the next page, null on the last. An empty page may have one. */
             next: string | null;
         };
-        ReplayWebhook: {
+        ReplayWebhookInput: {
             /** @description `next` of a page of the feed. */
             after: string;
         };
         /** @description Too many replays of the account. */
-        TooManyReplays: {
+        TooManyReplaysError: {
             /** @constant */
             code: "TOO_MANY_REPLAYS";
             /** @description Why, in words for people. It may change; branch on `code`. */
@@ -1845,11 +1879,7 @@ export interface components {
         };
         /** @description What is posted for an event of an intent: the event of the feed without its `id`, which is the header `webhook-id`. */
         TransferEventBody: {
-            /**
-             * @description What happened.
-             * @enum {string}
-             */
-            type: "transfer.created" | "transfer.submitted" | "transfer.confirmed" | "transfer.filled" | "transfer.refunded" | "transfer.failed" | "transfer.expired" | "transfer.cancelled" | "transfer.reorganized" | "transfer.refundable";
+            type: components["schemas"]["EventType"];
             /**
              * Format: date-time
              * @description When it happened, by the database's clock; UTC with milliseconds.
@@ -1860,56 +1890,12 @@ export interface components {
             sequence: number;
             data: components["schemas"]["TransferEvent"];
         };
-        /** @description What is posted to the other webhooks for a webhook that is disabled. */
-        WebhookDisabledBody: {
-            /**
-             * @description What happened.
-             * @constant
-             */
-            type: "webhook.disabled";
-            /**
-             * Format: date-time
-             * @description When it happened, by the database's clock; UTC with milliseconds.
-             */
-            timestamp: string;
-            environment: components["schemas"]["Environment"];
-            /** @description The event is not an intent's. */
-            sequence: null;
-            data: components["schemas"]["WebhookDisabled"];
-        };
-        /** @description A webhook that a test was asked for. */
-        WebhookTest: {
-            /**
-             * Format: uuid
-             * @description The webhook.
-             */
-            id: string;
-            /** @description Its address. */
-            url: string;
-        };
-        /** @description What is posted for a test. */
-        WebhookTestBody: {
-            /**
-             * @description What happened.
-             * @constant
-             */
-            type: "webhook.test";
-            /**
-             * Format: date-time
-             * @description When it happened, by the database's clock; UTC with milliseconds.
-             */
-            timestamp: string;
-            environment: components["schemas"]["Environment"];
-            /** @description The event is not an intent's. */
-            sequence: null;
-            data: components["schemas"]["WebhookTest"];
-        };
     };
     responses: {
         /** @description The gateway refused the HTTP message: 405 `METHOD_NOT_ALLOWED` (with `Allow`), 408 `REQUEST_TIMEOUT`, 417 `EXPECTATION_FAILED`, 431 `HEADERS_TOO_LARGE` or 505 `HTTP_VERSION_NOT_SUPPORTED`. */
         OtherRefusal: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -1919,32 +1905,31 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
+                    code?: components["schemas"]["OtherRefusalCode"];
                 };
             };
         };
         /** @description The HTTP message is malformed: `INVALID_REQUEST`, without details. */
         BadMessage: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["InvalidRequestError"];
             };
         };
         /** @description A fault in the service: `INTERNAL_ERROR`. The cause is in the operator's log, under the request id. */
         InternalError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "INTERNAL_ERROR";
                 };
             };
@@ -1952,14 +1937,14 @@ export interface components {
         /** @description The service behind the gateway does not answer: `SERVICE_UNAVAILABLE`. */
         Unhealthy: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "SERVICE_UNAVAILABLE";
                 };
             };
@@ -1967,37 +1952,35 @@ export interface components {
         /** @description The service cannot do this now and has not done it: `SERVICE_UNAVAILABLE`. A write that may have been carried out all the same is `OUTCOME_UNKNOWN`, with `Retry-After` only if it had an `Idempotency-Key` that the endpoint honors: otherwise look for it before you repeat it. */
         Unavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "SERVICE_UNAVAILABLE" | "OUTCOME_UNKNOWN";
+                    code?: components["schemas"]["UnavailableCode"];
                 };
             };
         };
         /** @description The service did not answer in time: `UPSTREAM_TIMEOUT` for a read. A write may have been carried out: `OUTCOME_UNKNOWN`, with `Retry-After` only if it had an `Idempotency-Key` that the endpoint honors; otherwise look for it before you repeat it. */
         Timeout: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN";
+                    code?: components["schemas"]["TimeoutCode"];
                 };
             };
         };
         /** @description The request is malformed: `INVALID_REQUEST`. `details.issues` names each fault; it is absent where the fault is in the HTTP message itself. */
         InvalidRequest: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2005,20 +1988,20 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["InvalidRequest"];
+                "application/json": components["schemas"]["InvalidRequestError"];
             };
         };
         /** @description There is no `x-api-key` header: `INVALID_API_KEY`. */
         NoApiKey: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "INVALID_API_KEY";
                 };
             };
@@ -2026,21 +2009,21 @@ export interface components {
         /** @description The key cannot be used: `INVALID_API_KEY`. The answer is the same whether the key is malformed, unknown, expired, disabled or of a deleted account. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         InvalidApiKey: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 [name: string]: unknown;
             };
             content: {
                 "application/json": (components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScope"] | components["schemas"]["NetworkNotAllowed"];
+                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
             };
         };
         /** @description The rate limit of the key, or of all keys of its account in this environment together, is exceeded: `RATE_LIMITED`; the message says which. The request was not carried out and spent nothing of either. Wait as long as `Retry-After` says, then repeat it. */
         RateLimited: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2049,13 +2032,13 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["RateLimited"];
+                "application/json": components["schemas"]["RateLimitedError"];
             };
         };
         /** @description The token registry failed unexpectedly: `TokenRegistryServiceError`; `INTERNAL_ERROR` for a fault in the gateway. */
         TokenRegistryError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2064,15 +2047,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "TokenRegistryServiceError" | "INTERNAL_ERROR";
+                    code?: components["schemas"]["TokenRegistryErrorCode"];
                 };
             };
         };
         /** @description The service cannot do this now and has not done it: `SERVICE_UNAVAILABLE`. A write that may have been carried out all the same is `OUTCOME_UNKNOWN`, with `Retry-After` only if it had an `Idempotency-Key` that the endpoint honors: otherwise look for it before you repeat it. */
         KeyedUnavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2082,15 +2064,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "SERVICE_UNAVAILABLE" | "OUTCOME_UNKNOWN";
+                    code?: components["schemas"]["UnavailableCode"];
                 };
             };
         };
         /** @description The service did not answer in time: `UPSTREAM_TIMEOUT` for a read. A write may have been carried out: `OUTCOME_UNKNOWN`, with `Retry-After` only if it had an `Idempotency-Key` that the endpoint honors; otherwise look for it before you repeat it. */
         KeyedTimeout: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2099,15 +2080,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN";
+                    code?: components["schemas"]["TimeoutCode"];
                 };
             };
         };
         /** @description The transfer service failed unexpectedly: `TransferServiceError`; `INTERNAL_ERROR` for a fault in the gateway. */
         TransferError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2116,15 +2096,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "TransferServiceError" | "INTERNAL_ERROR";
+                    code?: components["schemas"]["TransferErrorCode"];
                 };
             };
         };
         /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         ChainNotAllowedForKey: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2132,16 +2111,16 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ChainNotAllowed"] | (components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
+                    /** @constant */
                     code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScope"] | components["schemas"]["NetworkNotAllowed"];
+                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
             };
         };
         /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
         KeyedBodyTooLarge: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2149,13 +2128,13 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["PayloadTooLarge"];
+                "application/json": components["schemas"]["PayloadTooLargeError"];
             };
         };
         /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
         KeyedBodyNotJSON: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2164,7 +2143,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
             };
@@ -2172,7 +2151,7 @@ export interface components {
         /** @description The account has no such intent: `NOT_FOUND`. */
         NoSuchIntent: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2180,7 +2159,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "NOT_FOUND";
                 };
             };
@@ -2188,20 +2167,20 @@ export interface components {
         /** @description The intent is no longer `created` and not `cancelled` either: `STATUS_CONFLICT`. Nothing was changed. */
         StatusConflict: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["StatusConflict"];
+                "application/json": components["schemas"]["StatusConflictError"];
             };
         };
         /** @description The body is longer than the gateway takes: `PAYLOAD_TOO_LARGE`. */
         KeyedBodyTooLong: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2209,13 +2188,13 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["PayloadTooLarge"];
+                "application/json": components["schemas"]["PayloadTooLargeError"];
             };
         };
         /** @description The body is compressed: `UNSUPPORTED_MEDIA_TYPE`. */
         KeyedBodyCompressed: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2224,7 +2203,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
             };
@@ -2232,7 +2211,7 @@ export interface components {
         /** @description The operator has configured no node for the chain: `CHAIN_NOT_WATCHED`. A retry does not help; `watched` of `GET /v2/chains` says which chains can be asked. */
         ChainNotWatched: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2240,7 +2219,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "CHAIN_NOT_WATCHED";
                 };
             };
@@ -2248,7 +2227,7 @@ export interface components {
         /** @description The service cannot do this now, for instance because no node of the chain answers: `SERVICE_UNAVAILABLE`. */
         ChainUnavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2258,7 +2237,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "SERVICE_UNAVAILABLE";
                 };
             };
@@ -2266,7 +2245,7 @@ export interface components {
         /** @description The webhook service failed unexpectedly: `WebhookServiceError`; `INTERNAL_ERROR` for a fault in the gateway. */
         WebhookError: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2275,15 +2254,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "WebhookServiceError" | "INTERNAL_ERROR";
+                    code?: components["schemas"]["WebhookErrorCode"];
                 };
             };
         };
         /** @description The operator has not set webhooks up: `WEBHOOKS_NOT_CONFIGURED`, without `Retry-After`. Or the service cannot do this now and has not done it: `SERVICE_UNAVAILABLE`. A write that may have been carried out all the same is `OUTCOME_UNKNOWN`, with `Retry-After` only if it had an `Idempotency-Key` that the endpoint honors: otherwise look for it before you repeat it. */
         WebhooksUnavailable: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2293,15 +2271,14 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
-                    code?: "SERVICE_UNAVAILABLE" | "WEBHOOKS_NOT_CONFIGURED" | "OUTCOME_UNKNOWN";
+                    code?: components["schemas"]["WebhooksUnavailableCode"];
                 };
             };
         };
         /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
         KeyedPayloadTooLarge: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2309,13 +2286,13 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["PayloadTooLarge"];
+                "application/json": components["schemas"]["PayloadTooLargeError"];
             };
         };
         /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
         KeyedUnsupportedMediaType: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 Vary: components["headers"]["VaryIfService"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
@@ -2324,7 +2301,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
             };
@@ -2332,7 +2309,7 @@ export interface components {
         /** @description The account has no such webhook in the environment of the key: `NOT_FOUND`. */
         NoSuchWebhook: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2340,15 +2317,15 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "NOT_FOUND";
                 };
             };
         };
         /** @description The webhook is disabled: `WEBHOOK_DISABLED`. */
-        WebhookDisabled: {
+        WebhookIsDisabled: {
             headers: {
-                "X-Request-Id": components["headers"]["RequestId"];
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
                 "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -2356,7 +2333,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "WEBHOOK_DISABLED";
                 };
             };
@@ -2411,7 +2388,7 @@ export interface components {
          *       "submitted"
          *     ]
          */
-        Status: components["schemas"]["TransferStatus"][];
+        Statuses: components["schemas"]["TransferStatus"][];
         /**
          * @description Only the intents whose source is on this chain, a CAIP-2 id.
          * @example eip155:11155111
@@ -2482,28 +2459,13 @@ export interface components {
         /** @description The `id` of the webhook. */
         WebhookId: string;
         /** @description Only deliveries of this status. */
-        DeliveryStatus: "pending" | "delivered" | "failed";
+        DeliveriesStatus: components["schemas"]["DeliveryStatus"];
         /** @description `next` of the page before. */
         DeliveriesAfter: string;
         /** @description How many deliveries the page has at most; it may have fewer and not be the last. */
         DeliveriesLimit: number;
         /** @description The `id` of the event, which is the header `webhook-id` of its delivery. */
         EventId: string;
-        /**
-         * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
-         * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
-         */
-        WebhookMessageId: string;
-        /**
-         * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
-         * @example 1795236549
-         */
-        WebhookTimestamp: number;
-        /**
-         * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
-         * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
-         */
-        WebhookSignature: string;
     };
     requestBodies: never;
     headers: {
@@ -2511,7 +2473,7 @@ export interface components {
          * @description Names this exchange in the operator's logs: the request's own `X-Request-Id` if that was usable, else a new one. Quote it in questions.
          * @example 01a1fc68-0656-76d5-9bf2-4a428e39a05a
          */
-        RequestId: string;
+        EchoedRequestId: string;
         /**
          * @description The answer must not be kept.
          * @example no-store
@@ -2556,7 +2518,7 @@ export interface components {
          * @description How the body is compressed; absent where it is not, as is a short one.
          * @example gzip
          */
-        ContentEncoding: "gzip" | "zstd";
+        ContentEncoding: components["schemas"]["ContentCoding"];
         /**
          * @description How many seconds to wait before the request is repeated, at least 1. Absent where waiting does not help, and with `OUTCOME_UNKNOWN` unless the request had an `Idempotency-Key` that the endpoint honors.
          * @example 2
@@ -2625,7 +2587,7 @@ export interface operations {
             /** @description The service is healthy; no body. */
             204: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
@@ -2660,7 +2622,7 @@ export interface operations {
             /** @description The document. */
             200: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     /** @description May be kept for five minutes. */
                     "Cache-Control": "public, max-age=300";
                     ETag: components["headers"]["ETag"];
@@ -2680,7 +2642,7 @@ export interface operations {
             /** @description Nothing has changed since the answer with this `ETag`; no body. */
             304: {
                 headers: {
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     /** @description May be kept for five minutes. */
                     "Cache-Control": "public, max-age=300";
                     ETag: components["headers"]["ETag"];
@@ -2728,7 +2690,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["VaryByKey"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
@@ -2744,7 +2706,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["VaryByKey"];
                     [name: string]: unknown;
@@ -2787,7 +2749,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["VaryByKey"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
@@ -2803,7 +2765,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETag"];
                     Vary: components["headers"]["VaryByKey"];
                     [name: string]: unknown;
@@ -2835,7 +2797,7 @@ export interface operations {
                  *       "submitted"
                  *     ]
                  */
-                status?: components["parameters"]["Status"];
+                status?: components["parameters"]["Statuses"];
                 /**
                  * @description Only the intents whose source is on this chain, a CAIP-2 id.
                  * @example eip155:11155111
@@ -2895,7 +2857,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETagOfList"];
                     Link: components["headers"]["Link"];
                     Vary: components["headers"]["VaryByKey"];
@@ -2912,7 +2874,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["Revalidate"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     ETag: components["headers"]["ETagOfList"];
                     Vary: components["headers"]["VaryByKey"];
                     Link: components["headers"]["Link"];
@@ -2950,7 +2912,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CreateTransfer"] | components["schemas"]["CreateQuotedTransfer"];
+                "application/json": components["schemas"]["CreateTransferInput"] | components["schemas"]["CreateQuotedTransferInput"];
             };
         };
         responses: {
@@ -2960,7 +2922,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     /**
                      * @description Path of the intent.
                      * @example /v2/transfers/01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
@@ -2983,12 +2945,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "QUOTE_NOT_FOUND";
                     };
                 };
@@ -2999,11 +2961,11 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuoteUsed"];
+                    "application/json": components["schemas"]["QuoteUsedError"];
                 };
             };
             /** @description The quote has expired: `QUOTE_EXPIRED`. Nothing was recorded. */
@@ -3012,12 +2974,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "QUOTE_EXPIRED";
                     };
                 };
@@ -3030,13 +2992,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
-                        code?: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+                        code?: components["schemas"]["CreateTransfer422Code"];
                     };
                 };
             };
@@ -3071,7 +3032,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     Vary: components["headers"]["Vary"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
@@ -3089,13 +3050,13 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     Vary: components["headers"]["VaryIfService"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "NOT_FOUND";
                     };
                 };
@@ -3125,7 +3086,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReportTransaction"];
+                "application/json": components["schemas"]["ReportTransactionInput"];
             };
         };
         responses: {
@@ -3135,7 +3096,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3181,7 +3142,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3226,7 +3187,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3244,12 +3205,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StatusConflict"] | (components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                    "application/json": components["schemas"]["StatusConflictError"] | (components["schemas"]["Error"] & {
+                        /** @constant */
                         code?: "QUOTE_EXPIRED";
                     });
                 };
@@ -3286,7 +3247,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3304,12 +3265,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "NOT_REFUNDABLE";
                     };
                 };
@@ -3337,7 +3298,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CreateQuotes"];
+                "application/json": components["schemas"]["CreateQuotesInput"];
             };
         };
         responses: {
@@ -3347,7 +3308,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3360,13 +3321,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvalidRequest"] | (components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
-                        code?: "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT";
+                    "application/json": components["schemas"]["InvalidRequestError"] | (components["schemas"]["Error"] & {
+                        code?: components["schemas"]["CreateQuotes400Code"];
                     });
                 };
             };
@@ -3379,11 +3339,11 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NoQuote"];
+                    "application/json": components["schemas"]["NoQuoteError"];
                 };
             };
             413: components["responses"]["KeyedBodyTooLarge"];
@@ -3394,13 +3354,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
-                        code?: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTES_NOT_CONFIGURED" | "ROUTE_UNSUPPORTED";
+                        code?: components["schemas"]["CreateQuotes422Code"];
                     };
                 };
             };
@@ -3412,14 +3371,13 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     "Retry-After": components["headers"]["RetryAfterIfTemporary"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["QuotesUnavailable"] | (components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
-                        code?: "SERVICE_UNAVAILABLE" | "OUTCOME_UNKNOWN";
+                    "application/json": components["schemas"]["QuotesUnavailableError"] | (components["schemas"]["Error"] & {
+                        code?: components["schemas"]["UnavailableCode"];
                     });
                 };
             };
@@ -3454,7 +3412,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3470,12 +3428,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "QUOTE_NOT_FOUND";
                     };
                 };
@@ -3529,7 +3487,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     Vary: components["headers"]["Vary"];
                     "Content-Encoding": components["headers"]["ContentEncoding"];
                     [name: string]: unknown;
@@ -3547,13 +3505,13 @@ export interface operations {
                     Vary: components["headers"]["VaryIfService"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     "Cache-Control": components["headers"]["NoStore"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "CURSOR_EXPIRED";
                     };
                 };
@@ -3564,13 +3522,13 @@ export interface operations {
                     Vary: components["headers"]["VaryIfService"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     "Cache-Control": components["headers"]["NoStore"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"] | components["schemas"]["TooManyPolls"];
+                    "application/json": components["schemas"]["RateLimitedError"] | components["schemas"]["TooManyPollsError"];
                 };
             };
             500: components["responses"]["TransferError"];
@@ -3600,7 +3558,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3637,7 +3595,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["CreateWebhook"];
+                "application/json": components["schemas"]["CreateWebhookInput"];
             };
         };
         responses: {
@@ -3647,7 +3605,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
                     [name: string]: unknown;
                 };
@@ -3664,12 +3622,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "TOO_MANY_WEBHOOKS";
                     };
                 };
@@ -3682,13 +3640,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
-                        code?: "URL_NOT_ALLOWED" | "IDEMPOTENCY_KEY_REUSED";
+                        code?: components["schemas"]["CreateWebhook422Code"];
                     };
                 };
             };
@@ -3723,7 +3680,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3765,7 +3722,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3799,7 +3756,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["UpdateWebhook"];
+                "application/json": components["schemas"]["UpdateWebhookInput"];
             };
         };
         responses: {
@@ -3809,7 +3766,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3828,12 +3785,12 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "URL_NOT_ALLOWED";
                     };
                 };
@@ -3863,7 +3820,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RotateWebhookSecret"];
+                "application/json": components["schemas"]["RotateWebhookSecretInput"];
             };
         };
         responses: {
@@ -3873,7 +3830,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3917,7 +3874,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3928,7 +3885,7 @@ export interface operations {
             401: components["responses"]["NoApiKey"];
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
-            409: components["responses"]["WebhookDisabled"];
+            409: components["responses"]["WebhookIsDisabled"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
             429: components["responses"]["RateLimited"];
@@ -3942,7 +3899,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only deliveries of this status. */
-                status?: components["parameters"]["DeliveryStatus"];
+                status?: components["parameters"]["DeliveriesStatus"];
                 /** @description `next` of the page before. */
                 after?: components["parameters"]["DeliveriesAfter"];
                 /** @description How many deliveries the page has at most; it may have fewer and not be the last. */
@@ -3969,7 +3926,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4013,7 +3970,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4023,7 +3980,7 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             /** @description There is no such webhook, or no delivery of this event: `NOT_FOUND`. */
             404: components["responses"]["NoSuchIntent"];
-            409: components["responses"]["WebhookDisabled"];
+            409: components["responses"]["WebhookIsDisabled"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
             429: components["responses"]["RateLimited"];
@@ -4051,7 +4008,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ReplayWebhook"];
+                "application/json": components["schemas"]["ReplayWebhookInput"];
             };
         };
         responses: {
@@ -4061,7 +4018,7 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4070,19 +4027,19 @@ export interface operations {
             401: components["responses"]["NoApiKey"];
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
-            409: components["responses"]["WebhookDisabled"];
+            409: components["responses"]["WebhookIsDisabled"];
             /** @description Events after the cursor are no longer kept: `CURSOR_EXPIRED`. */
             410: {
                 headers: {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
                     RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {unknown} */
+                        /** @constant */
                         code?: "CURSOR_EXPIRED";
                     };
                 };
@@ -4095,13 +4052,13 @@ export interface operations {
                     "Cache-Control": components["headers"]["NoStore"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
                     RateLimit: components["headers"]["RateLimitIfCounted"];
-                    "X-Request-Id": components["headers"]["RequestId"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
                     Vary: components["headers"]["VaryIfService"];
                     "Retry-After": components["headers"]["RetryAfter"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"] | components["schemas"]["TooManyReplays"];
+                    "application/json": components["schemas"]["RateLimitedError"] | components["schemas"]["TooManyReplaysError"];
                 };
             };
             500: components["responses"]["WebhookError"];
@@ -4118,17 +4075,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4164,17 +4121,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4209,17 +4166,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4255,17 +4212,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4280,7 +4237,6 @@ export interface operations {
                         status?: "filled";
                         /** @constant */
                         to?: "filled";
-                        /** @enum {unknown} */
                         from?: "confirmed" | "refunded";
                         failure?: null;
                     };
@@ -4301,17 +4257,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4347,17 +4303,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4393,17 +4349,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4438,17 +4394,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4484,17 +4440,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4525,17 +4481,17 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
@@ -4571,24 +4527,39 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookDisabledBody"];
+                "application/json": {
+                    /**
+                     * @description What happened.
+                     * @constant
+                     */
+                    type: "webhook.disabled";
+                    /**
+                     * Format: date-time
+                     * @description When it happened, by the database's clock; UTC with milliseconds.
+                     */
+                    timestamp: string;
+                    environment: components["schemas"]["Environment"];
+                    /** @description The event is not an intent's. */
+                    sequence: null;
+                    data: components["schemas"]["WebhookDisabled"];
+                };
             };
         };
         responses: {
@@ -4605,24 +4576,48 @@ export interface operations {
                  * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
-                "webhook-id": components["parameters"]["WebhookMessageId"];
+                "webhook-id": string;
                 /**
                  * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
                  * @example 1795236549
                  */
-                "webhook-timestamp": components["parameters"]["WebhookTimestamp"];
+                "webhook-timestamp": number;
                 /**
                  * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
                  * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
                  */
-                "webhook-signature": components["parameters"]["WebhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookTestBody"];
+                "application/json": {
+                    /**
+                     * @description What happened.
+                     * @constant
+                     */
+                    type: "webhook.test";
+                    /**
+                     * Format: date-time
+                     * @description When it happened, by the database's clock; UTC with milliseconds.
+                     */
+                    timestamp: string;
+                    environment: components["schemas"]["Environment"];
+                    /** @description The event is not an intent's. */
+                    sequence: null;
+                    /** @description A webhook that a test was asked for. */
+                    data: {
+                        /**
+                         * Format: uuid
+                         * @description The webhook.
+                         */
+                        id: string;
+                        /** @description Its address. */
+                        url: string;
+                    };
+                };
             };
         };
         responses: {
