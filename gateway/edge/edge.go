@@ -65,6 +65,7 @@ type Edge struct {
 	trustedProxies []netip.Prefix
 	unreadableLogs telemetry.Sampler
 	maxBody        int
+	bodyTooLong    *reply
 	streamTimeout  time.Duration
 
 	server      *fasthttp.Server
@@ -95,6 +96,7 @@ func New(o Options) *Edge {
 		trustedProxies: o.TrustedProxies,
 		unreadableLogs: telemetry.Sampler{Every: logUnreadableEvery},
 		maxBody:        o.Server.MaxBodyBytes,
+		bodyTooLong:    closing(bodyTooLarge(o.Server.MaxBodyBytes)),
 		streamTimeout:  o.Server.StreamTimeout,
 		tracer:         o.Tracer,
 		accessLog:      o.AccessLog,
@@ -179,7 +181,7 @@ func (e *Edge) serve(x *exchange) *reply {
 
 // authenticate runs the checks that need no body: framing, route, key format, key verdict and key restrictions.
 func (e *Edge) authenticate(x *exchange) *reply {
-	refusal := checkFraming(&x.ctx.Request.Header)
+	refusal := e.checkFraming(&x.ctx.Request.Header)
 	if isOfContent(refusal) && match(x.path()).action(x.method()) == refuse {
 		refusal = nil
 		lingerOnClose(x.ctx) // the body stays unread

@@ -60,7 +60,7 @@ var (
 	ancientVersion  = badRequest("HTTP/0.9 is not spoken here.")
 	tooManyHeaders  = malformed(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request has too many header lines.")
 	headersTooLong  = malformed(fasthttp.StatusRequestHeaderFieldsTooLarge, headersTooLarge, "The request's headers are too long.")
-	tooLong         = malformed(fasthttp.StatusRequestEntityTooLarge, wire.PayloadTooLarge, "The body is too long.")
+	tooLong         = early(bodyTooLarge(0)) // stands for the one that names the bound: Edge.bodyTooLong
 	tooSlow         = malformed(fasthttp.StatusRequestTimeout, requestTimeout, "The request did not arrive in time.")
 	badVersion      = malformed(fasthttp.StatusHTTPVersionNotSupported, versionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
 	badExpectation  = malformed(fasthttp.StatusExpectationFailed, expectationFailed, "The only expectation met is 100-continue.")
@@ -77,14 +77,17 @@ var chunkedBody = []byte("chunked")
 
 // checkFraming rejects requests that two parsers could read differently, and requests that no client of this service needs to
 // send. handleHeader has checked all but the trailers, which follow the body.
-func checkFraming(h *fasthttp.RequestHeader) *reply {
+func (e *Edge) checkFraming(h *fasthttp.RequestHeader) *reply {
 	result := h.Peek(framingResult)
 	switch {
 	case len(result) == 0:
 		return nil
 	case !bytes.Equal(result, chunkedBody):
 		n, _ := number(result)
-		return malformedReplies[n]
+		if r := malformedReplies[n]; r != tooLong {
+			return r
+		}
+		return e.bodyTooLong
 	case hasTrailers(h):
 		return trailerRefused
 	default:
@@ -280,7 +283,7 @@ func (e *Edge) handleUnreadable(ctx *fasthttp.RequestCtx, err error) {
 		x.writeReply(headersTooLong)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		x.route = match(x.path()) // the header was parsed
-		x.writeReply(tooLong)
+		x.writeReply(e.bodyTooLong)
 	case c != nil && c.ReadTimedOut(): // fasthttp does not report every timeout as an error of its own
 		x.writeReply(tooSlow)
 	default:

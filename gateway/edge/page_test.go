@@ -19,9 +19,9 @@ func TestErrorPage(t *testing.T) {
 		page   bool
 		says   string
 	}{
-		"a name of 1 MB":         {request("POST", "/console/keys", long, ""), 413, true, "The body is too long."},
+		"a name of 1 MB":         {request("POST", "/console/keys", long, ""), 413, true, "The body must not be longer than 65536 bytes."},
 		"a method no page has":   {request("DELETE", "/console/keys", "", ""), 405, true, "This path does not have this method."},
-		"the same for a program": {request("POST", "/auth/api-key/create", long, ""), 413, false, "The body is too long."},
+		"the same for a program": {request("POST", "/auth/api-key/create", long, ""), 413, false, "The body must not be longer than 65536 bytes."},
 	} {
 		got := g.send(t, test.raw)
 		isPage := got.Header.Get("Content-Type") == "text/html; charset=utf-8" && strings.HasPrefix(got.Body, "<!doctype html>") &&

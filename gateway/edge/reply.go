@@ -159,6 +159,12 @@ func bodyTooLarge(most int) *reply {
 	return &reply{status: fasthttp.StatusRequestEntityTooLarge, outcome: outcomeTooLarge, body: encode(wire.NewPayloadTooLarge(most))}
 }
 
+// closing makes a reply end the connection and count as malformed_request, since the body that follows is not read.
+func closing(r *reply) *reply {
+	r.closes, r.outcome = true, outcomeMalformedRequest
+	return r
+}
+
 // tooManyQuotes returns the 429 for a request for quotes over a bound. All those in flight have ended when its wait is over.
 func tooManyQuotes(o outcome, message string) *reply {
 	return &reply{

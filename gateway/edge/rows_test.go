@@ -135,7 +135,9 @@ func noKey() response {
 
 func badKey() response { return refusal(403, badKeyBody) }
 
-func tooLong() response { return unclear(413, "PAYLOAD_TOO_LARGE", "The body is too long.") }
+func tooLong() response {
+	return refusal(413, `{"code":"PAYLOAD_TOO_LARGE","message":"The body must not be longer than 65536 bytes.","details":{"maxBytes":65536}}`, "Connection", "close")
+}
 
 func headersTooLong() response {
 	return unclear(431, "HEADERS_TOO_LARGE", "The request's headers are too long.")

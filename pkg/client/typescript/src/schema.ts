@@ -1448,8 +1448,8 @@ export interface components {
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            /** @description The bound. Absent where the gateway refuses a body before it knows the endpoint. */
-            details?: {
+            /** @description The bound. */
+            details: {
                 /** @description How long the body may be. */
                 maxBytes: number;
             };
