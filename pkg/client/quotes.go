@@ -86,7 +86,7 @@ func (s *Quotes) Create(ctx context.Context, create CreateQuotes) (*QuoteList, e
 	return call[QuoteList](ctx, s.c, request{method: http.MethodPost, path: "/v2/quotes", body: create})
 }
 
-// Get reads a quote, for 30 days.
+// Get reads a quote, for a day after its end or, once it has made an intent, for 30 days.
 func (s *Quotes) Get(ctx context.Context, id string) (*Quote, error) {
 	return call[Quote](ctx, s.c, request{method: http.MethodGet, path: "/v2/quotes/" + url.PathEscape(id)})
 }

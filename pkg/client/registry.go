@@ -54,6 +54,7 @@ type Settlement struct {
 	OutputSettler string       `json:"outputSettler"`
 	Oracle        string       `json:"oracle"`
 	ClaimPeriod   int64        `json:"claimPeriod"` // seconds from an order's deadline until it can be refunded
+	MinDeadline   int64        `json:"minDeadline"` // seconds that an order's deadline must be away at least, for its solvers
 	Native        bool         `json:"native"`      // takes the native asset as input
 	SameChain     bool         `json:"sameChain"`   // serves swaps
 	OutputOracle  OutputOracle `json:"outputOracle"`

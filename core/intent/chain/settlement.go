@@ -20,6 +20,9 @@ const (
 	MaxClaimPeriod     = 365 * 24 * 60 * 60
 )
 
+// MaxMinDeadline bounds Settlement.MinDeadline in seconds: six days, while the longest lifetime of an intent is seven.
+const MaxMinDeadline = 6 * 24 * 60 * 60
+
 // MaxSettlements is the maximum number of deployments that a chain can have.
 const MaxSettlements = 16
 
@@ -37,6 +40,9 @@ type Settlement struct {
 	Oracle string `json:"oracle"`
 	// ClaimPeriod is how many seconds after its deadline an order opened here can be refunded. The solver must have proved its fill by then.
 	ClaimPeriod uint32 `json:"claimPeriod"`
+	// MinDeadline is how many seconds the deadline of an order opened here must be away when it is recorded, 0 where the chain's own time is enough.
+	// Solvers leave an order alone whose deadline is nearer than their finality.
+	MinDeadline uint32 `json:"minDeadline"`
 	// Native means that the native token can be an order's input.
 	Native bool `json:"native"`
 	// SameChain means that orders of this chain can be filled on this chain, as swaps are.
@@ -95,6 +101,7 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 		OutputSettler string          `json:"outputSettler"`
 		Oracle        string          `json:"oracle"`
 		ClaimPeriod   json.RawMessage `json:"claimPeriod"`
+		MinDeadline   json.RawMessage `json:"minDeadline"`
 		Native        bool            `json:"native"`
 		SameChain     bool            `json:"sameChain"`
 		OutputOracle  OutputOracle    `json:"outputOracle"`
@@ -124,7 +131,11 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 			return Settlement{}, fmt.Errorf("%s must not be the zero address", contract.name)
 		}
 	}
-	seconds, err := parseWholeNumber("claimPeriod", r.ClaimPeriod, MinClaimPeriod, MaxClaimPeriod, DefaultClaimPeriod)
-	s.ClaimPeriod = uint32(seconds) //nolint:gosec // at most MaxClaimPeriod
+	claim, err := parseWholeNumber("claimPeriod", r.ClaimPeriod, MinClaimPeriod, MaxClaimPeriod, DefaultClaimPeriod)
+	if err != nil {
+		return Settlement{}, err
+	}
+	deadline, err := parseWholeNumber("minDeadline", r.MinDeadline, 0, MaxMinDeadline, 0)
+	s.ClaimPeriod, s.MinDeadline = uint32(claim), uint32(deadline) //nolint:gosec // both are bounded
 	return s, err
 }

@@ -66,6 +66,8 @@ func TestReadList_Settlements(t *testing.T) {
 			s.ClaimPeriod, s.Native, s.SameChain, s.OutputOracle = 172_800, true, false, chain.Origin
 		})},
 		`[` + settlement(`,"claimPeriod":null,"outputOracle":"destination"`) + `]`: {settled},
+		`[` + settlement(`,"minDeadline":1200`) + `]`:                              {with(func(s *chain.Settlement) { s.MinDeadline = 1200 })},
+		`[` + settlement(`,"minDeadline":518400`) + `]`:                            {with(func(s *chain.Settlement) { s.MinDeadline = 518_400 })},
 		`[` + settlement(`,"claimPeriod":1`) + `]`:                                 {with(func(s *chain.Settlement) { s.ClaimPeriod = 1 })},
 		`[` + settlement(`,"claimPeriod":31536000`) + `]`:                          {with(func(s *chain.Settlement) { s.ClaimPeriod = 31_536_000 })},
 		`[` + replaced(inputSettler, strings.ToLower(inputSettler)) + `]`:          {settled},
@@ -109,6 +111,9 @@ func TestReadList_RefusedSettlements(t *testing.T) {
 	}
 	for _, name := range []string{"", "A", "-a", ".a", "a b", "a_b", "ä", strings.Repeat("a", 65), `a\n`} {
 		rows[replaced(`"a"`, `"`+name+`"`)] = "settlements[0]: deployment must have 1 to 64 characters of a-z, 0-9, dot and hyphen"
+	}
+	for _, number := range []string{`518401`, `-1`, `1.5`, `1e3`, `"1200"`, `true`} {
+		rows[`[`+settlement(`,"minDeadline":`+number)+`]`] = "settlements[0]: minDeadline must be a whole number from 0 to 518400, in digits"
 	}
 	for _, number := range []string{`0`, `31536001`, `-1`, `1.5`, `1e3`, `"14400"`, `true`} {
 		rows[`[`+settlement(`,"claimPeriod":`+number)+`]`] = "settlements[0]: claimPeriod must be a whole number from 1 to 31536000, in digits"

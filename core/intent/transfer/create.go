@@ -253,11 +253,11 @@ func (d *draft) infer() error {
 
 // deadline rejects a deadline that is too near or too far.
 func (d *draft) deadline(created time.Time) (time.Time, error) {
-	least := leastLifetime(d.kind, d.sourceChain)
+	least := leastLifetime(d.kind, d.sourceChain, d.minDeadline())
 	if d.quoting {
 		least = wholeSeconds(least + leastValidity(d.sourceChain) + wire.MaxQuoteWait)
 	}
-	deadline := wholeDeadline(d.request.Deadline, created, defaultLifetime(least))
+	deadline := wholeDeadline(d.request.Deadline, created, defaultLifetime(least, d.minDeadline()))
 	if deadline.Before(created.Add(least)) || deadline.After(created.Add(LongestLife)) {
 		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to 7 days from now.",
 			d.kind, d.sourceChain.ID, least/time.Second).at("/deadline")
@@ -266,21 +266,25 @@ func (d *draft) deadline(created time.Time) (time.Time, error) {
 }
 
 // leastLifetime is how far away a deadline must be, in whole seconds. An order must be open, at the depth of its source chain, a minute
-// before its deadline, or no solver has time to fill it.
-func leastLifetime(kind Type, source chain.Chain) time.Duration {
+// before its deadline, or no solver has time to fill it; the solvers of its deployment may need more.
+func leastLifetime(kind Type, source chain.Chain, minDeadline time.Duration) time.Duration {
 	least := ShortestLife
 	if kind != Transfer {
 		least += time.Duration(source.Confirmations) * source.BlockTime //nolint:gosec // both are bounded at import
 	}
-	return wholeSeconds(least)
+	return max(wholeSeconds(least), minDeadline)
 }
 
 // wholeSeconds rounds up.
 func wholeSeconds(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
-// defaultLifetime is the later of DefaultLifetime and the least lifetime, with the second that a deadline loses where it is truncated.
-func defaultLifetime(least time.Duration) time.Duration {
-	return max(DefaultLifetime, least+time.Second)
+// defaultReserve is what the default deadline has over what solvers need.
+const defaultReserve = time.Minute
+
+// defaultLifetime is the longest of DefaultLifetime, the least lifetime, with the second that a deadline loses where it is truncated, and what
+// solvers need with a reserve.
+func defaultLifetime(least, minDeadline time.Duration) time.Duration {
+	return max(DefaultLifetime, least+time.Second, minDeadline+defaultReserve)
 }
 
 // wholeDeadline applies the default and truncates to whole seconds.
@@ -306,7 +310,9 @@ func (i *Intent) Answers(r wire.TransferRequest, source chain.Chain) bool {
 	}
 	// A quote has the sides and the deadline that a request leaves out.
 	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
-	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) || i.until(r.Deadline, defaultLifetime(leastLifetime(i.Type, source)))
+	needed := minDeadlineOf(source, i.Settlement.Deployment)
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) ||
+		i.until(r.Deadline, defaultLifetime(leastLifetime(i.Type, source, needed), needed))
 	return sides && deadline && i.Reference == r.Reference
 }
 

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,56 @@ func TestNewRoute_LeastDeadline(t *testing.T) {
 		if taken && (err != nil || route.LeastValidity != validity || !route.LastUse.Equal(created.Add(validity+wait))) ||
 			!taken && !strings.Contains(rejection(err), "must be 162 seconds to 7 days") {
 			t.Errorf("%s: %+v, %v", lifetime, route, err)
+		}
+	}
+}
+
+// The solvers of a deployment may need more time than the chain itself: the least deadline and the default are theirs then, but for transfers.
+func TestMinDeadline(t *testing.T) {
+	t.Parallel()
+	here, there := twoDeployments()
+	here.Settlements[0].MinDeadline, here.Settlements[2].MinDeadline = 7200, 9000 // b, which is preferred, and a
+	known, created := registryOf(here, there), quotedAt.Truncate(time.Second)
+	for _, c := range []struct {
+		kind                  transfer.Type
+		quoting               bool
+		least, byDefault, gap time.Duration
+	}{
+		{transfer.Bridge, false, 7200 * time.Second, 7260 * time.Second, 0}, {transfer.Swap, false, 7200 * time.Second, 7260 * time.Second, 0},
+		{transfer.Bridge, true, 9018 * time.Second, 9060 * time.Second, 9000 * time.Second}, {transfer.Transfer, false, time.Minute, time.Hour, 0},
+	} {
+		deadline := func(lifetime time.Duration) (time.Time, error) {
+			request := newRequest(c.kind, usdc)
+			if lifetime > 0 {
+				request.Deadline = created.Add(lifetime)
+			}
+			if c.quoting {
+				route, err := transfer.NewRoute(created, without(request, "destination"), known)
+				if err != nil {
+					return time.Time{}, err
+				}
+				if gap := route.Deadline.Sub(route.LastUse); gap != c.gap {
+					t.Errorf("%s: the order has %s when the quote is used last", c.kind, gap)
+				}
+				return route.Deadline, nil
+			}
+			intent, err := transfer.New(transfer.NewID(created), transfer.Caller{}, request, known)
+			if err != nil {
+				return time.Time{}, err
+			}
+			if !intent.Answers(request, here) {
+				t.Errorf("%s after %s: the same request is another one", c.kind, lifetime)
+			}
+			return intent.Deadline, nil
+		}
+		if at, err := deadline(c.least); err != nil || !at.Equal(created.Add(c.least)) {
+			t.Errorf("%s, the least: %s, %v", c.kind, at, err)
+		}
+		if at, err := deadline(c.least - time.Second); !strings.Contains(rejection(err), fmt.Sprintf("must be %d seconds to 7 days", c.least/time.Second)) {
+			t.Errorf("%s, a second less: %s, %v", c.kind, at, err)
+		}
+		if at, err := deadline(0); err != nil || !at.Equal(created.Add(c.byDefault)) {
+			t.Errorf("%s, the default: %s, %v", c.kind, at.Sub(created), err)
 		}
 	}
 }

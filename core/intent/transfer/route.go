@@ -57,7 +57,7 @@ func NewRoute(created time.Time, r wire.TransferRequest, known *registry.Snapsho
 	}
 	route := &Route{
 		Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline,
-		LastUse: deadline.Add(-leastLifetime(d.kind, d.sourceChain)), LeastValidity: leastValidity(d.sourceChain),
+		LastUse: deadline.Add(-leastLifetime(d.kind, d.sourceChain, d.minDeadline())), LeastValidity: leastValidity(d.sourceChain),
 	}
 	for _, p := range usable {
 		settlement, err := d.settlementOf(p, deadline)

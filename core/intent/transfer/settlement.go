@@ -65,6 +65,29 @@ func (d *draft) settlementOf(p deployment, deadline time.Time) (Settlement, erro
 	return s, nil
 }
 
+// minDeadline is what the solvers of the order need from now to its deadline: those of the preferred deployment, or for a quote of any that can
+// execute it. It is 0 where none can, which is reported later.
+func (d *draft) minDeadline() (longest time.Duration) {
+	if d.kind == Transfer {
+		return 0
+	}
+	_ = d.deployments(func(p deployment) (more bool) {
+		longest = max(longest, time.Duration(p.origin.MinDeadline)*time.Second)
+		return d.quoting
+	})
+	return longest
+}
+
+// minDeadlineOf is that of a deployment on a chain as it is now, 0 where the chain does not have it.
+func minDeadlineOf(source chain.Chain, deployment string) time.Duration {
+	for _, s := range source.Settlements {
+		if s.Deployment == deployment {
+			return time.Duration(s.MinDeadline) * time.Second
+		}
+	}
+	return 0
+}
+
 // has reports whether a deployment that can execute the order has exactly the contracts of a settlement.
 func (d *draft) has(s Settlement) (found bool) {
 	_ = d.deployments(func(p deployment) (more bool) {

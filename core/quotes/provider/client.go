@@ -68,7 +68,8 @@ func New(endpoints []Endpoint, options Options) *Providers {
 		providers.all = append(providers.all, &Provider{
 			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
 			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
-			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			reserveBps: e.ReserveBps,
+			client:     client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
 			accountRate: accountRate(e.AccountRequests), buckets: tokenbucket.NewMemory(ratedAccounts),
 			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
 		})
@@ -122,6 +123,7 @@ type Provider struct {
 	address     string
 	headers     http.Header
 	timeout     time.Duration
+	reserveBps  int64
 	client      *http.Client
 	breaker     *breaker
 	accountRate tokenbucket.Rule
@@ -182,7 +184,11 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 		return nil, &Error{Code: quote.ProviderInvalid, Cause: err}
 	}
 	p.compareClaimPeriods(ctx, candidates, r.Settlement.Expires.Sub(r.Deadline))
-	return r.selectOffers(candidates, now, func(reason dropReason) { p.metrics.dropped.WithLabelValues(p.Name, string(reason)).Inc() })
+	offers, failure := r.selectOffers(candidates, now, func(reason dropReason) { p.metrics.dropped.WithLabelValues(p.Name, string(reason)).Inc() })
+	if offers = r.reserve(offers, p.reserveBps); failure == nil && len(offers) == 0 {
+		failure = &Error{Code: quote.NoQuote, Cause: errNone}
+	}
+	return offers, failure
 }
 
 // DropOutliers counts offers that are too far from those of other providers to be handed out.

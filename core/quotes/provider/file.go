@@ -63,13 +63,15 @@ type Endpoint struct {
 	Timeout time.Duration
 	// AccountRequests is how many requests a minute one account may make, 0 for no bound.
 	AccountRequests int
+	// ReserveBps is how many hundredths of a percent quotes are worse for the user than the provider's: 0 to 500.
+	ReserveBps int64
 	// Headers are sent with each request, by their canonical names.
 	Headers map[string]telemetry.Secret
 }
 
 // ReadFile reads the file that CORE_QUOTES_FILE names, `[{"name": "lifi", "kind": "lifi", "url": "https://…", "environment": "live",
-// "deployment": "lifi-v2", "timeoutMs": 2000, "accountRequestsPerMinute": 60, "headers": {"X-Integrator-Key": "…"}}]`; the last three may be left
-// out.
+// "deployment": "lifi-v2", "timeoutMs": 2000, "accountRequestsPerMinute": 60, "reserveBps": 0, "headers": {"X-Integrator-Key": "…"}}]`; the last four may be
+// left out.
 // The error has a line for each problem, by the provider's name or its place in the list. It names nothing of a URL but its host, and no
 // header's value.
 func ReadFile(path string) ([]Endpoint, error) {
@@ -116,12 +118,13 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 		Deployment  string            `json:"deployment"`
 		TimeoutMs   *int64            `json:"timeoutMs"`
 		PerMinute   *int64            `json:"accountRequestsPerMinute"`
+		ReserveBps  int64             `json:"reserveBps"`
 		Headers     map[string]string `json:"headers"`
 	}
 	err := json.Unmarshal(text, &entry, json.RejectUnknownMembers(true))
 	if err != nil || text.Kind() != '{' {
-		f.addProblem(fmt.Sprintf("[%d]", n), "must be an object of name, kind, url, environment, deployment (texts), timeoutMs and accountRequestsPerMinute "+
-			"(whole numbers), headers (an object of texts) and nothing else")
+		f.addProblem(fmt.Sprintf("[%d]", n), "must be an object of name, kind, url, environment, deployment (texts), timeoutMs, accountRequestsPerMinute and "+
+			"reserveBps (whole numbers), headers (an object of texts) and nothing else")
 		return Endpoint{}
 	}
 	place := f.readName(n, entry.Name)
@@ -155,6 +158,9 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 		if *n < 1 || *n > maxAccountRequests {
 			f.addProblem(place, "accountRequestsPerMinute must be from 1 to %d", maxAccountRequests)
 		}
+	}
+	if e.ReserveBps = entry.ReserveBps; e.ReserveBps < 0 || e.ReserveBps > maxReserveBps {
+		f.addProblem(place, "reserveBps must be from 0 to %d", maxReserveBps)
 	}
 	return e
 }

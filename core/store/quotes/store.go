@@ -30,7 +30,10 @@ func New(db *postgres.DB, of *intents.Store) *Store { return &Store{db: db, inte
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }
 
-// Insert stores quotes of one account in one statement.
+// maxUnused is how many unused quotes of an account are kept; further ones take the places of its oldest.
+const maxUnused = 10_000
+
+// Insert stores quotes of one account. Over maxUnused it removes the account's oldest that were not used, and no other's.
 func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quote.Quote) error {
 	if len(quotes) == 0 {
 		return nil
@@ -48,8 +51,18 @@ func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quo
 		if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
 			return fmt.Errorf("insert %d quotes: %w", len(rows), err)
 		}
-		return nil
+		return removeOldest(ctx, tx, quotes[0].AccountID)
 	})
+}
+
+// removeOldest removes the unused quotes of an account beyond maxUnused: ids are in the order of time.
+func removeOldest(ctx context.Context, tx bun.Tx, accountID uuid.UUID) error {
+	_, err := tx.NewRaw(`DELETE FROM quotes WHERE account_id = ?0 AND transfer_id IS NULL AND id <= (
+		SELECT id FROM quotes WHERE account_id = ?0 AND transfer_id IS NULL ORDER BY id DESC OFFSET ?1 LIMIT 1)`, accountID, maxUnused).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("remove the oldest unused quotes of account %s: %w", accountID, err)
+	}
+	return nil
 }
 
 // ErrNotFound is returned for a quote that does not exist, or is of another account or environment.

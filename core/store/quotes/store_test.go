@@ -56,6 +56,34 @@ func TestStore_Find(t *testing.T) {
 	}
 }
 
+// An account keeps so many unused quotes, the newest; used ones and those of others are not among them.
+func TestStore_Insert_Bound(t *testing.T) {
+	t.Parallel()
+	const kept = 10_000
+	store := pgtest.New(t)
+	known, owner, other := pgtest.LoadRegistry(t, store), uuid.New(), uuid.New()
+	pgtest.InsertQuote(t, store, known, other)
+	used := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.TransferID = uuid.New() })
+	oldest, second := pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner)
+	pgtest.Exec(t, store, `INSERT INTO quotes SELECT (jsonb_populate_record(q, jsonb_build_object('id', 'ff000000-0000-7000-8000-' || lpad(n::text, 12, '0')))).*
+		FROM quotes q, generate_series(1, $2) n WHERE q.id = $1`, oldest.ID, kept-1)
+	newest := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.ID = uuid.Max })
+	for name, c := range map[string]struct {
+		id   uuid.UUID
+		left bool
+	}{"used": {used.ID, true}, "the oldest": {oldest.ID, false}, "the second": {second.ID, false}, "the newest": {newest.ID, true}} {
+		if _, err := store.Quotes.Find(t.Context(), owner, network.Test, c.id); (err == nil) != c.left {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM quotes WHERE account_id = $1 AND transfer_id IS NULL`, owner); n != kept {
+		t.Errorf("%d unused quotes are left", n)
+	}
+	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM quotes WHERE account_id = $1`, other); n != 1 {
+		t.Errorf("%d quotes of another account are left", n)
+	}
+}
+
 // A quoted intent is read, listed and announced like any other.
 func TestStore_Use(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ import (
 const (
 	// usageRetention is how long usage can be read.
 	usageRetention = 8 * 24 * time.Hour
-	// quoteRetention is how long quotes can be read.
-	quoteRetention = 30 * 24 * time.Hour
+	// quoteRetention is how long quotes that have made an intent can be read, and unusedQuoteRetention others after their end.
+	quoteRetention, unusedQuoteRetention = 30 * 24 * time.Hour, 24 * time.Hour
 	// deliveryRetention is how long deliveries can be read.
 	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
@@ -89,6 +89,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 		{"transfers", p.transfers(keep.Transfers)},
 		{"feed", p.events(keep.Events)},
 		{"deliveries", p.deliveries},
+		{"quotes", p.unusedQuotes},
 		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
 		{"screening_hits", p.screeningHits(keep.Audit)},
 		{"screening_accepted", p.expired("screening_accepted", "accepted_at", now.Add(-screening.AcceptedFor))},
@@ -135,6 +136,13 @@ func (p pruner) expired(table, column string, before time.Time) func(context.Con
 		return p.deleteInBatches(ctx, table, countDeleted("DELETE FROM ?0 WHERE ctid = ANY (ARRAY(SELECT ctid FROM ?0 WHERE ?1 < ?2 LIMIT ?3)) RETURNING 1"),
 			bun.Ident(table), bun.Ident(column), before, pruneBatch)
 	}
+}
+
+// unusedQuotes removes quotes that have ended and made no intent. It skips those that another transaction has locked.
+func (p pruner) unusedQuotes(ctx context.Context) error {
+	return p.deleteInBatches(ctx, "quotes", countDeleted(`DELETE FROM quotes WHERE transfer_id IS NULL AND (account_id, id) IN (
+		SELECT account_id, id FROM quotes WHERE transfer_id IS NULL AND expires_at < ? ORDER BY expires_at LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING 1`),
+		p.now.Add(-unusedQuoteRetention), pruneBatch)
 }
 
 // unconfirmed removes the accounts of sign-ups that nobody has confirmed. Such an account may have been entered while no mail was

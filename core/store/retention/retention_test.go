@@ -132,13 +132,23 @@ func TestPrune_Batches(t *testing.T) {
 	}
 }
 
-// Quotes can be read for 30 days.
+// Quotes that made an intent can be read for 30 days, others for a day after their end.
 func TestPrune_Quotes(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	known, at, owner := pgtest.LoadRegistry(t, store), pgtest.Now(), uuid.New()
+	for age, left := range map[time.Duration]bool{0: true, day - time.Minute: true, day + time.Minute: false} {
+		q := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.ExpiresAt = at.Add(-age) })
+		_, err := store.Retention.Prune(t.Context(), at, retention.Retention{})
+		pgtest.Must(t, err)
+		if _, err := store.Quotes.Find(t.Context(), owner, q.Environment, q.ID); (err == nil) != left {
+			t.Errorf("an unused quote that ended %s ago: %v", age, err)
+		}
+	}
 	for age, left := range map[time.Duration]bool{0: true, 30*day - time.Minute: true, 30*day + time.Minute: false} {
-		q := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.CreatedAt = at.Add(-age) })
+		q := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) {
+			q.CreatedAt, q.ExpiresAt, q.TransferID = at.Add(-age), at.Add(-age), uuid.New()
+		})
 		_, err := store.Retention.Prune(t.Context(), at, retention.Retention{})
 		pgtest.Must(t, err)
 		if _, err := store.Quotes.Find(t.Context(), owner, q.Environment, q.ID); (err == nil) != left {

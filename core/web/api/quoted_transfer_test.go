@@ -72,7 +72,7 @@ func TestCreateTransfer_QuoteRefused(t *testing.T) {
 	if got := s.call(t, "POST", "/v2/transfers", mainnet, key...); got.Status != 403 {
 		t.Errorf("a chain of the other environment: %+v", got)
 	}
-	notThere := refused(t, 404, "QUOTE_NOT_FOUND", "The account has no such quote in the environment of this key. Quotes are kept for 30 days; ask for a new one.")
+	notThere := refused(t, 404, "QUOTE_NOT_FOUND", "The account has no such quote in the environment of this key. Unused quotes are kept for a day after they expire; ask for a new one.")
 	same(t, "another account", notThere, s.call(t, "POST", "/v2/transfers", of(id, ""), keyed(uuid.New(), "test")...))
 	same(t, "another environment", notThere, s.call(t, "POST", "/v2/transfers", of(id, ""), keyed(owner, "live")...))
 
@@ -120,7 +120,7 @@ func TestGetQuote(t *testing.T) {
 	s.example(t, "a quote that has made a transfer, and has expired since", "GET", path, "", key...)
 
 	s.example(t, "a quote that is not there", "GET", "/v2/quotes/"+uuid.NewString(), "", key...)
-	notThere := refused(t, 404, "QUOTE_NOT_FOUND", "The account has no such quote in the environment of this key. Quotes are kept for 30 days; ask for a new one.")
+	notThere := refused(t, 404, "QUOTE_NOT_FOUND", "The account has no such quote in the environment of this key. Unused quotes are kept for a day after they expire; ask for a new one.")
 	same(t, "another account", notThere, s.call(t, "GET", path, "", keyed(uuid.New(), "test")...))
 	same(t, "another environment", notThere, s.call(t, "GET", path, "", keyed(owner, "live")...))
 	same(t, "another spelling", notThere, s.call(t, "GET", "/v2/quotes/"+strings.ReplaceAll(id, "-", ""), "", key...))

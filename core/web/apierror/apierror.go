@@ -175,8 +175,8 @@ var errorMap = []struct {
 	}},
 	{stored.ErrNotFound, Error{
 		Status: http.StatusNotFound, Code: "QUOTE_NOT_FOUND",
-		Message: "The account has no such quote in the environment of this key. Quotes are kept for 30 days; ask for a new one.",
-		Page:    Page{Title: "No such quote", Text: "Your account has no such quote. Quotes are kept for 30 days; ask for a new one."},
+		Message: "The account has no such quote in the environment of this key. Unused quotes are kept for a day after they expire; ask for a new one.",
+		Page:    Page{Title: "No such quote", Text: "Your account has no such quote. Unused quotes are kept for a day after they expire; ask for a new one."},
 	}},
 	{stored.ErrExpired, Error{
 		Status: http.StatusGone, Code: "QUOTE_EXPIRED", Message: "The quote has expired, and nothing was recorded. Ask for a new one.",

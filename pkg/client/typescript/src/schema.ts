@@ -354,7 +354,7 @@ export interface paths {
         };
         /**
          * Get a quote
-         * @description One quote of the account, also after it has expired, for 30 days. Once it has made an intent, `transferId` names that. The key must be of the quote's environment. Needs the scope `intents:read`.
+         * @description One quote of the account, also for a day after it has expired. Once it has made an intent, `transferId` names that, and the quote is kept for 30 days. Of unused quotes an account keeps its last 10,000. The key must be of the quote's environment. Needs the scope `intents:read`.
          */
         get: operations["getQuote"];
         put?: never;
@@ -996,6 +996,8 @@ export interface components {
             oracle: string;
             /** @description Seconds from the deadline of an order opened on this chain to its expiry. Until then its solver must have proven its fill; afterwards it can be refunded. */
             claimPeriod: number;
+            /** @description Seconds that the deadline of an order opened on this chain must be away at least, where its solvers need more than the chain itself; 0 where they do not. `INVALID_DEADLINE` says the least in force. */
+            minDeadline: number;
             /** @description Whether the native asset can be the input of an order opened on this chain. */
             native: boolean;
             /** @description Whether orders opened on this chain can be filled on it too. Swaps need that. */
