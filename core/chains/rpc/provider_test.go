@@ -104,3 +104,15 @@ func TestProvider_Canceled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The data of a log that is larger than any of ours are not kept.
+func TestLogs_MaxData(t *testing.T) {
+	t.Parallel()
+	chain := rpctest.NewChain(1)
+	chain.Mine(rpctest.Tx{Logs: []rpctest.Log{{Topics: []common.Hash{{1}}, Data: make([]byte, 100)}, {Topics: []common.Hash{{1}}, Data: make([]byte, 101)}}})
+	p := inMemory(t, rpc.Endpoint{}, nil, rpctest.NewNode(chain)).All()[0]
+	logs, err := rpc.Fetch(t.Context(), p, rpc.Logs(rpc.LogFilter{From: 1, To: 1, MaxData: 100}))
+	if err != nil || len(logs) != 2 || len(logs[0].Data) != 100 || logs[1].Data != nil {
+		t.Errorf("%+v, %v", logs, err)
+	}
+}

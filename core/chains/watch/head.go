@@ -49,6 +49,8 @@ type view struct {
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
+	// readTwice is the newest block that two polls have read since the last reorganization.
+	readTwice uint64
 	// to is the last block whose events are read, toTime its time by the chain's clock.
 	to     uint64
 	toTime time.Time
@@ -76,12 +78,25 @@ func (v *view) cursor() uint64 {
 	}
 }
 
-// readFrom is the block after which the poll's provider reads: it need not read again what another host has read after it.
+// readFrom is the block after which the poll's provider reads: it need not read again what another host has read after it, nor, without a
+// reorganization, what two polls have read.
 func (v *view) readFrom() uint64 {
+	from := v.cursor()
 	if v.second.Number > 0 {
-		return max(v.cursor(), v.passed.Number)
+		from = max(from, v.passed.Number)
 	}
-	return v.cursor()
+	if v.fork == nil {
+		from = max(from, v.readTwice)
+	}
+	return from
+}
+
+// nextReadTwice is the newest block that two polls have read after this one, 0 after a reorganization.
+func (v *view) nextReadTwice() uint64 {
+	if v.fork != nil || !v.before.Read {
+		return 0
+	}
+	return max(v.readTwice, min(v.before.ReadTo, v.to))
 }
 
 // checkAbove is the block above which what is recorded may come from before a reorganization. Such transactions are checked when
@@ -137,7 +152,9 @@ func tagsOf(f chain.Finality) []rpc.BlockID {
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
 // finds the fork. A provider whose head is before it is used only where stepBack is set.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress, stepBack bool) (*view, error) {
-	v := &view{provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}}
+	v := &view{
+		provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}, readTwice: min(l.readTwice, before.ReadTo),
+	}
 	known := rpc.Number(before.Head)
 	others := slices.Compact(tagsOf(definition.Finality))
 	if before.Read {
@@ -278,7 +295,9 @@ func (l *loop) findStart(ctx context.Context, v *view) (uint64, error) {
 		}
 		var block *evm.Block
 		block, err = rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(uint64(n)))) //nolint:gosec // not negative
-		// A node that has pruned old blocks returns none.
+		if errors.Is(err, rpc.ErrMissing) {                                               // a node that has pruned old blocks (EIP-4444) returns none, or an error
+			block, err = nil, nil
+		}
 		return err != nil || block != nil && block.Time.After(before)
 	})
 	return uint64(max(next, 1) - 1), err

@@ -46,6 +46,8 @@ type loop struct {
 	verified   <-chan error
 	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
 	warnedAt, unreadableAt time.Time
+	// readTwice is the newest block that two polls have read since the last reorganization.
+	readTwice uint64
 	// served is after which turn the next poll begins with the accounts that have due attempts.
 	served chains.Turn
 	// retryAt is when attempts that no provider can show are due again.
@@ -260,6 +262,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
 		return false, err
 	}
+	l.readTwice = v.nextReadTwice()
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}

@@ -77,13 +77,14 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) 
 		return nil, nil, err
 	}
 	now := l.Store.Now()
+	_, confirmedLater := v.statesAt()
 	var replaced []replacedAttempt
 	for _, m := range all {
 		if m.responses == 0 {
 			failed = append(failed, unreadableAttempt{m.Followed, m.err})
 			continue
 		}
-		o, isReplaced := l.resolveMissing(m, now, overUnknown[m.AccountID])
+		o, isReplaced := l.resolveMissing(m, now, overUnknown[m.AccountID], confirmedLater)
 		if isReplaced {
 			replaced = append(replaced, replacedAttempt{m.Followed, o})
 			continue
@@ -123,16 +124,26 @@ func (l *loop) queryAttempts(ctx context.Context, v *view, provider *rpc.Provide
 	return nil
 }
 
-// readNonces reads how many transactions the senders had sent by the confirmed block. The node may keep no state of that block; a
-// later poll asks for a newer one.
+// statesKept is how many blocks below the head full nodes keep the states of: 128, less those that come meanwhile.
+const statesKept = 120
+
+// statesAt is the block at which states are asked for: the confirmed one or, where full nodes do not keep its state, a newer one. later is
+// how long it takes about until that is confirmed.
+func (v *view) statesAt() (block uint64, later time.Duration) {
+	block = max(v.confirmed, v.head.Number-min(statesKept, v.head.Number))
+	return block, time.Duration(block-v.confirmed) * v.definition.BlockTime //nolint:gosec // a depth
+}
+
+// readNonces reads how many transactions the senders had sent by the confirmed block, or by one whose state the node keeps.
 func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) error {
 	known := slices.DeleteFunc(slices.Clone(attempts), func(m *missing) bool {
 		sender, _ := m.sender()
 		return sender == nil || m.mined
 	})
+	block, _ := v.statesAt()
 	counts, err := rpc.FetchEach(ctx, v.provider, known, func(m *missing) *rpc.Call[uint64] {
 		sender, _ := m.sender()
-		return rpc.TransactionCount(*sender, rpc.Number(v.confirmed))
+		return rpc.TransactionCount(*sender, rpc.Number(block))
 	})
 	for n, count := range counts {
 		known[n].count = count.Value
@@ -161,8 +172,8 @@ func (l *loop) overUnknown(ctx context.Context, all []*missing) (map[uuid.UUID]b
 
 // resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
 // not know it either or, if there is none, the only one must not know it for unknownFor. replaced is set if another transaction has
-// used its nonce.
-func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o chains.Observation, replaced bool) {
+// used its nonce for as long as it takes to be confirmed.
+func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confirmedLater time.Duration) (o chains.Observation, replaced bool) {
 	o = m.Observation
 	o.Sender, o.Nonce = m.sender()
 	if m.transaction != nil && o.State == transfer.Dropped {
@@ -181,7 +192,7 @@ func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool) (o ch
 	}
 	unknown := now.Sub(o.UnknownSince)
 	switch {
-	case m.nonceUsed() && (m.responses > 1 || unknown >= l.period()):
+	case m.nonceUsed() && unknown >= confirmedLater && (m.responses > 1 || unknown >= l.period()):
 		return o, true
 	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.responses > 1 || unknown >= unknownFor):
 		o.State, o.DueAt = transfer.Dropped, now.Add(droppedRetry)

@@ -170,3 +170,24 @@ func TestTick_Calls(t *testing.T) {
 		t.Errorf("a poll with 20 attempts and one new block: %v", many)
 	}
 }
+
+// A window of many ranges costs a poll its new part, which is read twice, and not all of it.
+func TestTick_WindowReadTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	pgtest.Exec(t, w.store, "UPDATE chains SET confirmations = 15 WHERE id = 'eip155:11155111'")
+	pgtest.Must(t, w.live.Refresh(t.Context()))
+	w.fault(0, func(f *rpctest.Faults) { f.RangeLimit = 1 })
+	w.deepen(sepolia, 20)
+	before := w.nodes[sepolia][0].Calls()["eth_getLogs"]
+	intent := w.bridge()
+	w.mine(sepolia, w.open(intent))
+	w.deepen(sepolia, 4)
+	if calls := w.nodes[sepolia][0].Calls()["eth_getLogs"] - before; calls > 5*3 {
+		t.Errorf("five polls of a window of 15 ranges read %d ranges", calls)
+	}
+	w.chains[sepolia].Reorg(3, nil, nil, []rpctest.Tx{w.open(intent)})
+	w.chains[sepolia].MineEmpty(1)
+	w.deepen(sepolia, 15)
+	w.want(intent, "created submitted confirmed")
+}

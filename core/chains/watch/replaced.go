@@ -177,7 +177,8 @@ func (l *loop) findNonces(ctx context.Context, v *view, replaced []replacedAttem
 			continue
 		}
 		if s == nil {
-			s = newNonceSearch(v.confirmed)
+			block, _ := v.statesAt()
+			s = newNonceSearch(block)
 			l.searches[nonce] = s
 		}
 		if !s.done {

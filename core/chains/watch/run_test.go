@@ -195,3 +195,20 @@ func TestTick_FirstPoll(t *testing.T) {
 	w.tick(sepolia)
 	w.want(intent, "created submitted confirmed")
 }
+
+// A node that has pruned the first blocks does not keep the first poll of a chain from reading what it has.
+func TestTick_FirstPollPruned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	intent := w.bridge()
+	w.chains[sepolia].SetTime(time.Now())
+	w.chains[sepolia].Mine(w.open(intent))
+	w.chains[sepolia].MineEmpty(5 * confirmations)
+	w.fault(0, func(f *rpctest.Faults) { f.PrunedBelow = 10 })
+	for _, table := range []string{"watched_chains", "chain_anchors"} {
+		pgtest.Exec(t, w.store, "DELETE FROM "+table)
+	}
+	w.follow(sepolia)
+	w.tick(sepolia)
+	w.want(intent, "created submitted confirmed")
+}

@@ -134,7 +134,7 @@ func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, hea
 	}
 	by := second{Head: head}
 	for from := v.cursor() + 1; from <= known.Number; {
-		filter := rpc.LogFilter{From: from, To: known.Number, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}}
+		filter := rpc.LogFilter{From: from, To: known.Number, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}, MaxData: transfer.MaxEventData}
 		if len(settlers) > 0 {
 			filter.To = min(known.Number, from+other.LogRange()-1)
 		}

@@ -106,7 +106,7 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 // events, which would look like an empty chain. Without settlers the range is not bounded.
 func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) (found []evm.Log, err error) {
 	for {
-		filter := rpc.LogFilter{From: from, To: limit, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}}
+		filter := rpc.LogFilter{From: from, To: limit, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}, MaxData: transfer.MaxEventData}
 		if len(settlers) > 0 {
 			filter.To = min(limit, from+v.provider.LogRange()-1)
 		} else if limit == v.head.Number {

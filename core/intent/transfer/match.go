@@ -30,6 +30,9 @@ var settlerRoles = map[common.Hash]Role{
 	openTopic: RoleOpen, finalisedTopic: RoleFinalise, refundedTopic: RoleRefund, filledTopic: RoleFill,
 }
 
+// MaxEventData is more than the data of any event of an order that an intent makes: its callback data and context are empty.
+const MaxEventData = 4 << 10
+
 // ClockSkew is how much earlier than the intent a block's timestamp may be, because chains' clocks differ from the database's.
 const ClockSkew = 2 * time.Minute
 

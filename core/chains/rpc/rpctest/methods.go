@@ -109,6 +109,9 @@ func (v view) getBlock(params []jsontext.Value) (any, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
+	if number < v.faults.PrunedBelow {
+		return nil, Error{Code: 4444, Message: "pruned history unavailable"}
+	}
 	return encodeBlock(v.blocks[number], full), nil
 }
 
