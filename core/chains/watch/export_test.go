@@ -61,6 +61,9 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 // Lease is the loop's lease.
 func (l Loop) Lease() chains.Lease { return l.lease }
 
+// Demote has the next poll use another provider than the last one did.
+func (l Loop) Demote() { l.chain.Demote(l.chain.Providers()[0]) }
+
 // SetOthersDown makes a second provider have been down for long.
 func (l Loop) SetOthersDown() {
 	l.othersDownSince, l.unreadSince = l.othersDownSince.Add(-singleProviderAfter), l.unreadSince.Add(-singleProviderAfter)

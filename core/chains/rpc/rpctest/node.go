@@ -52,7 +52,8 @@ type Faults struct {
 	Lie Lie
 	// LagOf hides that many blocks more from a call of a method; nil means none.
 	LagOf func(method string) int
-	// Silent requests are never answered: those with a call of a method for which it is true; nil means none.
+	// Silent requests are never answered: those with a call of a method for which it is true; nil means none. By Transport their time runs
+	// out at once.
 	Silent func(method string) bool
 	// BatchLimit bounds the calls of a request; 0 means no bound. More are answered with BatchStatus and no body or, where that is 0,
 	// with one JSON-RPC error.
@@ -141,7 +142,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, syscall.ECONNREFUSED
 	}
 	recorder := httptest.NewRecorder()
-	node.ServeHTTP(recorder, r)
+	if !node.serve(recorder, r) {
+		return nil, context.DeadlineExceeded
+	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
@@ -185,6 +188,13 @@ func (n *Node) Calls() map[string]int {
 
 // ServeHTTP answers a request.
 func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !n.serve(w, r) {
+		<-r.Context().Done()
+	}
+}
+
+// serve answers a request; answered is false for one on which the node is silent.
+func (n *Node) serve(w http.ResponseWriter, r *http.Request) (answered bool) {
 	n.mu.Lock()
 	n.requests++
 	faults, chain := n.faults, n.chain
@@ -197,7 +207,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil || !wait(r.Context(), delay) {
-		return
+		return true
 	}
 	if faults.Down {
 		panic(http.ErrAbortHandler)
@@ -207,16 +217,15 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", strconv.Itoa(int(faults.RetryAfter.Seconds())))
 		}
 		w.WriteHeader(faults.Status)
-		return
+		return true
 	}
 	answer, tooMany := n.answer(view{Chain: chain, faults: faults}, body)
 	if answer == nil {
-		<-r.Context().Done()
-		return
+		return false
 	}
 	if tooMany && faults.BatchStatus != 0 {
 		w.WriteHeader(faults.BatchStatus)
-		return
+		return true
 	}
 	if faults.Answer != nil {
 		answer = faults.Answer
@@ -226,6 +235,7 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(answer)
+	return true
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
