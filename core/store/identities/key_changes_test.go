@@ -95,7 +95,8 @@ func TestKeyChanges_EachChangeOnce(t *testing.T) {
 		{"account deleted", func() error { return store.Identities.DeleteAccount(t.Context(), email, pgtest.Browser, pgtest.Now()) }, []string{hashOf(created)}},
 		{"used", func() error {
 			usage := account.Usage{KeyID: created.ID, Minute: pgtest.Now().Truncate(time.Minute), Accepted: 1, LastUsedAt: pgtest.Now()}
-			return store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, pgtest.Now())
+			_, err := store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, pgtest.Now())
+			return err
 		}, nil},
 		{"by hand: last use noted", func() error {
 			_, err := store.Pool().ExecContext(t.Context(), `UPDATE api_keys SET last_used_at = now()`)

@@ -21,11 +21,11 @@ type usageRow struct {
 	LastUsedAt time.Time `bun:"last_used_at,type:timestamptz,nullzero"`
 }
 
-// RecordUsage adds a report to the usage of its keys, exactly once even if the report arrives again. It ignores keys that do not
+// RecordUsage adds a report to the usage of its keys, exactly once even if the report arrives again: added is false then. It ignores keys that do not
 // exist. A last use is stored if it is later than the stored one; a last use in the future counts as now.
-func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []account.Usage, now time.Time) error {
+func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []account.Usage, now time.Time) (added bool, err error) {
 	if len(usages) == 0 {
-		return nil
+		return false, nil
 	}
 	rows := make([]usageRow, len(usages))
 	for i, u := range usages {
@@ -34,7 +34,7 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 			rows[i].LastUsedAt = now
 		}
 	}
-	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := s.db.AllowLongLocks(ctx, tx.db); err != nil {
 			return err
 		}
@@ -42,7 +42,8 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 		if err != nil {
 			return fmt.Errorf("note usage report %s: %w", reportID, err)
 		}
-		if added, err := result.RowsAffected(); err != nil || added == 0 {
+		stored, err := result.RowsAffected()
+		if added = stored > 0; err != nil || !added {
 			return err
 		}
 		// Both statements lock their rows in one order, so that reports on the same keys do not deadlock.
@@ -54,6 +55,7 @@ func (s *Store) RecordUsage(ctx context.Context, reportID uuid.UUID, usages []ac
 		}
 		return nil
 	})
+	return added, err
 }
 
 const addUsage = `WITH report (key_id, minute, accepted, limited, refused, last_used_at) AS (?)

@@ -17,7 +17,7 @@ import (
 
 func record(t *testing.T, store *store.Rooms, report uuid.UUID, usages ...account.Usage) {
 	t.Helper()
-	if err := store.Identities.RecordUsage(t.Context(), report, usages, pgtest.Now()); err != nil {
+	if _, err := store.Identities.RecordUsage(t.Context(), report, usages, pgtest.Now()); err != nil {
 		t.Error(err)
 	}
 }
@@ -115,7 +115,7 @@ func TestRecordUsage_LastUse(t *testing.T) {
 		{at.Add(24 * time.Hour), at}, // a gateway whose clock is wrong
 	} {
 		usage := account.Usage{KeyID: key.ID, Minute: at.Truncate(time.Minute), Accepted: 1, LastUsedAt: c.told}
-		if err := store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, at); err != nil {
+		if _, err := store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, at); err != nil {
 			t.Fatal(err)
 		}
 		if got := lastUse(t, store, key); got == nil || !got.Equal(c.want) {
@@ -135,7 +135,7 @@ func TestRecordUsage_Atomic(t *testing.T) {
 		"half a minute":      {KeyID: key.ID, Minute: minute.Add(30 * time.Second)},
 		"half a millisecond": {KeyID: key.ID, Minute: minute.Add(500 * time.Microsecond)},
 	} {
-		if err := store.Identities.RecordUsage(t.Context(), report, []account.Usage{good, bad}, pgtest.Now()); err == nil {
+		if _, err := store.Identities.RecordUsage(t.Context(), report, []account.Usage{good, bad}, pgtest.Now()); err == nil {
 			t.Errorf("%s was stored", name)
 		}
 	}

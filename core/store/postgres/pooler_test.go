@@ -120,7 +120,7 @@ func (c pooledStores) usage(t *testing.T, core *store.Rooms, key *account.Key, r
 	t.Helper()
 	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(round)})
 	minute := time.Unix(1_800_000_000, 0).UTC()
-	if err := core.Identities.RecordUsage(t.Context(), id, []account.Usage{{KeyID: key.ID, Minute: minute, Accepted: 1}}, pgtest.Now()); err != nil {
+	if _, err := core.Identities.RecordUsage(t.Context(), id, []account.Usage{{KeyID: key.ID, Minute: minute, Accepted: 1}}, pgtest.Now()); err != nil {
 		t.Errorf("usage: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 	}
 	for _, age := range []time.Duration{9 * 24 * time.Hour, 7 * 24 * time.Hour, 25 * time.Hour, 23 * time.Hour} {
 		usage := account.Usage{KeyID: key.ID, Minute: at.Add(-age).Truncate(time.Minute), Accepted: 1}
-		if err := store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, at.Add(-age)); err != nil {
+		if _, err := store.Identities.RecordUsage(t.Context(), uuid.New(), []account.Usage{usage}, at.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/account"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 )
@@ -31,6 +32,13 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 	_, confirmed, _ := s.create(t, transferBody, key...)
 	hook, gone := "/v2/webhooks/"+createWebhook(t, s, key), "/v2/webhooks/"+createWebhook(t, s, key)
 	ann := signUp(t, s, "ann@example.com")
+	signUp(t, s, "bob@example.com")
+	bob, err := s.store.Identities.AccountByEmail(t.Context(), "bob@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
+	pgtest.Must(t, s.store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all := map[string]repeat{
 		"an intent":              {"POST", "/v2/transfers", transferBody, once, 201},
 		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200},
@@ -38,6 +46,8 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201},
 		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200},
 		"a deleted webhook":      {"DELETE", gone, "", key, 404},
+		"a used token":           {"POST", "/auth/reset-password", resetPassword(token), nil, 400},
+		"a usage report":         {"POST", "/internal/usage", usageReport(uuid.NewString(), usageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204},
 		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200},
 		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200},
 	}

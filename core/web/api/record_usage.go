@@ -35,8 +35,12 @@ func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
 	if len(issues) > 0 {
 		return invalid(issues...)
 	}
-	if err := s.Identities.RecordUsage(r.Context(), reportID, usages, now); err != nil {
+	added, err := s.Identities.RecordUsage(r.Context(), reportID, usages, now)
+	if err != nil {
 		return err
+	}
+	if added {
+		committed(w)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

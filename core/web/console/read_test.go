@@ -41,7 +41,7 @@ func TestUsage(t *testing.T) {
 		{KeyID: uuid.MustParse(id), Minute: at, Accepted: 50, Limited: 20, Refused: 3, LastUsedAt: at},
 		{KeyID: uuid.MustParse(idle), Minute: at.Add(-9 * 24 * time.Hour), Accepted: 1},
 	}
-	if err := s.store.Identities.RecordUsage(t.Context(), uuid.New(), usages, time.Now()); err != nil {
+	if _, err := s.store.Identities.RecordUsage(t.Context(), uuid.New(), usages, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	page := ann.get("/console/keys/"+id).is(http.StatusOK,
