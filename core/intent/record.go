@@ -20,7 +20,9 @@ type Record struct {
 	Confirmations *transfer.Confirmations
 	// Transactions are those of transfer.Intent.Shown.
 	Transactions []transfer.Transaction
-	Refundable   bool
+	// FailureReason is nil unless the intent failed.
+	FailureReason *transfer.FailureReason
+	Refundable    bool
 	// Unverifiable is that of transfer.History.
 	Unverifiable bool
 }
@@ -57,7 +59,7 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 	if err != nil {
 		return nil, err
 	}
-	record.Transactions = i.Shown(history)
+	record.Transactions, record.FailureReason = i.Shown(history), i.FailureReason(history)
 	record.Refundable, record.Unverifiable = i.Refundable(history), history.Unverifiable()
 	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
 		record.Confirmations = history.Confirmations(source.Confirmations)

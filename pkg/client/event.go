@@ -49,6 +49,8 @@ type TransferEvent struct {
 	To      TransferStatus  `json:"to"`
 	Hash    *string         `json:"hash"`
 	Failure *Failure        `json:"failure"`
+	// FailureReason is Failure in words, nil where that is.
+	FailureReason *FailureReason `json:"failureReason"`
 }
 
 // WebhookEvent is about a webhook.

@@ -38,6 +38,18 @@ const (
 	FailureOrderIDMismatch Failure = "ORDER_ID_MISMATCH"
 )
 
+// FailureReason explains a failure.
+type FailureReason struct {
+	// Message is a sentence for people.
+	Message string `json:"message"`
+	// Hash is the transaction that failed, and BlockNumber its block, nil for one that was replaced.
+	Hash        string `json:"hash"`
+	BlockNumber *int64 `json:"blockNumber"`
+	// Expected is what was to be there, and Found what was there instead, such as an order id, a hash or an amount; nil for none.
+	Expected *string `json:"expected"`
+	Found    *string `json:"found"`
+}
+
 // CreateTransfer asks for an intent: Source and Destination, or QuoteID, or both, which must then agree.
 type CreateTransfer struct {
 	Source      *SourceRequest      `json:"source,omitempty"`
@@ -90,9 +102,11 @@ type Transfer struct {
 	// Ended is set once no further step is expected: the intent is final, or failed, or expired.
 	Ended bool `json:"ended"`
 	// Final is set once nobody need do anything more: a confirmed transfer, a filled or refunded swap or bridge, a cancelled intent.
-	Final    bool      `json:"final"`
-	Failure  *Failure  `json:"failure"`
-	Deadline time.Time `json:"deadline"`
+	Final   bool     `json:"final"`
+	Failure *Failure `json:"failure"`
+	// FailureReason is Failure in words, nil where that is.
+	FailureReason *FailureReason `json:"failureReason"`
+	Deadline      time.Time      `json:"deadline"`
 	// Quote is the quote of which the intent was made.
 	Quote *UsedQuote `json:"quote"`
 	// Order is the order of the Open Intents Framework, nil of an intent whose scheme is no longer supported.

@@ -18,7 +18,7 @@ func (l *loop) checkDeposits(ctx context.Context, v *view, found []chains.Follow
 		switch old, ok := known[o.Key()]; {
 		case o.Role != transfer.RoleOpen:
 		case ok && *old.Block == *o.Block && old.State == transfer.Mismatch:
-			o.State, o.LogIndex = old.State, old.LogIndex
+			o.State, o.LogIndex, o.Found = old.State, old.LogIndex, old.Found
 		case !ok || *old.Block != *o.Block || old.State != transfer.Mined:
 			openings, places = append(openings, *o), append(places, n)
 		}
@@ -33,7 +33,7 @@ func (l *loop) checkDeposits(ctx context.Context, v *view, found []chains.Follow
 			o.State, o.Reported, o.Block, o.LogIndex, o.DueAt = transfer.Pending, true, nil, 0, l.Store.Now()
 			continue
 		}
-		if o.State, o.LogIndex = o.Intent.Classify(transfer.Inclusion{Receipt: *receipt}); o.State == transfer.Mismatch {
+		if o.Intent.Judge(&o.Transaction, transfer.Inclusion{Receipt: *receipt}); o.State == transfer.Mismatch {
 			l.metrics.openedUnpaid()
 			l.log.Error("an order was opened without its deposit", "transfer_id", o.TransferID, "hash", o.Hash.Hex())
 		}

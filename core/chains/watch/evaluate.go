@@ -49,7 +49,7 @@ func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []min
 		}
 		s.Taken = append(s.Taken, assigned[payments[n]]...)
 		o, old := s.Observation, s.Observation
-		o.State, o.LogIndex = s.Intent.Classify(s.Inclusion)
+		s.Intent.Judge(&o.Transaction, s.Inclusion)
 		o.Block = &transfer.Block{Number: s.receipt.BlockNumber, Hash: s.receipt.BlockHash}
 		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}

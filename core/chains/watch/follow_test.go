@@ -289,9 +289,7 @@ func TestFollow_OtherOrder(t *testing.T) {
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted failed")
 	w.wantTransactions(intent, "open order_mismatch*")
-	if failure := w.stored(intent).Failure; failure != "ORDER_ID_MISMATCH" {
-		t.Errorf("failure %q", failure)
-	}
+	w.wantReason(intent, "ORDER_ID_MISMATCH", common.Hash{1}.Hex())
 	// The client sends the right one after all.
 	w.mine(sepolia, w.open(intent))
 	w.deepen(sepolia, confirmations)

@@ -195,5 +195,25 @@ func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
 	}
 }
 
+// wantReason wants that the intent and the event of its failure have the failure, with what was found.
+func (w *world) wantReason(intent *transfer.Intent, failure transfer.Failure, found string) {
+	w.Helper()
+	transactions, err := w.store.Chains.Transactions(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	stored := w.stored(intent)
+	if r := stored.FailureReason(transfer.History{Transactions: transactions}); stored.Failure != string(failure) || r == nil || r.Found != found {
+		w.Errorf("failure %q, %+v, want %q with %s", stored.Failure, r, failure, found)
+	}
+	events, err := w.store.Intents.Events(w.Context(), intent.AccountID, intent.ID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if last := events[len(events)-1]; last.Failure != failure || last.Observed.Found != found {
+		w.Errorf("the last event is %+v of %+v", last, last.Observed)
+	}
+}
+
 // hash is the hash of a transaction of Sepolia.
 func (w *world) hash(tx rpctest.Tx) common.Hash { return w.chains[sepolia].Hash(tx) }

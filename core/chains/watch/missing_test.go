@@ -57,8 +57,8 @@ func TestReplaced(t *testing.T) {
 			w.deepen(sepolia, confirmations)
 			w.want(intent, c.want)
 			w.wantTransactions(intent, c.transactions...)
-			if stored := w.stored(intent); !c.same && stored.Failure != string(transfer.TxReplaced) {
-				t.Errorf("failure %q", stored.Failure)
+			if !c.same {
+				w.wantReason(intent, transfer.TxReplaced, w.hash(other).Hex())
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 		case v.to < v.head.Number: // its events may not have been read yet
 			found = append(found, r.pending)
 		case r.Intent.Type != transfer.Transfer: // an event would have reported an order that another transaction opened
-			found = append(found, r.replaced())
+			found = append(found, r.replaced(nil))
 		default:
 			transfers = append(transfers, r)
 		}
@@ -55,7 +55,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 			failed = append(failed, unreadableAttempt{r.Followed, s.err})
 			delete(l.searches, r.nonce())
 		case receipt == nil:
-			found = append(found, r.replaced())
+			found = append(found, r.replaced(s.hash))
 		default:
 			succeeded = append(succeeded, r)
 			mined = append(mined, minedAttempt{r.successor(receipt.TxHash), *receipt})
@@ -74,7 +74,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 			failed = append(failed, unreadableAttempt{r.Followed, err})
 			continue
 		}
-		found = append(found, r.replaced())
+		found = append(found, r.replaced(&mined[n].Hash))
 	}
 	for _, o := range evaluated {
 		if o.State == transfer.Mined {
@@ -86,9 +86,12 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 
 func (r replacedAttempt) nonce() usedNonce { return usedNonce{*r.pending.Sender, r.pending.Nonce} }
 
-// replaced is the attempt once the search is over.
-func (r replacedAttempt) replaced() chains.Observation {
+// replaced is the attempt once the search for its successor is over, nil for one that was not found.
+func (r replacedAttempt) replaced(successor *common.Hash) chains.Observation {
 	o := r.pending
+	if successor != nil {
+		o.Found = successor.Hex()
+	}
 	o.State, o.DueAt, o.Confirmed = transfer.Replaced, time.Time{}, true
 	return o
 }

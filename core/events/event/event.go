@@ -57,6 +57,8 @@ type Transition struct {
 	From, To transfer.Status
 	// Failure is empty for an intent that did not fail.
 	Failure transfer.Failure
+	// FailureReason explains Failure, nil for none.
+	FailureReason *transfer.FailureReason
 }
 
 // Body returns the JSON of the event without its id, as webhooks deliver it.
@@ -102,5 +104,6 @@ func (t *Transition) appendJSON(b []byte) []byte {
 	b = representation.AppendOptional(b, t.Summary.Hash)
 	b = append(b, `,"failure":`...)
 	b = representation.AppendOptional(b, t.Failure)
+	b = representation.AppendFailureReason(b, t.FailureReason)
 	return append(b, '}')
 }

@@ -20,6 +20,8 @@ type transitionJSON struct {
 	To      transfer.Status   `json:"to"`
 	Hash    *string           `json:"hash"`
 	Failure *transfer.Failure `json:"failure"`
+
+	FailureReason *representationtest.FailureReason `json:"failureReason"`
 }
 
 // bodyJSON is the body of a delivery for encoding/json; in the feed the event's id is before it.
@@ -39,6 +41,7 @@ func newBodyJSON(e event.Event) bodyJSON {
 			Summary: representationtest.NewSummary(e.Transfer.Summary),
 			From:    representationtest.Optional(e.Transfer.From), To: e.Transfer.To,
 			Hash: representationtest.Optional(e.Transfer.Summary.Hash), Failure: representationtest.Optional(e.Transfer.Failure),
+			FailureReason: representationtest.NewFailureReason(e.Transfer.FailureReason),
 		}
 	}
 	return body
@@ -56,7 +59,8 @@ func anyEvent(t *rapid.T) event.Event {
 	e.Transfer = &event.Transition{
 		Summary: representationtest.Intent().Draw(t, "intent").Summary(),
 		From:    rapid.SampledFrom([]transfer.Status{"", transfer.Created}).Draw(t, "from"), To: transfer.Submitted,
-		Failure: rapid.SampledFrom([]transfer.Failure{"", "reverted"}).Draw(t, "failure"),
+		Failure:       rapid.SampledFrom([]transfer.Failure{"", "reverted"}).Draw(t, "failure"),
+		FailureReason: representationtest.Failed().Draw(t, "reason"),
 	}
 	return e
 }

@@ -244,6 +244,29 @@ func appendCall(b []byte, c transfer.Call, value func([]byte, *big.Int) []byte) 
 	return AppendHex(b, c.Data)
 }
 
+// AppendFailureReason appends the member failureReason.
+func AppendFailureReason(b []byte, r *transfer.FailureReason) []byte {
+	b = append(b, `,"failureReason":`...)
+	if r == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"message":`...)
+	b = AppendText(b, r.Message)
+	b = append(b, `,"hash":`...)
+	b = AppendText(b, r.Hash)
+	b = append(b, `,"blockNumber":`...)
+	if r.Block == nil {
+		b = append(b, "null"...)
+	} else {
+		b = strconv.AppendUint(b, r.Block.Number, 10)
+	}
+	b = append(b, `,"expected":`...)
+	b = AppendOptional(b, r.Expected)
+	b = append(b, `,"found":`...)
+	b = AppendOptional(b, r.Found)
+	return append(b, '}')
+}
+
 // AppendDecimal appends a number as a JSON string of decimal digits.
 func AppendDecimal(b []byte, n *big.Int) []byte {
 	b = append(b, '"')

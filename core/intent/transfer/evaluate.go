@@ -36,18 +36,15 @@ type goal struct {
 
 // goal determines the status that follows from the intent's transactions.
 func (i *Intent) goal(transactions []Transaction, now time.Time) goal {
-	g := goal{effect: Effect(transactions)}
+	g := goal{effect: Effect(transactions), failed: failedAttempt(transactions, "")}
 	for n := range transactions {
 		t := &transactions[n]
-		_, useless := failures[t.State]
 		switch {
 		case !t.isAttempt():
 			g.outcome = preferredOutcome(g.outcome, t)
-		case useless && t.Confirmed:
-			g.failed = newer(g.failed, t)
 		case t.State == Dropped:
 			g.dropped = true
-		case t.State != Mined:
+		case t.State != Mined && !(t.Confirmed && failures[t.State] != ""):
 			g.attempt = newer(g.attempt, t)
 		}
 	}

@@ -77,11 +77,11 @@ func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool
 // filledHead is the number of words before the output in the data of OutputFilled: solver, timestamp, the output's offset, finalAmount.
 const filledHead = 4
 
-// Concerns reports whether a log of a receipt can decide about the intent: its payment, an event of its order, the opening of another
-// order at its settler, or a deposit of its token there. Classify and MatchesReceipt need no others.
+// Concerns reports whether a log of a receipt can decide about the intent: its payment or one of another amount, an event of its order, the
+// opening of another order at its settler, or a deposit of its token there. Judge and MatchesReceipt need no others.
 func (i *Intent) Concerns(l evm.Log) bool {
 	if !i.HasOrder() {
-		return i.pays(l)
+		return i.moves(l)
 	}
 	e, ok := ParseSettlerEvent(l)
 	settler := common.HexToAddress(i.Settlement.InputSettler)
@@ -149,12 +149,16 @@ func (i *Intent) classifyNative(in Inclusion) (State, int64) {
 	switch {
 	case t.From != from && in.SourceHasCode:
 		return Unsupported, 0
-	case t.From == from && t.To != nil && *t.To == common.HexToAddress(i.Destination.Account.Address) &&
-		t.Value != nil && t.Value.Cmp(i.Source.Amount) == 0 && !in.taken(NoLog):
+	case i.sends(t) && t.Value != nil && t.Value.Cmp(i.Source.Amount) == 0 && !in.taken(NoLog):
 		return Mined, NoLog
 	default:
 		return Mismatch, 0
 	}
+}
+
+// sends reports whether a native transfer is from the source account to the destination account.
+func (i *Intent) sends(t evm.Transaction) bool {
+	return t.From == common.HexToAddress(i.Source.Account.Address) && t.To != nil && *t.To == common.HexToAddress(i.Destination.Account.Address)
 }
 
 func (i *Intent) classifyERC20(in Inclusion) (State, int64) {
@@ -168,9 +172,14 @@ func (i *Intent) classifyERC20(in Inclusion) (State, int64) {
 
 // pays reports whether a log is the ERC-20 Transfer event of the transfer: exactly its amount from its source to its destination.
 func (i *Intent) pays(l evm.Log) bool {
+	return i.moves(l) && new(big.Int).SetBytes(l.Data).Cmp(i.Source.Amount) == 0
+}
+
+// moves reports whether a log is a Transfer event of the transfer's token from its source to its destination, of whatever amount.
+func (i *Intent) moves(l evm.Log) bool {
 	return l.Address == common.HexToAddress(i.Source.Token.Address) && len(l.Topics) == 3 && l.Topics[0] == erc20Topic &&
 		l.Topics[1] == addressTopic(i.Source.Account.Address) && l.Topics[2] == addressTopic(i.Destination.Account.Address) &&
-		len(l.Data) == 32 && new(big.Int).SetBytes(l.Data).Cmp(i.Source.Amount) == 0
+		len(l.Data) == 32
 }
 
 // addressTopic encodes an address as an indexed argument of an event.

@@ -52,11 +52,6 @@ const (
 	Finalized State = "finalized"
 )
 
-// failures maps the states of failed attempts to the intent's failure.
-var failures = map[State]Failure{
-	Reverted: TxReverted, Replaced: TxReplaced, Mismatch: TxMismatch, OrderMismatch: OrderIDMismatch,
-}
-
 // Block is where a transaction was mined.
 type Block struct {
 	Number uint64
@@ -78,6 +73,9 @@ type Transaction struct {
 	Block *Block
 	// LogIndex is the index of the effect's log in its block, or NoLog. It is valid only while the state is Mined.
 	LogIndex int64
+	// Found is what there is instead of the effect that the intent asks for: the hash of the transaction that replaced this one, the id of
+	// the other order that was opened, or the other amount that was paid or deposited. It is empty where nothing of the kind is known.
+	Found string
 	// Confirmed means that the block is as deep as the role requires and that a second provider, if there is one, agrees. What is not
 	// confirmed is provisional. A replaced attempt is confirmed once the block that used its nonce is.
 	Confirmed bool

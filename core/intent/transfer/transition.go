@@ -71,21 +71,6 @@ var transitions = map[Trigger]transition{
 // ErrTransition is returned for a trigger that the intent's status does not allow.
 var ErrTransition = errors.New("the intent's status does not allow this")
 
-// Failure is the reason why an intent failed.
-type Failure string
-
-// The failures that a transaction can have.
-const (
-	// TxReverted is a transaction that reverted.
-	TxReverted Failure = "TX_REVERTED"
-	// TxReplaced is a transaction whose nonce was used by another transaction with another effect.
-	TxReplaced Failure = "TX_REPLACED"
-	// TxMismatch is a transaction without the effect that the intent asks for.
-	TxMismatch Failure = "TX_MISMATCH"
-	// OrderIDMismatch is a transaction in which the settler opened another order.
-	OrderIDMismatch Failure = "ORDER_ID_MISMATCH"
-)
-
 // Command is a trigger with its parameters.
 type Command struct {
 	Trigger Trigger
@@ -110,8 +95,8 @@ type Event struct {
 	To         Status
 	Hash       string
 	Failure    Failure
-	// Observed is the transaction seen on chain, nil for transitions that no transaction caused. Events keep only its chain, hash
-	// and block.
+	// Observed is the transaction seen on chain, nil for transitions that no transaction caused. Events keep only its chain, hash,
+	// block number and what was found instead of an effect.
 	Observed *Transaction
 	At       time.Time
 }

@@ -172,7 +172,7 @@ func (tx Tx) freeEffects(ctx context.Context, seen []Observation) error {
 	}
 	_, err := tx.db.NewUpdate().With("seen", tx.db.NewValues(&effects)).Model((*transactionRow)(nil)).TableExpr("seen").
 		Set("state = CASE WHEN transactions.reported THEN 'pending' ELSE 'replaced' END").
-		Set("block_number = NULL").Set("block_hash = NULL").Set("log_index = NULL").Set("confirmed_at = NULL").
+		Set("block_number = NULL").Set("block_hash = NULL").Set("log_index = NULL").Set("confirmed_at = NULL").Set("found = NULL").
 		Set("due_at = CASE WHEN transactions.reported THEN ?::timestamptz END", dueFirst).
 		Where("transactions.account_id = seen.account_id AND transactions.chain_id = seen.chain_id AND transactions.hash = seen.hash").
 		Where("transactions.role = seen.role AND transactions.log_index = seen.log_index AND transactions.transfer_id <> seen.transfer_id").
@@ -202,6 +202,7 @@ func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.
 		Set("disputed_since = CASE WHEN transactions.state = excluded.state AND transactions.block_hash = excluded.block_hash THEN transactions.disputed_since END").
 		Set("sender = coalesce(excluded.sender, transactions.sender)").Set("nonce = coalesce(excluded.nonce, transactions.nonce)").
 		Set("due_at = excluded.due_at").Set("unknown_since = excluded.unknown_since").
+		Set("found = excluded.found").
 		Where("transactions.confirmed_at IS NULL OR excluded.confirmed_at IS NOT NULL OR transactions.state = excluded.state AND transactions.block_hash IS NOT DISTINCT FROM excluded.block_hash").
 		Exec(ctx)
 	if err != nil {

@@ -62,11 +62,13 @@ type transactionRow struct {
 	UnknownSince time.Time      `bun:"unknown_since,nullzero"`
 	// DisputedSince is written by DisputeTransactions alone.
 	DisputedSince time.Time `bun:"disputed_since,nullzero"`
+	// Found is kept of attempts that failed.
+	Found string `bun:"found,nullzero"`
 }
 
 // transactionColumns are those of transactionRow. A later version may add others.
 const transactionColumns = `transactions.account_id, transfer_id, transactions.chain_id, hash, role, state, reported, block_number, block_hash,
-	log_index, confirmed_at, sender, nonce, seen_at, due_at, unknown_since, disputed_since`
+	log_index, confirmed_at, sender, nonce, seen_at, due_at, unknown_since, disputed_since, found`
 
 func newTransactionRow(o Observation, now time.Time) transactionRow {
 	row := transactionRow{
@@ -78,6 +80,9 @@ func newTransactionRow(o Observation, now time.Time) transactionRow {
 	}
 	if o.Block != nil {
 		row.BlockNumber, row.BlockHash = &o.Block.Number, o.Block.Hash.Bytes()
+	}
+	if o.Failed() {
+		row.Found = o.Found
 	}
 	if o.State == transfer.Mined {
 		row.LogIndex = &o.LogIndex
@@ -101,7 +106,7 @@ func (r transactionRow) observation() (Observation, error) {
 		AccountID: r.AccountID, TransferID: r.TransferID, DueAt: r.DueAt, UnknownSince: r.UnknownSince,
 		Transaction: transfer.Transaction{
 			Role: r.Role, Chain: chain, Hash: common.Hash(r.Hash), State: r.State, Reported: r.Reported,
-			Confirmed: !r.ConfirmedAt.IsZero(), Disputed: r.ConfirmedAt.IsZero() && !r.DisputedSince.IsZero(), SeenAt: r.SeenAt.UTC(),
+			Confirmed: !r.ConfirmedAt.IsZero(), Disputed: r.ConfirmedAt.IsZero() && !r.DisputedSince.IsZero(), SeenAt: r.SeenAt.UTC(), Found: r.Found,
 		},
 	}
 	if r.BlockNumber != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
@@ -108,7 +109,8 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	}
 	var rows []feedRow
 	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
-			events.from_status, events.to_status, events.hash, events.failure, transfers.id AS transfer_id, transfers.type AS transfer_type,
+			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
+			transfers.id AS transfer_id, transfers.type AS transfer_type,
 			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
@@ -144,6 +146,10 @@ type feedRow struct {
 	Hash    string           `bun:",nullzero"`
 	Failure transfer.Failure `bun:",nullzero"`
 
+	TxHash      []byte
+	BlockNumber *uint64
+	Found       string `bun:",nullzero"`
+
 	TransferID        uuid.UUID     `bun:",nullzero"`
 	TransferType      transfer.Type `bun:",nullzero"`
 	OrderID           []byte
@@ -171,5 +177,17 @@ func (r feedRow) event() (event.Event, error) {
 		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
+	if r.Failure != "" && r.TxHash != nil {
+		e.Transfer.FailureReason = e.Transfer.Summary.Explain(r.Failure, r.failed(chain))
+	}
 	return e, nil
+}
+
+// failed is the attempt that failed, which is on the source chain.
+func (r feedRow) failed(source caip.ChainID) *transfer.Transaction {
+	t := &transfer.Transaction{Chain: source, Hash: common.Hash(r.TxHash), Found: r.Found}
+	if r.BlockNumber != nil {
+		t.Block = &transfer.Block{Number: *r.BlockNumber}
+	}
+	return t
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -25,11 +26,14 @@ func TestEventPage_Bodies(t *testing.T) {
 	known, ann := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
 	intent := pgtest.InsertTransfer(t, store, known, ann, pgtest.BridgeBody)
 	observed := &transfer.Transaction{Chain: intent.Source.Account.Chain}
+	failed := &transfer.Transaction{
+		Chain: intent.Source.Account.Chain, Hash: common.HexToHash("0xa"), Block: &transfer.Block{Number: 7}, Found: common.HexToHash("0xb").Hex(),
+	}
 	pgtest.Exec(t, store, `UPDATE transfers SET deadline = now() - interval '1 h'`)
 	for _, c := range []transfer.Command{
 		{Trigger: transfer.Cancel},
 		{Trigger: transfer.Submit, Hash: "0xa"},
-		{Trigger: transfer.Fail, Failure: transfer.TxReverted, Observed: observed},
+		{Trigger: transfer.Fail, Failure: transfer.OrderIDMismatch, Observed: failed},
 		{Trigger: transfer.Submit, Hash: "0xb"},
 		{Trigger: transfer.Drop},
 		{Trigger: transfer.Submit, Hash: "0xc"},
@@ -69,7 +73,7 @@ func TestEventPage_Bodies(t *testing.T) {
 		{"created", "created", "", "", ""},
 		{"cancelled", "cancelled", "created", "", ""},
 		{"submitted", "submitted", "cancelled", "0xa", ""},
-		{"failed", "failed", "submitted", "0xa", "TX_REVERTED"},
+		{"failed", "failed", "submitted", "0xa", "ORDER_ID_MISMATCH"},
 		{"submitted", "submitted", "failed", "0xb", ""},
 		{"expired", "expired", "submitted", "0xb", ""},
 		{"submitted", "submitted", "expired", "0xc", ""},
@@ -84,11 +88,16 @@ func TestEventPage_Bodies(t *testing.T) {
 		if s.hash != "" {
 			hash = `,"hash":"` + s.hash + `"`
 		}
+		reason := "null"
+		if s.failure != "" {
+			reason = fmt.Sprintf(`{"message":"The transaction %s in block 7 of eip155:11155111 opened %s at the input settler, and not the intent's order 0x%x.",`+
+				`"hash":"%[1]s","blockNumber":7,"expected":"0x%[3]x","found":"%[2]s"}`, failed.Hash.Hex(), failed.Found, intent.OrderID)
+		}
 		want := fmt.Sprintf(`{"type":"transfer.%s","timestamp":"%s","environment":"test","sequence":%d,"data":{"id":"%s","type":"bridge",`+
 			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"source":{"amount":"5"},`+
-			`"destination":{"amount":"4"},"reference":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s}}`,
+			`"destination":{"amount":"4"},"reference":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s,"failureReason":%s}}`,
 			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
-			slices.Contains([]string{"cancelled", "failed", "expired", "filled", "refunded"}, s.status), null(s.from), s.status, null(s.hash), null(s.failure))
+			slices.Contains([]string{"cancelled", "failed", "expired", "filled", "refunded"}, s.status), null(s.from), s.status, null(s.hash), null(s.failure), reason)
 		compareEvent(t, events[n], events[n].ID, want)
 	}
 	compareEvent(t, events[len(events)-1], added.ID, fmt.Sprintf(

@@ -129,6 +129,7 @@ type eventRow struct {
 	ChainID     string           `bun:"chain_id,nullzero"`
 	TxHash      []byte           `bun:"tx_hash"`
 	BlockNumber *uint64          `bun:"block_number"`
+	Found       string           `bun:"found,nullzero"`
 	Sequence    int              `bun:"sequence"`
 	OccurredAt  time.Time        `bun:"occurred_at"`
 }
@@ -139,7 +140,7 @@ func newEventRow(e transfer.Event) eventRow {
 		Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
 	}
 	if o := e.Observed; o != nil {
-		row.ChainID, row.TxHash = o.Chain.String(), o.Hash.Bytes()
+		row.ChainID, row.TxHash, row.Found = o.Chain.String(), o.Hash.Bytes(), o.Found
 		if o.Block != nil {
 			row.BlockNumber = &o.Block.Number
 		}
@@ -159,7 +160,7 @@ func (r eventRow) event() (transfer.Event, error) {
 	if err != nil {
 		return e, fmt.Errorf("read an event of transfer %s: %w", r.TransferID, err)
 	}
-	e.Observed = &transfer.Transaction{Chain: chain, Hash: common.Hash(r.TxHash)}
+	e.Observed = &transfer.Transaction{Chain: chain, Hash: common.Hash(r.TxHash), Found: r.Found}
 	if r.BlockNumber != nil {
 		e.Observed.Block = &transfer.Block{Number: *r.BlockNumber}
 	}

@@ -23,7 +23,7 @@ func TestTransition_WritesEvent(t *testing.T) {
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
 	intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
-	seen := &transfer.Transaction{Chain: intent.Source.Account.Chain, Hash: common.HexToHash("0x02"), Block: &transfer.Block{Number: 7}}
+	seen := &transfer.Transaction{Chain: intent.Source.Account.Chain, Hash: common.HexToHash("0x02"), Block: &transfer.Block{Number: 7}, Found: "0x03"}
 	for _, cause := range []transfer.Command{
 		{Trigger: transfer.Submit, Hash: "0x01"},
 		{Trigger: transfer.Fail, Failure: transfer.TxReplaced, Observed: seen},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/event"
@@ -55,6 +56,10 @@ func TestEveryEvent_Body(t *testing.T) {
 			}
 			if transition.To == transfer.Submitted || transition.From != "" && transition.From != transfer.Created {
 				transition.Summary.Hash = txHash("a")
+			}
+			if transition.Failure != "" {
+				failed := &transfer.Transaction{Chain: sepolia, Hash: common.HexToHash(txHash("a")), Block: &transfer.Block{Number: 7}}
+				transition.FailureReason = transition.Summary.Explain(transition.Failure, failed)
 			}
 			e := event.Event{
 				ID: event.ID(eventID), Type: kind, Position: 7, Environment: network.Test, At: eventAt, Sequence: i + 1, Transfer: &transition,

@@ -3,6 +3,7 @@ package api_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
@@ -12,6 +13,26 @@ import (
 )
 
 var baseSepolia = caip.EIP155Chain(84532)
+
+// A failure is explained in the record as in its event.
+func TestGetTransfer_Failed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	_, location, _ := s.create(t, bridgeBody, account...)
+	s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...)
+	failed := transactionOn(sepolia, transfer.RoleOpen, "b", 80)
+	failed.State, failed.Found = transfer.OrderMismatch, txHash("d")
+	s.observe(t, owner, location, chains.Progress{Head: 102, Confirmed: 91, Final: 79}, failed)
+	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+	order, _ := record["orderId"].(string)
+	wanted := want(t, 0, `{"hash":"`+txHash("b")+`","blockNumber":80,"expected":"`+order+`","found":"`+txHash("d")+`","message":"The transaction `+txHash("b")+
+		` in block 80 of eip155:11155111 opened `+txHash("d")+` at the input settler, and not the intent's order `+order+`."}`).Body
+	if diff := cmp.Diff([]any{"failed", "ORDER_ID_MISMATCH", wanted}, []any{record["status"], record["failure"], record["failureReason"]}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
 
 // The record follows an intent over its two chains; lists show none of it.
 func TestGetTransfer_History(t *testing.T) {

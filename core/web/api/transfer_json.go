@@ -30,6 +30,7 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
 	b = append(b, `,"failure":`...)
 	b = representation.AppendOptional(b, i.Failure)
+	b = representation.AppendFailureReason(b, r.FailureReason)
 	b = append(b, `,"source":`...)
 	b = appendLeg(b, i.Source)
 	b = append(b, `,"destination":`...)

@@ -18,8 +18,11 @@ import (
 // intentJSON is the full record for encoding/json. Source and Destination replace those of the summary with more fields.
 type intentJSON struct {
 	representationtest.Summary
-	Final         bool                   `json:"final"`
-	Failure       *string                `json:"failure"`
+	Final   bool    `json:"final"`
+	Failure *string `json:"failure"`
+
+	FailureReason *representationtest.FailureReason `json:"failureReason"`
+
 	Source        legJSON                `json:"source"`
 	Destination   legJSON                `json:"destination"`
 	Deadline      string                 `json:"deadline"`
@@ -107,7 +110,8 @@ func newIntentJSON(r *intent.Record) intentJSON {
 	out := intentJSON{
 		Summary: representationtest.NewSummary(i.Summary()),
 		Final:   transfer.Final(i.Type, i.Status), Failure: representationtest.Optional(i.Failure),
-		Source: newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
+		FailureReason: representationtest.NewFailureReason(r.FailureReason),
+		Source:        newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
 		Order: newOrderJSON(r.Order, i.Settlement),
 		Tx:    representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
 	}
@@ -141,6 +145,7 @@ func anyRecord(t *rapid.T) *intent.Record {
 	if rapid.Bool().Draw(t, "quoted") {
 		i.Quote = transfer.Quote{ID: i.ID, Provider: "solver", ExpiresAt: representationtest.Time().Draw(t, "expires")}
 	}
+	r.FailureReason = representationtest.Failed().Draw(t, "failure reason")
 	r.Refundable, r.Unverifiable = rapid.Bool().Draw(t, "refundable"), rapid.Bool().Draw(t, "unverifiable")
 	if rapid.Bool().Draw(t, "in a block") {
 		r.Confirmations = &transfer.Confirmations{Have: rapid.Uint64().Draw(t, "have"), Need: 3, Finalized: rapid.Bool().Draw(t, "finalized")}

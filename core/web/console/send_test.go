@@ -230,17 +230,23 @@ func TestReportTransaction(t *testing.T) {
 // confirm writes that the watcher has seen the effect of an intent's transaction.
 func (p *payer) confirm(t *testing.T, intent *transfer.Intent, role transfer.Role, hash common.Hash) {
 	t.Helper()
+	p.observe(t, intent, transfer.Transaction{
+		Role: role, Hash: hash, State: transfer.Mined, Block: &transfer.Block{Number: 100, Hash: common.BigToHash(big.NewInt(100))},
+	})
+}
+
+// observe writes that the watcher has seen what became of an intent's transaction on its source chain.
+func (p *payer) observe(t *testing.T, intent *transfer.Intent, seen transfer.Transaction) {
+	t.Helper()
 	chain := intent.Source.Account.Chain
+	seen.Chain, seen.Confirmed = chain, true
 	lease, _, err := p.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
 		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
-		Seen: []chains.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: transfer.Transaction{
-			Role: role, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true,
-			Block: &transfer.Block{Number: 100, Hash: common.BigToHash(big.NewInt(100))},
-		}}},
+		Seen:     []chains.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: seen}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"intents.internal/core/intent"
+	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 )
@@ -105,5 +107,20 @@ func TestShowTransfer_Refresh(t *testing.T) {
 		if got := attribute(state, "data-refresh"); got != c.want {
 			t.Errorf("to %s, %s, known %q: refreshed every %q seconds, want %q", c.to, c.set, c.known, got, c.want)
 		}
+	}
+}
+
+// The page says why an intent failed, with what was expected and found, and so does its timeline.
+func TestShowTransfer_Failure(t *testing.T) {
+	t.Parallel()
+	ann := newPayer(t)
+	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
+	path, sent, other := "/console/transfers/"+intent.ID.String(), common.HexToHash("0xab").Hex(), common.HexToHash("0xcd").Hex()
+	ann.post(path+"/transaction", "hash", sent).leadsTo(path + "?done=reported")
+	ann.observe(t, intent, transfer.Transaction{Role: transfer.RoleSend, Hash: common.HexToHash(sent), State: transfer.Replaced, Found: other})
+	message := "The transaction " + sent + " on eip155:11155111 was replaced: " + other + " used its nonce and does not carry out the intent."
+	page := ann.get(path).is(http.StatusOK, "TX_REPLACED "+message, "Expected "+sent, "Found "+other)
+	if n := strings.Count(page.text(), message); n != 2 {
+		t.Errorf("the sentence is there %d times, not in the facts and the timeline:\n%s", n, page.text())
 	}
 }

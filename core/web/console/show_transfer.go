@@ -75,7 +75,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	}
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
-		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(events), Key: key, QuoteEnds: ends,
+		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Key: key, QuoteEnds: ends,
 		Transactions: c.transactionViews(record.Transactions), Send: sending, Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
@@ -107,14 +107,19 @@ type eventView struct {
 	// transaction, if it has one.
 	Chain, Transaction string
 	Block              *transfer.Block
+	// Reason explains a failure, nil for none.
+	Reason *transfer.FailureReason
 }
 
-func (c *console) eventViews(events []transfer.Event) []eventView {
-	views := make([]eventView, len(events))
+func (c *console) eventViews(intent *transfer.Intent, events []transfer.Event) []eventView {
+	summary, views := intent.Summary(), make([]eventView, len(events))
 	for n, e := range events {
 		views[n] = eventView{Event: e, Transaction: e.Hash}
 		if seen := e.Observed; seen != nil {
 			views[n].Chain, views[n].Transaction, views[n].Block = c.chainName(seen.Chain), seen.Hash.Hex(), seen.Block
+			if e.Failure != "" {
+				views[n].Reason = summary.Explain(e.Failure, seen)
+			}
 		}
 	}
 	return views

@@ -72,6 +72,27 @@ func NewSummary(t transfer.Summary) Summary {
 	}
 }
 
+// FailureReason explains a failure.
+type FailureReason struct {
+	Message     string  `json:"message"`
+	Hash        string  `json:"hash"`
+	BlockNumber *uint64 `json:"blockNumber"`
+	Expected    *string `json:"expected"`
+	Found       *string `json:"found"`
+}
+
+// NewFailureReason is nil for none.
+func NewFailureReason(r *transfer.FailureReason) *FailureReason {
+	if r == nil {
+		return nil
+	}
+	out := &FailureReason{Message: r.Message, Hash: r.Hash, Expected: Optional(r.Expected), Found: Optional(r.Found)}
+	if r.Block != nil {
+		out.BlockNumber = &r.Block.Number
+	}
+	return out
+}
+
 // Tx is a transaction.
 type Tx struct {
 	ChainID    json.Number `json:"chainId"`
@@ -174,6 +195,22 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 			s.InputOracle, s.OutputOracle = address().Draw(t, "input oracle"), address().Draw(t, "output oracle")
 		}
 		return i
+	})
+}
+
+// Failed draws the explanation of a failure, nil for none.
+func Failed() *rapid.Generator[*transfer.FailureReason] {
+	return rapid.Custom(func(t *rapid.T) *transfer.FailureReason {
+		if rapid.Bool().Draw(t, "no failure") {
+			return nil
+		}
+		r := &transfer.FailureReason{
+			Message: Text().Draw(t, "message"), Hash: Text().Draw(t, "failed hash"), Expected: Text().Draw(t, "expected"), Found: Text().Draw(t, "found"),
+		}
+		if rapid.Bool().Draw(t, "in a block") {
+			r.Block = &transfer.Block{Number: rapid.Uint64().Draw(t, "block number")}
+		}
+		return r
 	})
 }
 

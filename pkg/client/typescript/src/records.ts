@@ -6,6 +6,7 @@ export type Transfer = Schemas['Transfer']
 export type TransferSummary = Schemas['TransferSummary']
 export type TransferStatus = Schemas['TransferStatus']
 export type TransferType = Schemas['TransferType']
+export type FailureReason = Schemas['FailureReason']
 /** What to move, or the quote to make an intent of. */
 export type CreateTransfer = Schemas['CreateTransferInput'] | Schemas['CreateQuotedTransferInput']
 export type Transaction = Schemas['Transaction']

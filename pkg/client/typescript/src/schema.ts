@@ -735,7 +735,7 @@ export interface webhooks {
         put?: never;
         /**
          * An intent failed
-         * @description Each of its transactions did something else than the intent asks, or nothing; `failure` says what.
+         * @description Each of its transactions did something else than the intent asks, or nothing; `failure` says what, and `failureReason` in words.
          */
         post: operations["receiveTransferFailed"];
         delete?: never;
@@ -1153,6 +1153,22 @@ export interface components {
          * @enum {string}
          */
         FailureCode: "TX_REVERTED" | "TX_REPLACED" | "TX_MISMATCH" | "ORDER_ID_MISMATCH";
+        /** @description Why an intent failed. */
+        FailureReason: {
+            /** @description One sentence for people. */
+            message: string;
+            /** @description The transaction on the source chain that failed. */
+            hash: string;
+            /**
+             * Format: int64
+             * @description Its block; null for one that was replaced, which is in none.
+             */
+            blockNumber: number | null;
+            /** @description What was to be there: for `TX_REPLACED` the hash, for `TX_MISMATCH` the amount in the token's smallest units, or the order id where the order was not opened, for `ORDER_ID_MISMATCH` the order id; null for `TX_REVERTED`. */
+            expected: string | null;
+            /** @description What was there instead: for `TX_REPLACED` the hash of the transaction that used the nonce, for `TX_MISMATCH` the other amount, for `ORDER_ID_MISMATCH` the id of the other order; null where nothing of the kind is known. */
+            found: string | null;
+        };
         /** @description The quote that an intent was made from. */
         UsedQuote: {
             /**
@@ -1396,6 +1412,8 @@ export interface components {
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
             failure: components["schemas"]["FailureCode"] | null;
+            /** @description The `failure` in words, with what was expected and found; null where `failure` is. */
+            failureReason: components["schemas"]["FailureReason"] | null;
             /**
              * Format: date-time
              * @description Until when the intent may be filled; whole seconds.
@@ -1686,6 +1704,8 @@ export interface components {
             hash: string | null;
             /** @description Why the intent failed, as in its record; null for all but `transfer.failed`. */
             failure: components["schemas"]["FailureCode"] | null;
+            /** @description The `failure` in words, with what was expected and found; null where `failure` is. */
+            failureReason: components["schemas"]["FailureReason"] | null;
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.

@@ -1,0 +1,2 @@
+ALTER TABLE transactions DROP COLUMN found;
+ALTER TABLE events DROP COLUMN found;
