@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/chains/rpc/rpctest"
@@ -20,7 +21,13 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-var getFillRecord = rpctest.NewSelector("getFillRecord(bytes32,bytes32)")
+var (
+	getFillRecord = rpctest.NewSelector("getFillRecord(bytes32,bytes32)")
+	isProven      = rpctest.NewSelector("isProven(uint256,bytes32,bytes32,bytes32)")
+	// invalidNativeValue is how a settler answers that takes the native token, and noNative one that does not.
+	invalidNativeValue = append(rpctest.Revert(crypto.Keccak256([]byte("InvalidNativeValue(uint256,uint256)"))[:4]), append(rpctest.Word(1), rpctest.Word(0)...)...)
+	noNative           = rpctest.Revert{0xfb, 0xc1, 0xd8, 0xe2} // CodeSize0()
+)
 
 // node serves a chain of 300 blocks with the contracts of some settlements.
 func node(t *testing.T, id uint64, settlements ...chain.Settlement) (*rpctest.Chain, *rpctest.Node) {
@@ -35,6 +42,8 @@ func node(t *testing.T, id uint64, settlements ...chain.Settlement) (*rpctest.Ch
 		}
 		answer(served, s.InputSettler, rpctest.OrderStatus, rpctest.Word(0))
 		answer(served, s.OutputSettler, getFillRecord, rpctest.Word(0))
+		answer(served, s.Oracle, isProven, rpctest.Word(0))
+		served.SetFunction(common.HexToAddress(s.InputSettler), rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, invalidNativeValue })
 	}
 	return served, rpctest.Serve(t, served)
 }
@@ -157,6 +166,45 @@ func TestCheckChains(t *testing.T) {
 			t.Errorf("exit %d, no line %q:\n%s", got.Code, line, got.ErrOut)
 		}
 	}
+}
+
+// What a settlement says of its oracle and of the native token is proved.
+func TestCheckChains_Claims(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Database(t)
+	store := pgtest.Open(t, database)
+	pgtest.LoadRegistry(t, store)
+	pgtest.Exec(t, store, `UPDATE chains SET settlements = (SELECT jsonb_agg(s || '{"native": true}') FROM jsonb_array_elements(settlements) s) WHERE id = 'eip155:84532'`)
+	known, _ := loaded(t, store).Chain(caip.EIP155Chain(84532))
+	s := known.Settlements[0]
+	for name, c := range map[string]struct {
+		change func(*rpctest.Chain)
+		want   string // empty for none
+	}{
+		"good":                     {func(*rpctest.Chain) {}, ""},
+		"an oracle of everything":  {func(c *rpctest.Chain) { answer(c, s.Oracle, isProven, rpctest.Word(1)) }, "isProven(0, 0, 0, 0) of the oracle " + s.Oracle + " answers 0x" + strings.Repeat("0", 63) + "1, not a zero word"},
+		"a token as the oracle":    {func(c *rpctest.Chain) { answer(c, s.Oracle, isProven, nil) }, "isProven(0, 0, 0, 0) of the oracle " + s.Oracle + " answers 0x, not a zero word"},
+		"a token without fallback": {func(c *rpctest.Chain) { reverts(c, s.Oracle, isProven, rpctest.Revert{}) }, "isProven(0, 0, 0, 0) of the oracle " + s.Oracle + ": eth_call: error 3: execution reverted"},
+		"no native token":          {func(c *rpctest.Chain) { reverts(c, s.InputSettler, rpctest.Open, noNative) }, "does not take the native token, so native must be false: The transaction reverts, because the token is no contract."},
+		"a revert without data":    {func(c *rpctest.Chain) { reverts(c, s.InputSettler, rpctest.Open, rpctest.Revert{}) }, "does not take the native token, so native must be false: The transaction reverts without a reason."},
+		"unpaid orders":            {func(c *rpctest.Chain) { answer(c, s.InputSettler, rpctest.Open, nil) }, "takes an order of native tokens that are not paid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			served, node := node(t, 84532, known.Settlements...)
+			c.change(served)
+			file := providersFile(t, map[string][]string{"eip155:84532": {node.URL()}})
+			got := core(t, "", append(on(database), "CORE_RPC_FILE="+file), "chains", "check")
+			if good := got.Code == 0; good != (c.want == "") || !strings.Contains(got.Out, c.want) {
+				t.Errorf("exit %d, want %q:\n%s", got.Code, c.want, got.Out)
+			}
+		})
+	}
+}
+
+// reverts has a function of a contract revert.
+func reverts(served *rpctest.Chain, contract string, function rpctest.Selector, data rpctest.Revert) {
+	served.SetFunction(common.HexToAddress(contract), function, func(rpctest.Call) ([]byte, error) { return nil, data })
 }
 
 // Chains without providers are no fault, a stopped one is.

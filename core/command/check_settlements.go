@@ -3,18 +3,28 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math/big"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/pkg/caip"
 )
 
 // fillRecordCall asks an output settler for its record of a fill that there cannot be, that of the order and the output 0.
 var fillRecordCall = append(crypto.Keccak256([]byte("getFillRecord(bytes32,bytes32)"))[:4], make([]byte, 2*32)...)
+
+// provenCall asks an oracle for the proof of a fill that there cannot be. One that has it proves everything, and anybody takes the deposits of its
+// orders; a token is no oracle and answers something else.
+var provenCall = append(crypto.Keccak256([]byte("isProven(uint256,bytes32,bytes32,bytes32)"))[:4], make([]byte, 4*32)...)
 
 // contractCheck is what is asked of one contract of a settlement.
 type contractCheck struct {
@@ -44,7 +54,7 @@ func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlem
 		checks = append(checks,
 			newContractCheck(s, "input settler", s.InputSettler).callsForZero("orderStatus(0)", transfer.OrderStatusCall([32]byte{})),
 			newContractCheck(s, "output settler", s.OutputSettler).callsForZero("getFillRecord(0, 0)", fillRecordCall),
-			newContractCheck(s, "oracle", s.Oracle))
+			newContractCheck(s, "oracle", s.Oracle).callsForZero("isProven(0, 0, 0, 0)", provenCall))
 	}
 	var calls []rpc.Request
 	for _, c := range checks {
@@ -64,6 +74,66 @@ func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlem
 	for _, c := range checks {
 		f.checkContract(c)
 	}
+	f.checkNative(ctx, p, settlements)
+}
+
+// invalidNativeValue is the error of a settler that takes the native token as input, for an order whose input is not sent along.
+var invalidNativeValue = crypto.Keccak256([]byte("InvalidNativeValue(uint256,uint256)"))[:4]
+
+// checkNative asks the settlers that are said to take the native token to open an order of one wei that is not sent along.
+func (f *finding) checkNative(ctx context.Context, p *rpc.Provider, settlements []chain.Settlement) {
+	for _, s := range settlements {
+		if !s.Native {
+			continue
+		}
+		open, err := nativeOpen(f.chain, s)
+		if err != nil {
+			f.problem("%s: open with the native token: %v", s.Deployment, err)
+			continue
+		}
+		code := rpc.Code(open.To, rpc.Latest)
+		if err := ask(ctx, p, code); err != nil {
+			continue // as for its code before
+		}
+		if there, _ := code.Result(); len(there) == 0 {
+			continue
+		}
+		err = ask(ctx, p, rpc.CallContract(open, rpc.Latest))
+		answer, ok := errors.AsType[*rpc.Error](err)
+		switch {
+		case err == nil:
+			f.problem("%s: open of the input settler %s takes an order of native tokens that are not paid", s.Deployment, open.To)
+		case !errors.Is(err, rpc.ErrReverted) || !ok:
+			f.problem("%s: open with the native token: %v", s.Deployment, err)
+		case !bytes.HasPrefix(answer.Data, invalidNativeValue):
+			f.problem("%s: the input settler %s does not take the native token, so native must be false: %s", s.Deployment, open.To, transfer.RevertReason(answer.Data))
+		}
+	}
+}
+
+// nativeOpen is a call that opens an order of one wei, without the wei.
+func nativeOpen(id string, s chain.Settlement) (rpc.Message, error) {
+	source, err := caip.ParseChainID(id)
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	const user = "0x000000000000000000000000000000000000dEaD"
+	leg := transfer.Leg{
+		Account: caip.AccountID{Chain: source, Address: user}, Token: caip.AccountID{Chain: source, Address: token.NativeAddress}, Amount: big.NewInt(1),
+	}
+	now := time.Now()
+	intent := transfer.Intent{
+		ID: uuid.New(), Type: transfer.Bridge, Status: transfer.Created, Source: leg, Destination: leg, Deadline: now.Add(time.Hour),
+		Settlement: transfer.Settlement{
+			Scheme: s.Scheme, Deployment: s.Deployment, InputSettler: s.InputSettler, OutputSettler: s.OutputSettler,
+			InputOracle: s.Oracle, OutputOracle: s.Oracle, Expires: now.Add(2 * time.Hour),
+		},
+	}
+	tx, err := intent.Tx(transfer.Moment{Now: now})
+	if err != nil {
+		return rpc.Message{}, err
+	}
+	return rpc.Message{From: common.HexToAddress(user), To: common.HexToAddress(tx.To), Data: tx.Data}, nil
 }
 
 func (f *finding) checkContract(c contractCheck) {
