@@ -218,12 +218,13 @@ type blockContents struct {
 func (b *blockContents) read(decoder *jsontext.Decoder) error {
 	return outbound.DecodeList(decoder, math.MaxInt, func() error {
 		text, err := decoder.ReadValue()
-		var t evm.Transaction
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case json.Unmarshal(text, &t) != nil:
-			return nil
+		}
+		var t evm.Transaction
+		unreadable := json.Unmarshal(text, &t) != nil
+		switch {
+		case unreadable:
 		case t.BlockHash == nil || *t.BlockHash != b.block.Hash:
 			return errOfOtherBlock
 		case b.keep(t):

@@ -266,8 +266,9 @@ func (r *repairer) findMissed(
 	t, ok, err := r.findEvent(ctx, at, o, settler, role)
 	if err != nil {
 		r.uncompared(o, err)
+		ok = false
 	}
-	if err != nil || !ok || t.Block.Number > at.final {
+	if !ok || t.Block.Number > at.final {
 		return nil, nil
 	}
 	return []chains.Observation{{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t}}, nil
