@@ -131,7 +131,7 @@ func TestForward_EveryOperation(t *testing.T) {
 			if method != "parameters" && json.Unmarshal(raw, &operation) != nil {
 				t.Fatalf("%s %s is no operation", method, path)
 			}
-			if len(operation.Security) == 0 || operation.Security[0]["apiKey"] == nil {
+			if len(operation.Security) == 0 || operation.Security[0]["apiKeyHeader"] == nil {
 				continue
 			}
 			seen++

@@ -242,7 +242,7 @@ func documentedLists(t *testing.T) (paths []string) {
 		t.Fatal(err)
 	}
 	for path, item := range document.Paths {
-		if item.Get == nil || len(item.Get.Security) == 0 || item.Get.Security[0]["apiKey"] == nil {
+		if item.Get == nil || len(item.Get.Security) == 0 || item.Get.Security[0]["apiKeyHeader"] == nil {
 			continue
 		}
 		for _, p := range item.Get.Parameters {
