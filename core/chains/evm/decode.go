@@ -232,6 +232,7 @@ func (t *Transaction) UnmarshalJSON(text []byte) error {
 		From        *common.Address `json:"from"`
 		To          *common.Address `json:"to"`
 		Nonce       *Quantity       `json:"nonce"`
+		Type        *Quantity       `json:"type"`
 		Value       *amount         `json:"value"`
 		Input       *Data           `json:"input"`
 		BlockNumber *Quantity       `json:"blockNumber"`
@@ -251,6 +252,9 @@ func (t *Transaction) UnmarshalJSON(text []byte) error {
 	}
 	if wire.Input != nil {
 		decoded.Input = *wire.Input
+	}
+	if wire.Type != nil {
+		decoded.Type = uint64(*wire.Type)
 	}
 	if wire.BlockNumber != nil {
 		number := fields.blockNumber("blockNumber", wire.BlockNumber)

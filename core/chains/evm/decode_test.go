@@ -67,7 +67,7 @@ func TestTransaction_UnmarshalJSON(t *testing.T) {
 	t.Parallel()
 	to, number, block := common.HexToAddress(addressB), uint64(16), common.HexToHash(hashB)
 	want := evm.Transaction{
-		Hash: common.HexToHash(hashA), From: common.HexToAddress(addressA), To: &to, Nonce: 7, Value: big.NewInt(1e18), Input: []byte{},
+		Hash: common.HexToHash(hashA), From: common.HexToAddress(addressA), To: &to, Nonce: 7, Type: 0x7e, Value: big.NewInt(1e18), Input: []byte{},
 		BlockNumber: &number, BlockHash: &block,
 	}
 	if diff := cmp.Diff(want, decode[evm.Transaction](t, transactionText), compareIntegers); diff != "" {

@@ -56,12 +56,18 @@ type Receipt struct {
 	Logs      []Log
 }
 
+// UsesAccountNonce reports whether the transaction's type counts its nonce among those of its sender's account: the standard types, and those
+// of ZKsync and Celo. Others have nonces of their own, such as parallel ones.
+func (t Transaction) UsesAccountNonce() bool { return t.Type <= 4 || t.Type == 0x71 || t.Type == 0x7b }
+
 // Transaction is a transaction that a node knows, mined or pending.
 type Transaction struct {
 	Hash  common.Hash
 	From  common.Address
 	To    *common.Address
 	Nonce uint64
+	// Type is the transaction's EIP-2718 type, 0 where the node tells none.
+	Type uint64
 	// Value is in wei. Value and Input are nil for types of transactions that have none.
 	Value *big.Int
 	Input []byte

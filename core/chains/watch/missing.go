@@ -23,46 +23,46 @@ const (
 	droppedRetry, droppedFor = time.Hour, 7 * 24 * time.Hour
 )
 
-// missing is an attempt without a receipt, with the providers' responses about it.
+// missing is an attempt without a receipt at the poll's provider, with what the hosts show of it.
 type missing struct {
 	chains.Followed
-	// transaction comes from the first provider that knows it, nil if none does.
-	transaction *evm.Transaction
-	// mined means that another provider has a receipt.
+	// pending, unknown and used are how many hosts show it in no block, do not know it, and do not know it while another transaction with
+	// its nonce is confirmed.
+	pending, unknown, used int
+	// mined means that another provider has it in a block.
 	mined bool
-	// responses is how many providers have responded.
-	responses int
-	// count is how many transactions the sender had sent by the confirmed block, 0 if unknown.
-	count uint64
+	// senders are how many hosts show each sender and nonce.
+	senders map[usedNonce]int
+	// quorum is how many hosts make a fact certain, and over is set once the intent waits for the attempt no longer.
+	quorum int
+	over   bool
 	// err is why a provider cannot show it, nil if all can that were asked.
 	err error
 }
 
-// sender returns who sent the attempt, nil if no provider has ever shown it.
-func (m missing) sender() (sender *common.Address, nonce uint64) {
-	if m.transaction != nil {
-		return &m.transaction.From, m.transaction.Nonce
+// sender returns who sent the attempt, nil while fewer than two hosts have shown it.
+func (m *missing) sender() (sender *common.Address, nonce uint64) {
+	for of, hosts := range m.senders {
+		if m.Sender == nil && hosts >= m.quorum {
+			return &of.sender, of.nonce
+		}
 	}
 	return m.Sender, m.Nonce
 }
 
-// nonceUsed reports whether another transaction with the attempt's nonce is confirmed.
-func (m missing) nonceUsed() bool {
-	sender, nonce := m.sender()
-	return sender != nil && m.count > nonce
-}
+// nonceUsed reports whether it is certain that another transaction with the attempt's nonce is confirmed.
+func (m *missing) nonceUsed() bool { return m.used >= m.quorum }
 
 // lookUp determines why attempts are in no block: they are pending, replaced, or unknown. Attempts that do not seem to be pending
 // are looked up at other providers too. It returns apart those that no provider can show.
 func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) (found []chains.Observation, failed []unreadableAttempt, err error) {
 	all := make([]*missing, len(attempts))
+	now := l.Store.Now()
 	for n, a := range attempts {
-		all[n] = &missing{Followed: a}
+		over := now.After(a.Intent.Deadline.Add(l.Grace))
+		all[n] = &missing{Followed: a, senders: map[usedNonce]int{}, quorum: l.quorum(v.provider), over: over}
 	}
 	if err := l.queryAttempts(ctx, v, v.provider, all); err != nil {
-		return nil, nil, err
-	}
-	if err := l.readNonces(ctx, v, all); err != nil {
 		return nil, nil, err
 	}
 	for _, other := range l.chain.Other(v.provider) {
@@ -76,11 +76,10 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) 
 	if err != nil {
 		return nil, nil, err
 	}
-	now := l.Store.Now()
 	_, confirmedLater := v.statesAt()
 	var replaced []replacedAttempt
 	for _, m := range all {
-		if m.responses == 0 {
+		if m.pending+m.unknown == 0 && !m.mined {
 			failed = append(failed, unreadableAttempt{m.Followed, m.err})
 			continue
 		}
@@ -95,10 +94,15 @@ func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) 
 	return append(found, others...), append(failed, unreadable...), err
 }
 
-// resolved reports whether no other provider need be asked: one knows the attempt as pending, or two have responded.
+// resolved reports whether no other provider need be asked: it is certain that the attempt is unknown, or it is pending, and who sent it is
+// known.
 func (m *missing) resolved() bool {
-	return m.responses > 1 || m.responses == 1 && m.transaction != nil && !m.nonceUsed()
+	sender, _ := m.sender()
+	return m.unknown >= m.quorum || m.pending > 1 || m.pending > 0 && !m.over && (sender != nil || !m.hasSender())
 }
+
+// hasSender reports whether a provider has shown a sender and an account's nonce.
+func (m *missing) hasSender() bool { return len(m.senders) > 0 }
 
 // queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
 func (l *loop) queryAttempts(ctx context.Context, v *view, provider *rpc.Provider, attempts []*missing) error {
@@ -110,18 +114,29 @@ func (l *loop) queryAttempts(ctx context.Context, v *view, provider *rpc.Provide
 	if err != nil {
 		return err
 	}
+	var unknown []*missing
 	for n, a := range attempts {
-		switch t := transactions[n]; {
-		case t.Err != nil:
-			a.err = t.Err
+		t := transactions[n].Value
+		if err := transactions[n].Err; err != nil {
+			a.err = err
 			continue
-		case t.Value != nil:
-			a.mined = a.mined || t.Value.BlockNumber != nil
-			a.transaction = t.Value
 		}
-		a.responses++
+		if t != nil && t.UsesAccountNonce() {
+			a.senders[usedNonce{t.From, t.Nonce}]++
+		}
+		switch sender, _ := a.sender(); {
+		case t == nil && sender != nil:
+			unknown = append(unknown, a)
+			fallthrough
+		case t == nil:
+			a.unknown++
+		case t.BlockNumber != nil:
+			a.mined = true
+		default:
+			a.pending++
+		}
 	}
-	return nil
+	return readNonces(ctx, v, provider, unknown)
 }
 
 // statesKept is how many blocks below the head full nodes keep the states of: 128, less those that come meanwhile.
@@ -134,19 +149,18 @@ func (v *view) statesAt() (block uint64, later time.Duration) {
 	return block, time.Duration(block-v.confirmed) * v.definition.BlockTime //nolint:gosec // a depth
 }
 
-// readNonces reads how many transactions the senders had sent by the confirmed block, or by one whose state the node keeps.
-func (l *loop) readNonces(ctx context.Context, v *view, attempts []*missing) error {
-	known := slices.DeleteFunc(slices.Clone(attempts), func(m *missing) bool {
-		sender, _ := m.sender()
-		return sender == nil || m.mined
-	})
+// readNonces reads whether the senders had used the nonces by the confirmed block, or by one whose state the node keeps, as a provider shows
+// it that does not know the attempts.
+func readNonces(ctx context.Context, v *view, provider *rpc.Provider, attempts []*missing) error {
 	block, _ := v.statesAt()
-	counts, err := rpc.FetchEach(ctx, v.provider, known, func(m *missing) *rpc.Call[uint64] {
+	counts, err := rpc.FetchEach(ctx, provider, attempts, func(m *missing) *rpc.Call[uint64] {
 		sender, _ := m.sender()
 		return rpc.TransactionCount(*sender, rpc.Number(block))
 	})
 	for n, count := range counts {
-		known[n].count = count.Value
+		if _, nonce := attempts[n].sender(); count.Err == nil && count.Value > nonce {
+			attempts[n].used++
+		}
 	}
 	return err
 }
@@ -170,20 +184,20 @@ func (l *loop) overUnknown(ctx context.Context, all []*missing) (map[uuid.UUID]b
 	return overUnknown, ofStore(err)
 }
 
-// resolveMissing decides the state of an attempt without a receipt. One provider's silence is no proof: a second provider must
-// not know it either or, if there is none, the only one must not know it for unknownFor. replaced is set if another transaction has
-// used its nonce for as long as it takes to be confirmed.
+// resolveMissing decides the state of an attempt without a receipt. What a provider shows as pending is pending, unless two do not know it.
+// One provider's silence is no proof: a second one must not know it either or, if there is none, the only one must not know it for
+// unknownFor. replaced is set if another transaction has used its nonce.
 func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confirmedLater time.Duration) (o chains.Observation, replaced bool) {
 	o = m.Observation
 	o.Sender, o.Nonce = m.sender()
-	if m.transaction != nil && o.State == transfer.Dropped {
+	if m.pending > 0 && m.unknown < 2 && o.State == transfer.Dropped {
 		o.State = transfer.Pending
 	}
 	o.DueAt = l.nextLookUp(o, now, longestRetry)
 	if overUnknown && o.Sender == nil && !o.DueAt.IsZero() {
 		o.DueAt = now.Add(overUnknownRetry)
 	}
-	if m.mined || m.transaction != nil && !m.nonceUsed() {
+	if m.mined || m.pending > 0 && m.unknown < 2 {
 		o.UnknownSince = time.Time{}
 		return o, false
 	}
@@ -192,9 +206,9 @@ func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confi
 	}
 	unknown := now.Sub(o.UnknownSince)
 	switch {
-	case m.nonceUsed() && unknown >= confirmedLater && (m.responses > 1 || unknown >= l.period()):
+	case m.nonceUsed() && unknown >= confirmedLater && (m.quorum > 1 || unknown >= l.period()):
 		return o, true
-	case m.transaction == nil && o.State == transfer.Pending && now.After(m.Intent.Deadline.Add(l.Grace)) && (m.responses > 1 || unknown >= unknownFor):
+	case o.State == transfer.Pending && m.over && m.unknown >= m.quorum && (m.quorum > 1 || unknown >= unknownFor):
 		o.State, o.DueAt = transfer.Dropped, now.Add(droppedRetry)
 	}
 	return o, false

@@ -72,7 +72,7 @@ func (w *Watcher) warnOfReport(r report, err error) {
 	w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
 }
 
-// lookUpReport records the sender of a transaction. It leaves half of each provider's calls to the polls, which look up what it skips:
+// lookUpReport records the sender of a transaction that two hosts show, or the chain's only one. It leaves half of each provider's calls to the polls, which look up what it skips:
 // clients choose how much they report.
 func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 	chain, ok := w.Client.Chain(r.chain)
@@ -82,12 +82,20 @@ func (w *Watcher) lookUpReport(ctx context.Context, r report) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	var err error
+	shown := map[usedNonce]map[string]bool{}
 	for _, provider := range chain.Providers() {
 		if provider.Busy() {
 			continue
 		}
 		var t *evm.Transaction
-		if t, err = rpc.Fetch(ctx, provider, rpc.TransactionByHash(r.hash)); err == nil && t != nil {
+		if t, err = rpc.Fetch(ctx, provider, rpc.TransactionByHash(r.hash)); err != nil || t == nil || !t.UsesAccountNonce() {
+			continue
+		}
+		of := usedNonce{t.From, t.Nonce}
+		if shown[of] == nil {
+			shown[of] = map[string]bool{}
+		}
+		if shown[of][provider.Host()] = true; len(shown[of]) > 1 || !chain.HasOther(provider) {
 			return w.Store.SaveSender(ctx, r.accountID, r.transferID, r.chain, r.hash, t.From, t.Nonce)
 		}
 	}

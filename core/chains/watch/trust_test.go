@@ -269,3 +269,53 @@ func TestTrust_Duplicates(t *testing.T) {
 	w.polls(confirmations)
 	w.want(intent, "created submitted confirmed")
 }
+
+// Cases 3 and 7: an attempt is replaced only where two hosts show its sender's nonce as used and do not know it. What a provider shows as
+// pending is pending, and the nonces of other types than the account's are not compared.
+func TestTrust_Nonces(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault func(*world, common.Hash)
+	}{
+		"one shows another nonce, the other is silent": {func(w *world, hash common.Hash) {
+			w.lie(0, rpctest.LieIn("eth_getTransactionByHash", "nonce", func(any) any { return "0x0" }))
+			w.fault(1, func(f *rpctest.Faults) { f.Down = true })
+		}},
+		"both show it as pending": {func(*world, common.Hash) {}},
+		"parallel nonces, and nobody shows it any more": {func(w *world, hash common.Hash) {
+			for n := range 2 {
+				w.lie(n, rpctest.LieIn("eth_getTransactionByHash", "type", func(any) any { return "0x76" }))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			intent := w.intent(transferOf(usdc))
+			tx := w.pay(intent)
+			c.fault(w, w.hash(tx))
+			w.seenPending(intent, tx)
+			other := tx
+			other.Nonce++ // of another lane
+			other.Input, other.Logs = []byte("another"), nil
+			w.chains[sepolia].Mine(other)
+			if name != "both show it as pending" {
+				w.fault(0, func(f *rpctest.Faults) { f.Unknown = map[common.Hash]bool{w.hash(tx): true} })
+			}
+			for range 2 * confirmations {
+				w.later("1 hour")
+				w.polls(1)
+			}
+			w.want(intent, "created submitted")
+			for n := range 2 {
+				w.truth(n)
+			}
+			w.chains[sepolia].Mine(tx)
+			w.due()
+			w.polls(confirmations + 1)
+			w.due()
+			w.polls(1)
+			w.want(intent, "created submitted confirmed")
+		})
+	}
+}
