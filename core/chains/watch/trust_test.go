@@ -319,3 +319,24 @@ func TestTrust_Nonces(t *testing.T) {
 		})
 	}
 }
+
+// Case 3: reporting the hash of a failed attempt again has it looked up again.
+func TestTrust_ReportedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.intent(transferOf(usdc))
+	tx := w.pay(intent)
+	w.report(intent, w.hash(tx))
+	for n := range 2 { // both are wrong about it
+		w.lie(n, rpctest.LieIn("eth_getTransactionReceipt", "logs", func(any) any { return []any{} }))
+	}
+	w.mine(sepolia, tx)
+	w.polls(confirmations)
+	w.want(intent, "created submitted failed")
+	for n := range 2 {
+		w.truth(n)
+	}
+	w.report(intent, w.hash(tx))
+	w.polls(2)
+	w.want(intent, "created submitted failed submitted confirmed")
+}

@@ -52,6 +52,12 @@ const (
 	Finalized State = "finalized"
 )
 
+// Ended reports whether an attempt in this state is looked up no longer, or seldom: it has failed, or no provider knew it.
+func (s State) Ended() bool {
+	_, failed := failures[s]
+	return failed || s == Dropped
+}
+
 // Block is where a transaction was mined.
 type Block struct {
 	Number uint64

@@ -195,7 +195,7 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 const maxAttempts = 50
 
 // ReportTransaction records an attempt that a client reports for one of its intents, and returns the updated intent and whether
-// the attempt is new. The same hash again changes nothing, unless the attempt was dropped because no provider knew it. It returns
+// the attempt is new. The same hash again changes nothing, unless the attempt has failed or was dropped: then it is looked up again. It returns
 // ErrTransferNotFound, or, if another transaction has already carried out the intent, an error that wraps transfer.ErrTransition
 // with the unchanged intent.
 func (s *Store) ReportTransaction(
@@ -238,11 +238,16 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	switch {
 	case intent.Executed() && intent.Hash != hash.Hex(), n < 0 && len(known) >= maxAttempts:
 		return nil, false, fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
-	case n >= 0 && known[n].Reported && known[n].State != transfer.Dropped:
+	case n >= 0 && known[n].Reported && !known[n].State.Ended():
 		return nil, false, nil
-	case n >= 0 && known[n].State != transfer.Dropped: // an event reported it before the client did
+	case n >= 0 && !known[n].State.Ended(): // an event reported it before the client did
 		attempt = known[n]
 		attempt.Reported = true
+	}
+	if n >= 0 && known[n].State.Ended() { // it is looked up again from the start
+		if err := tx.unconfirm(ctx, []Observation{attempt}); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
 		return nil, false, err
