@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/watch"
+	"intents.internal/core/screening"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/pkg/settings"
@@ -37,7 +38,7 @@ type chainWatch struct {
 }
 
 func newChains(
-	config Config, providers rpc.Providers, store *store.Rooms, live *intents.LiveRegistry, log *slog.Logger, metrics prometheus.Registerer,
+	config Config, providers rpc.Providers, store *store.Rooms, live *intents.LiveRegistry, screen *screening.Screen, log *slog.Logger, metrics prometheus.Registerer,
 ) (chainWatch, error) {
 	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
 	if err != nil {
@@ -50,6 +51,7 @@ func newChains(
 	}
 	watcher := watch.New(watch.Config{
 		Store: store.Chains, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
+		Screening: screen,
 	})
 	return chainWatch{client, watcher, watch.NewActivity(store.Chains, config.ChainGrace, watcher.Wake, log)}, nil
 }

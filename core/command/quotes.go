@@ -61,6 +61,6 @@ func newQuotes(
 	}
 	providers := provider.New(endpoints, provider.Options{Networks: networks, Registry: metrics, Log: log})
 	return quotes.New(quotes.Config{
-		Store: store.Quotes, Transfers: store.Intents, Registry: live, Intents: service, Providers: providers,
+		Store: store.Quotes, Registry: live, Intents: service, Providers: providers,
 	}), providers, nil
 }

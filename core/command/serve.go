@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/intent"
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/screening"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/web/api"
@@ -73,7 +74,11 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	chains, err := newChains(config, providers, store, live, log, metrics)
+	screen, err := openScreening(ctx, config, store, log, metrics)
+	if err != nil {
+		return err
+	}
+	chains, err := newChains(config, providers, store, live, screen, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	defer func() { err = errors.Join(err, limits.Close()) }()
 
 	oidc := config.oidc()
-	identities, outbox, err := newIdentity(config, store, limits, oidc, chains.client, log, metrics)
+	identities, outbox, err := newIdentity(config, store, limits, oidc, chains.client, screen, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -94,7 +99,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	intents := intent.New(intent.Config{
-		Store: store.Intents, Transactions: store.Chains, Registry: live, Chains: chains.client, Created: chains.activity.Created, Reported: chains.watcher.Reported,
+		Store: store.Intents, Transactions: store.Chains, Registry: live, Chains: chains.client, Screening: screen, Created: chains.activity.Created, Reported: chains.watcher.Reported,
 	})
 	quotes, asked, err := newQuotes(config, quoteProviders, store, live, intents, log, metrics)
 	if err != nil {
@@ -127,6 +132,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		startOutbox(ctx, group, outbox, identities)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 		chains.start(ctx, group, config)
+		startScreening(ctx, group, screen)
 		group.Go(func() error { topology.WarnOfEviction(ctx, limits, log); return nil })
 		group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	})
@@ -194,7 +200,7 @@ func openRedis(config Config, metrics prometheus.Registerer) (redis.UniversalCli
 
 // newIdentity returns the outbox too, nil where no mail is sent.
 func newIdentity(
-	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client,
+	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client, screen *screening.Screen,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {
 	outbox, err := newOutbox(config, store, log, metrics)
@@ -203,7 +209,7 @@ func newIdentity(
 	}
 	options := identity.Config{
 		Store: store.Identities, Events: store.Events, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
-		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes,
+		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
 	}
 	if outbox != nil {
 		options.MailQueued = outbox.Wake

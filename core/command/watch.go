@@ -40,7 +40,11 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	chains, err := newChains(config, providers, store, live, log, metrics)
+	screen, err := openScreening(ctx, config, store, log, metrics)
+	if err != nil {
+		return err
+	}
+	chains, err := newChains(config, providers, store, live, screen, log, metrics)
 	if err != nil {
 		return err
 	}
@@ -53,6 +57,7 @@ func watchUntil(ctx context.Context, log *slog.Logger, metrics *prometheus.Regis
 	watched, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
 	group, ctx := errgroup.WithContext(ctx)
+	startScreening(ctx, group, screen)
 	group.Go(func() error { live.Run(ctx, log); return nil })
 	group.Go(func() error { defer finish(); chains.watcher.Run(ctx); return nil })
 	group.Go(func() error { return serveHTTP(watched, listener, operations, 0, time.Second, log) })

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/identities"
 )
 
@@ -28,7 +30,7 @@ func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, m
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return account.Identity{}, err
+		return account.Identity{}, s.Screening.Refused(ctx, screening.About{Stage: hit.SIWE, AccountID: p.Person.ID}, err)
 	}
 	return identity, c.linkIdentity(ctx, identity)
 }

@@ -20,6 +20,7 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/screening"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 )
@@ -81,6 +82,8 @@ type Config struct {
 	MailQueued func()
 	// OIDC is the OpenID Connect provider, nil for none.
 	OIDC *OIDC
+	// Screening refuses wallets that the operator does not serve; nil for none.
+	Screening *screening.Screen
 	// Chains has the nodes that verify signatures of smart accounts, nil for none.
 	Chains *rpc.Client
 }

@@ -16,6 +16,8 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/siwe"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/pkg/caip"
 )
 
@@ -51,11 +53,11 @@ func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error
 
 // SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
 // that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
-// ErrWallet errors, siwe.ErrSignature, an *onchain.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+// ErrWallet errors, a *screening.NotAllowedError, siwe.ErrSignature, an *onchain.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return nil, err
+		return nil, s.Screening.Refused(ctx, screening.About{Stage: hit.SIWE}, err)
 	}
 	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func() (*account.Account, error) {
 		return account.NewWalletAccount(identity, s.Store.Now())
@@ -77,6 +79,9 @@ func (s *Service) provenWallet(ctx context.Context, client Client, message, sign
 	}
 	now := s.Store.Now()
 	if err := s.checkMessage(m, now); err != nil {
+		return account.Identity{}, err
+	}
+	if err := s.Screening.CheckWallet(m.Address); err != nil { // before the signature: no node is asked about the address
 		return account.Identity{}, err
 	}
 	nonce := sha256.Sum256([]byte(m.Nonce))

@@ -6,21 +6,27 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
+	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/wire"
 )
 
-// Draft returns the intent that Create would make of a request, without storing it. It returns an *EnvironmentError or a
-// *transfer.Rejection.
-func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest) (*transfer.Intent, error) {
+// Draft returns the intent that Create would make of a request, without storing it. It returns an *EnvironmentError, a
+// *screening.NotAllowedError or a *transfer.Rejection.
+func (s *Service) Draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest) (*transfer.Intent, error) {
 	draft, _, err := s.draft(by, request, s.Store.Now())
-	return draft, err
+	return draft, s.Screening.Refused(ctx, AboutCreation(by), err)
 }
 
 func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
 	known := s.Registry.Current()
 	if err := CheckEnvironment(request, known, by.Environment); err != nil {
+		return nil, nil, err
+	}
+	if err := s.Screening.Check(hit.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	return transfer.NewWithOrder(transfer.NewID(now), by, request, known)
@@ -55,13 +61,25 @@ func (s *Service) create(
 		intent, err = s.Store.InsertTransferGranted(ctx, *grant, c.draft, c.idempotency)
 	} else if err == nil {
 		intent, err = s.Store.InsertTransfer(ctx, c.draft, c.idempotency)
-	} else if _, rejected := errors.AsType[*transfer.Rejection](err); rejected && key != "" {
-		intent, err = s.firstOr(ctx, by, c.idempotency, err)
+	} else if refused(err) && key != "" {
+		intent, err = s.FirstOr(ctx, by, c.idempotency, err)
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, false, s.Screening.Refused(ctx, AboutCreation(by), err)
 	}
 	return s.RecordCreated(ctx, c.draft, c.order, intent, c.now)
+}
+
+// refused reports whether nothing was written, so that an earlier request may have made the intent.
+func refused(err error) bool {
+	_, rejected := errors.AsType[*transfer.Rejection](err)
+	_, screened := errors.AsType[*screening.NotAllowedError](err)
+	return rejected || screened
+}
+
+// AboutCreation is what the screening list was met at where a caller creates an intent.
+func AboutCreation(by transfer.Caller) screening.About {
+	return screening.About{Stage: hit.Create, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
 }
 
 // Creation is a request that Create would store, for a caller that stores several at once: it enqueues their Inserts together and passes the
@@ -75,7 +93,7 @@ type Creation struct {
 	now         time.Time
 }
 
-// Prepare returns the creation of a request, or an error of Draft. The result of its insert is sent to results, which must have room for it.
+// Prepare returns the creation of a request, or an error of Draft, after which Create records a hit of the screening list. The result of its insert is sent to results, which must have room for it.
 func (s *Service) Prepare(ctx context.Context, by transfer.Caller, request wire.TransferRequest, key string, results chan<- intents.Result) (*Creation, error) {
 	c, err := s.prepare(by, request, key)
 	if err != nil {
@@ -113,7 +131,9 @@ func (s *Service) RecordCreated(
 		s.Created(stored)
 	}
 	if stored == draft {
-		record, err = newRecord(stored, order, s.momentOf(stored, transfer.History{}, now))
+		at := s.momentOf(stored, transfer.History{}, now)
+		record, err = newRecord(stored, order, at)
+		s.recordWithheld(ctx, stored, at)
 		return record, false, err
 	}
 	history, err := s.Transactions.TransferHistory(ctx, stored)
@@ -124,16 +144,18 @@ func (s *Service) RecordCreated(
 	if record, err = NewRecord(stored.AsCreated(), at); err != nil {
 		return nil, false, err
 	}
+	s.recordWithheld(ctx, stored, at)
 	record.Tx, err = stored.TxOf(record.Order, at)
 	return record, true, err
 }
 
-// firstOr returns the intent that an earlier request with the idempotency key made, or the rejection of this request if there is
-// none.
-func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency intents.Idempotency, rejection error) (*transfer.Intent, error) {
+// FirstOr returns the intent that an earlier request with the idempotency key made, or the refusal of this request if there is none. A request
+// with another body that is refused by the screening list is not told that the key was used.
+func (s *Service) FirstOr(ctx context.Context, by transfer.Caller, idempotency intents.Idempotency, refusal error) (*transfer.Intent, error) {
 	intent, err := s.Store.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
-	if errors.Is(err, intents.ErrTransferNotFound) {
-		return nil, rejection
+	_, screened := errors.AsType[*screening.NotAllowedError](refusal)
+	if errors.Is(err, intents.ErrTransferNotFound) || screened && errors.Is(err, postgres.ErrKeyReused) {
+		return nil, refusal
 	}
 	return intent, err
 }

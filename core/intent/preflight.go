@@ -28,6 +28,9 @@ func (s *Service) CanPreflight(id caip.ChainID) bool {
 // Preflight simulates the steps of an intent's transaction in the current state of its chain. It returns transfer.ErrQuoteEnded, a
 // *StatusError of transfer.ErrNotSendable, rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent, stepsOf transfer.StepsOf) (Preflight, error) {
+	if err := s.refuseHandOut(ctx, intent); err != nil {
+		return Preflight{}, err
+	}
 	history, err := s.Transactions.TransferHistory(ctx, intent)
 	if err != nil {
 		return Preflight{}, err

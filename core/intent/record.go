@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 )
 
 // Record is an intent with what follows from it and from its history on chain.
@@ -25,6 +27,8 @@ type Record struct {
 	Refundable    bool
 	// Unverifiable is that of transfer.History.
 	Unverifiable bool
+	// Screened is that of transfer.Moment.
+	Screened bool
 }
 
 // NewRecord returns the record of an intent without what its history shows. Its transaction is handed out if it may be sent at the moment.
@@ -41,12 +45,28 @@ func newRecord(i *transfer.Intent, order *transfer.Order, at transfer.Moment) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Record{Intent: i, Order: order, Tx: tx}, nil
+	return &Record{Intent: i, Order: order, Tx: tx, Screened: at.Screened}, nil
 }
 
 // momentOf is the moment for an intent with its history.
 func (s *Service) momentOf(i *transfer.Intent, history transfer.History, now time.Time) transfer.Moment {
-	return i.MomentOf(history, s.Registry.Current(), now)
+	at := i.MomentOf(history, s.Registry.Current(), now)
+	at.Screened = s.Screening.CheckIntent(hit.HandOut, i) != nil
+	return at
+}
+
+// recordWithheld records a hit of the screening list where it is the only reason not to hand the intent's transaction out.
+func (s *Service) recordWithheld(ctx context.Context, i *transfer.Intent, at transfer.Moment) {
+	screened := at.Screened
+	at.Screened = false
+	if screened && i.Sendable(at) == nil {
+		_ = s.refuseHandOut(ctx, i)
+	}
+}
+
+// refuseHandOut returns a *screening.NotAllowedError for an intent whose transactions are not handed out, and records it.
+func (s *Service) refuseHandOut(ctx context.Context, i *transfer.Intent) error {
+	return s.Screening.Refused(ctx, screening.AboutIntent(hit.HandOut, i), s.Screening.CheckIntent(hit.HandOut, i))
 }
 
 // Record returns the current record of an intent.
@@ -55,10 +75,12 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 	if err != nil {
 		return nil, err
 	}
-	record, err := NewRecord(i, s.momentOf(i, history, s.Store.Now()))
+	at := s.momentOf(i, history, s.Store.Now())
+	record, err := NewRecord(i, at)
 	if err != nil {
 		return nil, err
 	}
+	s.recordWithheld(ctx, i, at)
 	record.Transactions, record.FailureReason = i.Shown(history), i.FailureReason(history)
 	record.Refundable, record.Unverifiable = i.Refundable(history), history.Unverifiable()
 	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {

@@ -7,9 +7,12 @@ import (
 	"intents.internal/core/intent/transfer"
 )
 
-// Refund returns the transaction that refunds an intent's order on its source chain. It returns transfer.ErrNotRefundable,
-// rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
+// Refund returns the transaction that refunds an intent's order on its source chain. It returns a *screening.NotAllowedError,
+// transfer.ErrNotRefundable, rpc.ErrNoProvider for a chain without nodes, or an *onchain.NoAnswerError.
 func (s *Service) Refund(ctx context.Context, intent *transfer.Intent) (*transfer.Tx, error) {
+	if err := s.refuseHandOut(ctx, intent); err != nil {
+		return nil, err
+	}
 	history, err := s.Transactions.TransferHistory(ctx, intent)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/identities"
 )
 
@@ -28,6 +30,9 @@ func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *tr
 		return nil, &StatusError{reported.Status, ErrExecuted}
 	case err != nil:
 		return nil, err
+	}
+	if added {
+		_ = s.Screening.Refused(ctx, screening.AboutIntent(hit.Chain, intent), s.Screening.CheckIntent(hit.Chain, intent))
 	}
 	if added && s.Reported != nil {
 		s.Reported(intent.Source.Account.Chain, intent.AccountID, intent.ID, hash)

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
+	"intents.internal/core/screening"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
@@ -29,6 +30,8 @@ type Config struct {
 	Registry     *intents.LiveRegistry
 	// Chains has the nodes of the chains; nil if no chain has nodes.
 	Chains *rpc.Client
+	// Screening refuses accounts that the operator does not serve; nil for none.
+	Screening *screening.Screen
 	// Created is called with each intent that Create made or found; nil for no call. It must not block.
 	Created func(*transfer.Intent)
 	// Reported is called after a client has reported a new transaction of an intent; nil for no call. It must not block.

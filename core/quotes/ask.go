@@ -14,6 +14,8 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/identities"
 	"intents.internal/pkg/wire"
 )
@@ -60,13 +62,20 @@ type Answer struct {
 }
 
 // Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
-// *intent.EnvironmentError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
+// *intent.EnvironmentError, a *screening.NotAllowedError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
 // caller to the account.
 func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
 	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
 	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
+	if err := s.checkNames(by, request.Providers); err != nil {
+		return Answer{}, err
+	}
 	if err := intent.CheckEnvironment(sides, known, by.Environment); err != nil {
 		return Answer{}, err
+	}
+	if err := s.screen().Check(hit.Quote, by.Environment, sides.Source.Account, sides.Destination.Account); err != nil {
+		about := screening.About{Stage: hit.Quote, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
+		return Answer{}, s.screen().Refused(ctx, about, err)
 	}
 	route, err := transfer.NewRoute(now, sides, known)
 	if err != nil {
@@ -93,16 +102,22 @@ type question struct {
 	provider.Request
 }
 
+// checkNames returns an *UnknownProviderError for a name that no provider has.
+func (s *Service) checkNames(by transfer.Caller, names []string) error {
+	here := s.Providers.In(by.Environment)
+	for _, name := range names {
+		if len(here) > 0 && !slices.ContainsFunc(here, func(p *provider.Provider) bool { return p.Name == name }) {
+			return &UnknownProviderError{name}
+		}
+	}
+	return nil
+}
+
 // providersOf returns the providers that serve the route, of those that the request names.
 func (s *Service) providersOf(route *transfer.Route, by transfer.Caller, names []string, now time.Time) (asked []question, err error) {
 	here := s.Providers.In(by.Environment)
 	if len(here) == 0 {
 		return nil, ErrNotConfigured
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(here, func(p *provider.Provider) bool { return p.Name == name }) {
-			return nil, &UnknownProviderError{name}
-		}
 	}
 	for _, p := range here {
 		n := slices.IndexFunc(route.Settlements, func(t transfer.Settlement) bool { return t.Deployment == p.Deployment })

@@ -15,6 +15,8 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/quotes"
@@ -25,11 +27,9 @@ import (
 
 // Config is what the service needs.
 type Config struct {
-	Store *quotes.Store
-	// Transfers stores the intents that quotes make, and finds those of idempotency keys.
-	Transfers *intents.Store
-	Registry  *intents.LiveRegistry
-	Intents   *intent.Service
+	Store    *quotes.Store
+	Registry *intents.LiveRegistry
+	Intents  *intent.Service
 	// Providers are asked for quotes; nil for none.
 	Providers *provider.Providers
 }
@@ -55,7 +55,7 @@ func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment net
 // ErrMismatch is returned for an intent whose body differs from its quote.
 var ErrMismatch = errors.New("the request differs from its quote")
 
-// Create stores the intent that a quote makes. It returns the errors of Find, an *intent.EnvironmentError, ErrMismatch, a *transfer.Rejection
+// Create stores the intent that a quote makes. It returns the errors of Find, an *intent.EnvironmentError, a *screening.NotAllowedError, ErrMismatch, a *transfer.Rejection
 // where the registry has changed since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create, also
 // after the quote's end or removal. The grant is that of the caller to the account.
 func (s *Service) Create(
@@ -72,16 +72,23 @@ func (s *Service) Create(
 	}
 	stored := draft
 	if err != nil && key != "" && refused(err) {
-		stored, err = s.firstOr(ctx, by, idempotency, err)
+		stored, err = s.Intents.FirstOr(ctx, by, idempotency, err)
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, false, s.screen().Refused(ctx, intent.AboutCreation(by), err)
 	}
 	return s.Intents.RecordCreated(ctx, draft, order, stored, now)
 }
 
-// draft makes the intent of the request's quote.
+// screen is the check of the accounts that quotes and intents are made for.
+func (s *Service) screen() *screening.Screen { return s.Intents.Screening }
+
+// draft makes the intent of the request's quote. The accounts that the request names are screened before the quote is looked for, and then those
+// that the quote has.
 func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
+	if err := s.screen().Check(hit.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
+		return nil, nil, err
+	}
 	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
 	if err != nil {
 		return nil, nil, err
@@ -89,14 +96,17 @@ func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.Tr
 	return s.draftOf(by, request, q, now)
 }
 
-// Draft returns the intent that Create would make of a request and its quote, without storing it. It returns ErrMismatch or a
-// *transfer.Rejection.
-func (s *Service) Draft(by transfer.Caller, request wire.TransferRequest, q quote.Quote) (*transfer.Intent, error) {
+// Draft returns the intent that Create would make of a request and its quote, without storing it. It returns a
+// *screening.NotAllowedError, ErrMismatch or a *transfer.Rejection.
+func (s *Service) Draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, q quote.Quote) (*transfer.Intent, error) {
 	draft, _, err := s.draftOf(by, request, q, s.Store.Now())
-	return draft, err
+	return draft, s.screen().Refused(ctx, intent.AboutCreation(by), err)
 }
 
 func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q quote.Quote, now time.Time) (*transfer.Intent, *transfer.Order, error) {
+	if err := s.screen().Check(hit.Create, q.Environment, q.Source.Account, q.Destination.Account); err != nil {
+		return nil, nil, err
+	}
 	quoted, ok := complete(request, q)
 	if !ok {
 		return nil, nil, ErrMismatch
@@ -128,14 +138,6 @@ func legOf(l transfer.Leg) wire.Leg {
 func refused(err error) bool {
 	_, used := errors.AsType[*quotes.UsedError](err)
 	_, rejected := errors.AsType[*transfer.Rejection](err)
-	return used || rejected || errors.Is(err, quotes.ErrExpired) || errors.Is(err, quotes.ErrNotFound) || errors.Is(err, ErrMismatch)
-}
-
-// firstOr returns the intent that an earlier request with the idempotency key made, or the error of this request if there is none.
-func (s *Service) firstOr(ctx context.Context, by transfer.Caller, idempotency intents.Idempotency, refusal error) (*transfer.Intent, error) {
-	stored, err := s.Transfers.TransferByIdempotencyKey(ctx, by.AccountID, idempotency)
-	if errors.Is(err, intents.ErrTransferNotFound) {
-		return nil, refusal
-	}
-	return stored, err
+	_, screened := errors.AsType[*screening.NotAllowedError](err)
+	return used || rejected || screened || errors.Is(err, quotes.ErrExpired) || errors.Is(err, quotes.ErrNotFound) || errors.Is(err, ErrMismatch)
 }

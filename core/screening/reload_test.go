@@ -119,10 +119,14 @@ func TestScreen_Poll(t *testing.T) {
 		"half":         {func(s *screen) { s.write("a.txt", lines(105, 110)) }, false, true, ok, ""},
 		"an exception": {func(s *screen) { s.write("b.txt", "!"+address(100)+" ticket 4711") }, false, false, ok, ""},
 
-		"40 percent":            {func(s *screen) { s.write("a.txt", lines(106, 110)) }, true, true, kept, `/a.txt","line":0,"error":"has less than half of the entries that it had`},
-		"empty":                 {func(s *screen) { s.write("a.txt", "# none\n") }, true, true, kept, `/a.txt","line":0,"error":"has less than half`},
-		"removed":               {func(s *screen) { pgtest.Must(t, os.Remove(s.paths[0])) }, true, true, kept, `/a.txt","line":0,"error":"cannot be read: no such file or directory"`},
-		"a directory":           {func(s *screen) { pgtest.Must(t, os.Remove(s.paths[0])); pgtest.Must(t, os.Mkdir(s.paths[0], 0o700)); s.settle(s.paths[0]) }, true, true, kept, "no regular file"},
+		"40 percent": {func(s *screen) { s.write("a.txt", lines(106, 110)) }, true, true, kept, `/a.txt","line":0,"error":"has less than half of the entries that it had`},
+		"empty":      {func(s *screen) { s.write("a.txt", "# none\n") }, true, true, kept, `/a.txt","line":0,"error":"has less than half`},
+		"removed":    {func(s *screen) { pgtest.Must(t, os.Remove(s.paths[0])) }, true, true, kept, `/a.txt","line":0,"error":"cannot be read: no such file or directory"`},
+		"a directory": {func(s *screen) {
+			pgtest.Must(t, os.Remove(s.paths[0]))
+			pgtest.Must(t, os.Mkdir(s.paths[0], 0o700))
+			s.settle(s.paths[0])
+		}, true, true, kept, "no regular file"},
 		"malformed":             {func(s *screen) { s.write("a.txt", lines(100, 120)+"0xbad") }, true, true, kept, `/a.txt","line":21,"error":"must be an address`},
 		"one of two":            {func(s *screen) { s.write("a.txt", lines(101, 120)); s.write("b.txt", "0xbad") }, true, true, kept, `/b.txt","line":1,`},
 		"cut off while written": {func(s *screen) { s.write("a.txt", lines(100, 108)+address(108)[:20]) }, true, true, kept, `/a.txt","line":9,`},

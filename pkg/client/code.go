@@ -60,6 +60,7 @@ const (
 	CodeIdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	CodeStatusConflict              Code = "STATUS_CONFLICT"
 	CodeNotRefundable               Code = "NOT_REFUNDABLE"
+	CodeAddressNotAllowed           Code = "ADDRESS_NOT_ALLOWED"
 )
 
 // Webhooks.

@@ -63,6 +63,16 @@ func (e *Error) Is(target error) bool {
 // Unwrap returns why there is no response, nil where there is one.
 func (e *Error) Unwrap() error { return e.cause }
 
+// AddressPaths are the JSON Pointers to the addresses that the service does not serve, such as /destination/account, for
+// CodeAddressNotAllowed; none for other codes.
+func (e *Error) AddressPaths() []string {
+	var details struct{ Paths []string }
+	if e.Code != CodeAddressNotAllowed || json.Unmarshal(e.Details, &details) != nil {
+		return nil
+	}
+	return details.Paths
+}
+
 // newError is the error of a response that is no success.
 func newError(r request, response *http.Response, text []byte, now time.Time) *Error {
 	e := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}

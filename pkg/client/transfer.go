@@ -118,6 +118,8 @@ type Transfer struct {
 	// Refundable is set while Transfers.Refund has the transaction that pays the sender back.
 	Refundable   bool          `json:"refundable"`
 	Verification *Verification `json:"verification"`
+	// Screened is set while the service does not serve an account of the intent: Tx is nil.
+	Screened bool `json:"screened"`
 }
 
 // Verification says why a transaction was not checked.

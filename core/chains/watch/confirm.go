@@ -32,7 +32,7 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 			return err
 		}
 		if len(c.seen)+len(c.gone) > 0 {
-			if _, err := l.Store.WriteChain(ctx, l.lease, chains.ChainWrite{Seen: c.seen, Gone: c.gone}); err != nil {
+			if _, err := l.writeChain(ctx, chains.ChainWrite{Seen: c.seen, Gone: c.gone}); err != nil {
 				return ofStore(err)
 			}
 		}

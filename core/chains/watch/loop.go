@@ -13,6 +13,9 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
+	"intents.internal/core/intent/transfer"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
@@ -301,7 +304,7 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observati
 		if n == len(writes)-1 {
 			batch.Fork, batch.Progress, batch.Anchors = v.fork, &next, v.anchors
 		}
-		events, err := l.Store.WriteChain(ctx, l.lease, batch)
+		events, err := l.writeChain(ctx, batch)
 		if err != nil {
 			return ofStore(err)
 		}
@@ -313,6 +316,14 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observati
 	}
 	l.metrics.read(v, l.period())
 	return nil
+}
+
+// writeChain writes under the lease of the chain, and records hits of the screening list: what moved on chain is followed all the same.
+func (l *loop) writeChain(ctx context.Context, write chains.ChainWrite) ([]transfer.Event, error) {
+	write.Moved = func(i *transfer.Intent) {
+		_ = l.Screening.Refused(ctx, screening.AboutIntent(hit.Chain, i), l.Screening.CheckIntent(hit.Chain, i))
+	}
+	return l.Store.WriteChain(ctx, l.lease, write)
 }
 
 // batches splits a poll's result, at least into one. Transactions of one intent stay together, because a transaction that is gone

@@ -96,7 +96,7 @@ func (r *repairer) repair(ctx context.Context) error {
 		}
 		seen = append(seen, o.Observation)
 	}
-	_, err = r.Store.WriteChain(ctx, r.lease, chains.ChainWrite{Seen: seen})
+	_, err = r.writeChain(ctx, chains.ChainWrite{Seen: seen})
 	return err
 }
 

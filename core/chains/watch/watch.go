@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/chains/rpc"
+	"intents.internal/core/screening"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
@@ -46,6 +47,8 @@ type Config struct {
 	Registry *intents.LiveRegistry
 	Client   *rpc.Client
 	Log      *slog.Logger
+	// Screening knows which accounts are listed; nil for none.
+	Screening *screening.Screen
 	// Metrics registers the watcher's metrics; nil for none.
 	Metrics prometheus.Registerer
 	// Tick is the minimum time between two polls of a chain, DefaultTick if it is 0. Chains with longer block times are polled

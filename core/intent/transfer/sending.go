@@ -18,6 +18,8 @@ type Moment struct {
 	Retired bool
 	// Done means that an effect of the intent stands in a block, however deep: a second transaction would pay again, or revert.
 	Done bool
+	// Screened means that an account of the intent is on the operator's screening list.
+	Screened bool
 }
 
 // MomentOf is the moment of an intent with its history.
@@ -46,7 +48,7 @@ const minSendMargin = 5 * time.Second
 // Sendable returns nil while the intent's transaction may be sent, else ErrQuoteEnded or ErrNotSendable.
 func (i *Intent) Sendable(m Moment) error {
 	switch {
-	case m.Done, i.Status != Created && i.Status != Submitted, i.Type != Transfer && !i.HasOrder():
+	case m.Screened, m.Done, i.Status != Created && i.Status != Submitted, i.Type != Transfer && !i.HasOrder():
 		return ErrNotSendable
 	case i.Status == Created && !i.Quote.ExpiresAt.IsZero() && !m.Now.Before(i.Quote.ExpiresAt):
 		return ErrQuoteEnded

@@ -28,12 +28,15 @@ type ChainWrite struct {
 	Progress *Progress
 	// Anchors are blocks to store.
 	Anchors []transfer.Block
+	// Moved is called with each intent whose status has changed, once that is committed; nil for no call.
+	Moved func(*transfer.Intent)
 }
 
 // WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or ErrLeaseLost.
 func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
+	var moved []*transfer.Intent
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
@@ -55,7 +58,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
 			return err
 		}
-		if events, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil {
+		if events, moved, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil {
 			return err
 		}
 		if err := tx.saveAnswered(ctx, answeredBy(w.Seen, w.Gone), intents); err != nil || w.Progress == nil {
@@ -67,6 +70,11 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		return nil, err
 	}
 	s.intents.CountTransitions(events)
+	for _, intent := range moved {
+		if w.Moved != nil {
+			w.Moved(intent)
+		}
+	}
 	return events, nil
 }
 
@@ -308,32 +316,31 @@ func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
 }
 
 // evaluate updates the statuses of locked intents from their transactions. claimed are those whose claim is written now.
-func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
+func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, moved []*transfer.Intent, err error) {
 	keys := make([]intents.TransferKey, len(locked))
 	for n, intent := range locked {
 		keys[n] = intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
 	}
 	loaded, err := tx.loadTransactions(ctx, keys)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var changed []*transfer.Intent
 	var rescheduled []Observation
 	for n, intent := range locked {
 		transactions := loaded[keys[n]]
 		before := len(events)
 		if events, err = apply(intent, transactions, events, now); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(events) > before {
-			changed = append(changed, intent)
+			moved = append(moved, intent)
 		}
 		rescheduled = append(rescheduled, reschedule(intent, transactions, claimed[keys[n]], now)...)
 	}
 	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return events, tx.SaveTransitions(ctx, changed, events)
+	return events, moved, tx.SaveTransitions(ctx, moved, events)
 }
 
 // apply applies the commands that follow from the transactions.

@@ -74,7 +74,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 			AccessLog: log,
 		},
 		intents: intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live},
-		quotes:  quotes.Config{Store: store.Quotes, Transfers: store.Intents, Registry: live},
+		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
 			Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},

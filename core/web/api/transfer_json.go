@@ -58,6 +58,8 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	} else {
 		b = append(b, "null"...)
 	}
+	b = append(b, `,"screened":`...)
+	b = strconv.AppendBool(b, r.Screened)
 	b = append(b, `,"tx":`...)
 	b = representation.AppendTx(b, r.Tx)
 	return append(b, '}')

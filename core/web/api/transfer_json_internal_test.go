@@ -32,6 +32,7 @@ type intentJSON struct {
 	Transactions  []transactionJSON      `json:"transactions"`
 	Refundable    bool                   `json:"refundable"`
 	Verification  *string                `json:"verification"`
+	Screened      bool                   `json:"screened"`
 	Tx            *representationtest.Tx `json:"tx"`
 }
 

@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes"
+	"intents.internal/core/screening"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
@@ -89,6 +90,9 @@ func Of(err error) (public Error, ok bool) {
 	}
 	if public, ok := ofQuotes(err); ok {
 		return public, true
+	}
+	if refused, ok := errors.AsType[*screening.NotAllowedError](err); ok {
+		return ofScreening(refused), true
 	}
 	for _, entry := range errorMap {
 		if errors.Is(err, entry.err) {

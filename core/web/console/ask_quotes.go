@@ -135,7 +135,7 @@ func (c *console) confirmQuote(w http.ResponseWriter, r *http.Request, user curr
 	if !f.ok() {
 		return "", nil
 	}
-	intent, err := c.Quotes.Draft(caller, request, q)
+	intent, err := c.Quotes.Draft(r.Context(), caller, request, q)
 	if err != nil {
 		return "", f.noteRejection(err)
 	}

@@ -77,7 +77,7 @@ func startQuoting(t *testing.T, solvers ...*solver) *site {
 	t.Cleanup(providers.Close)
 	store := pgtest.New(t)
 	return startPages(t, store, func(*intent.Config) {}, func(c *console.Config) {
-		c.Quotes = quotes.New(quotes.Config{Store: store.Quotes, Transfers: store.Intents, Registry: c.Registry, Intents: c.Intents, Providers: providers})
+		c.Quotes = quotes.New(quotes.Config{Store: store.Quotes, Registry: c.Registry, Intents: c.Intents, Providers: providers})
 	})
 }
 

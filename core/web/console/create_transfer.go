@@ -82,7 +82,7 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 	if !f.ok() {
 		return "", nil
 	}
-	intent, err := c.Intents.Draft(callerOf(key), request)
+	intent, err := c.Intents.Draft(r.Context(), callerOf(key), request)
 	if err != nil {
 		return "", f.noteRejection(err)
 	}

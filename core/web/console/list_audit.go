@@ -47,6 +47,7 @@ var actions = map[account.Action]string{
 	account.MemberRemoved:        "Member removed",
 	account.MemberLeft:           "Member left",
 
+	account.ScreeningRefused:     "Refused: an address that is not served",
 	account.WebhookCreated:       "Webhook created",
 	account.WebhookUpdated:       "Webhook changed",
 	account.WebhookSecretRotated: "Webhook secret rotated",

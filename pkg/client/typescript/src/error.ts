@@ -32,6 +32,12 @@ export class ApiError extends Error {
   /** The whole error body: a few codes have members beside `details`. */
   readonly body: unknown
 
+  /** The JSON Pointers to the addresses that the service does not serve, such as `/destination/account`, for `ADDRESS_NOT_ALLOWED`. */
+  get addressPaths(): string[] {
+    const { paths } = (this.details ?? {}) as { paths?: unknown }
+    return this.code === 'ADDRESS_NOT_ALLOWED' && Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : []
+  }
+
   constructor(status: number, message: string, init: ApiErrorInit = {}) {
     super(messageOf(message, init), { cause: init.cause })
     this.status = status

@@ -871,7 +871,7 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS";
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
@@ -1433,6 +1433,8 @@ export interface components {
             refundable: boolean;
             /** @description Why a reported transaction cannot be checked; null where it can. The intent stays `submitted` meanwhile. */
             verification: components["schemas"]["Verification"] | null;
+            /** @description True while the service does not serve an account of the intent. `tx` is null then, and the refund and the preflight are answered with `ADDRESS_NOT_ALLOWED`; what happens on chain is followed all the same. */
+            screened: boolean;
         };
         /** @description The key's environment does not match a chain of the request, or of the intent that it would change. */
         ChainNotAllowedError: {
@@ -1447,6 +1449,17 @@ export interface components {
             chainId: number;
             /** @description The environment of the key. */
             keyEnv: components["schemas"]["Environment"];
+        };
+        /** @description The operator does not serve an address. It is not said which rule it is, and the list can be wrong; `message` may name whom to ask. */
+        AddressNotAllowedError: {
+            /** @constant */
+            code: "ADDRESS_NOT_ALLOWED";
+            /** @description What to do next. */
+            message: string;
+            details: {
+                /** @description JSON Pointers to the addresses in the request, such as `/destination/account`, or in the record of the intent or the quote; the source's first. */
+                paths: string[];
+            };
         };
         /** @description The quote has made an intent. */
         QuoteUsedError: {
@@ -2122,8 +2135,8 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
-        ChainNotAllowedForKey: {
+        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. Or the service does not serve an address: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        AddressOrChainNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
                 "Cache-Control": components["headers"]["NoStore"];
@@ -2134,9 +2147,9 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-                    /** @constant */
+                    /** @enum {unknown} */
                     code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
+                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
             };
         };
         /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
@@ -2168,6 +2181,23 @@ export interface components {
                     /** @constant */
                     code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
+            };
+        };
+        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        ChainNotAllowedForKey: {
+            headers: {
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
+                    /** @constant */
+                    code?: "INVALID_API_KEY";
+                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
             };
         };
         /** @description The account has no such intent: `NOT_FOUND`. */
@@ -2228,6 +2258,23 @@ export interface components {
                     /** @constant */
                     code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
+            };
+        };
+        /** @description The key cannot be used: `INVALID_API_KEY`. Or the service does not serve an address of the intent: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        AddressNotAllowed: {
+            headers: {
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": (components["schemas"]["Error"] & {
+                    /** @enum {unknown} */
+                    code?: "INVALID_API_KEY";
+                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
             };
         };
         /** @description The operator has configured no node for the chain: `CHAIN_NOT_WATCHED`. A retry does not help; `watched` of `GET /v2/chains` says which chains can be asked. */
@@ -2959,8 +3006,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["NoApiKey"];
-            /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
-            403: components["responses"]["ChainNotAllowedForKey"];
+            403: components["responses"]["AddressOrChainNotAllowed"];
             /** @description The account has no quote with this `quoteId` in the environment of the key: `QUOTE_NOT_FOUND`. Another account's, and one of the other environment, get the same answer. */
             404: {
                 headers: {
@@ -3218,7 +3264,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["NoApiKey"];
-            403: components["responses"]["InvalidApiKey"];
+            403: components["responses"]["AddressNotAllowed"];
             /** @description The account has no such intent: `NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
             404: components["responses"]["NoSuchIntent"];
             /** @description The intent has no transaction to send, its `tx` is null: `QUOTE_EXPIRED` where it was never sent and its quote has expired, so a new quote and a new intent are needed; otherwise `STATUS_CONFLICT`. */
@@ -3278,7 +3324,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["NoApiKey"];
-            403: components["responses"]["InvalidApiKey"];
+            403: components["responses"]["AddressNotAllowed"];
             /** @description The account has no such intent: `NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
             404: components["responses"]["NoSuchIntent"];
             /** @description There is no order to refund: `NOT_REFUNDABLE`. */
@@ -3353,8 +3399,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["NoApiKey"];
-            /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
-            403: components["responses"]["ChainNotAllowedForKey"];
+            403: components["responses"]["AddressOrChainNotAllowed"];
             /** @description At least one provider answered, and none has a quote: `NO_QUOTE`. `details.failures` says why, for each. */
             404: {
                 headers: {

@@ -1,0 +1,364 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/screening"
+	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/network"
+)
+
+// screened is a service with a list, which first has an address that no request has.
+type screened struct {
+	*service
+	screen *screening.Screen
+	path   string
+}
+
+func startScreened(t *testing.T, change ...func(*settings)) *screened {
+	t.Helper()
+	s := &screened{path: filepath.Join(t.TempDir(), "list.txt")}
+	s.append(t, mallory+" Lazarus Group")
+	store := pgtest.New(t)
+	var err error
+	s.screen, err = screening.Open(t.Context(), screening.Config{
+		Store: store.Screening, Paths: []string{s.path}, Contact: "appeals@example.com", Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
+	})
+	pgtest.Must(t, err)
+	s.service = startOn(t, store, append(change, func(c *settings) { c.intents.Screening, c.identity.Screening = s.screen, s.screen })...)
+	return s
+}
+
+const (
+	mallory          = "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"
+	malloryOnSepolia = "eip155:11155111:" + mallory
+)
+
+// append adds a line to the list's file.
+func (s *screened) append(t *testing.T, line string) {
+	t.Helper()
+	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	pgtest.Must(t, err)
+	_, err = fmt.Fprintln(file, line)
+	pgtest.Must(t, err)
+	pgtest.Must(t, file.Close())
+	if s.screen != nil {
+		s.screen.Reload(t.Context())
+	}
+}
+
+// list lists the address of an account that is served so far, and delist takes it out again.
+func (s *screened) list(t *testing.T, address string) {
+	t.Helper()
+	s.append(t, address+" Lazarus Group")
+}
+func (s *screened) delist(t *testing.T, address string) {
+	t.Helper()
+	s.append(t, "!"+address+" ticket 4711")
+}
+
+// notAllowed is the 403 for these addresses.
+func notAllowed(t *testing.T, paths ...string) answer {
+	t.Helper()
+	list := make([]any, len(paths))
+	for n, path := range paths {
+		list[n] = path
+	}
+	return detailed(refused(t, 403, "ADDRESS_NOT_ALLOWED",
+		"This service does not serve an address of this request. Use another address, or ask the operator of this service: appeals@example.com"), "paths", list)
+}
+
+// hits are the recorded hits, each as its stage, side, address, label, environment and whether it has an account, a key and an intent.
+func (s *screened) hits(t *testing.T) (hits []string) {
+	t.Helper()
+	_, err := s.screen.WriteHits(t.Context())
+	pgtest.Must(t, err)
+	rows, err := s.store.Pool().QueryContext(t.Context(), `SELECT concat_ws(' ', stage, side, address, list_label, environment,
+		CASE WHEN account_id IS NOT NULL THEN 'account' END, CASE WHEN key_id IS NOT NULL THEN 'key' END, CASE WHEN intent_id IS NOT NULL THEN 'intent' END)
+		FROM screening_hits ORDER BY 1`)
+	pgtest.Must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var one string
+		pgtest.Must(t, rows.Scan(&one))
+		hits = append(hits, one)
+	}
+	pgtest.Must(t, rows.Err())
+	return hits
+}
+
+// unlogged holds the log to what it must never have.
+func (s *screened) unlogged(t *testing.T) {
+	t.Helper()
+	log := strings.ToLower(s.log.String())
+	for _, secret := range []string{mallory, alice, bob, screening.TestAddress, "Lazarus", "ticket"} {
+		if strings.Contains(log, strings.ToLower(secret)) {
+			t.Errorf("the log has %s", secret)
+		}
+	}
+	if log == "" {
+		t.Error("nothing is logged, which shows nothing")
+	}
+}
+
+func TestCreateTransfer_Screened(t *testing.T) {
+	t.Parallel()
+	s := startScreened(t)
+	owner := pgtest.SignUp(t, s.store, "ann@example.com").ID
+	key := keyed(owner, "test")
+	pay := func(from, to string) string { return body(from, sepoliaUSDC, "5", to, "", "", "") }
+	from, to := pay(malloryOnSepolia, bobOnSepolia), pay(aliceOnSepolia, malloryOnSepolia)
+	same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/transfers", from, key...))
+	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
+	same(t, "the destination", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/transfers", to, once...))
+	same(t, "both", notAllowed(t, "/source/account", "/destination/account"), s.call(t, "POST", "/v2/transfers", pay(malloryOnSepolia, malloryOnSepolia), key...))
+	same(t, "in lower case", notAllowed(t, "/destination/account"),
+		s.call(t, "POST", "/v2/transfers", pay(aliceOnSepolia, strings.ToLower(malloryOnSepolia)), key...))
+
+	// After 400 and the environment's 403, before what the registry refuses.
+	if got := s.call(t, "POST", "/v2/transfers", strings.Replace(to, `"5"`, `5`, 1), key...); got.Status != 400 {
+		t.Errorf("a request that is not valid: %+v", got)
+	}
+	if got := s.call(t, "POST", "/v2/transfers", to, keyed(owner, "live")...); got.Body.(map[string]any)["code"] != "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" {
+		t.Errorf("a key of the other environment: %+v", got)
+	}
+	same(t, "an unknown token", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/transfers",
+		body(aliceOnSepolia, "eip155:11155111:"+bob, "5", malloryOnSepolia, "", "", ""), key...))
+
+	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 0 {
+		t.Errorf("%d intents are recorded", n)
+	}
+	s.delist(t, mallory)
+	if got := s.call(t, "POST", "/v2/transfers", pay(aliceOnSepolia, bobOnSepolia), once...); got.Status != 201 || got.Header["Idempotent-Replayed"] != "" {
+		t.Errorf("the key of a refused request: %+v", got)
+	}
+	want := []string{"create destination " + mallory + " Lazarus Group test account key"} // one an hour of an address
+	if got := s.hits(t); len(got) != 1 || !strings.HasPrefix(got[0], "create ") {
+		t.Errorf("hits %v, want one such as %v", got, want)
+	}
+	entries := pgtest.LookUp[string](t, s.store, `SELECT string_agg(concat_ws(' ', action, repeats, detail, last_detail, ip_address), ',') FROM audit_log WHERE action LIKE 'screening%'`)
+	if entries != "screening_refused 4  " {
+		t.Errorf("the audit log has %q, want one entry and four repeats", entries)
+	}
+	s.unlogged(t)
+}
+
+func TestCreateTransfer_ScreenedTestAddress(t *testing.T) {
+	t.Parallel()
+	s := startScreened(t)
+	toTest := "eip155:11155111:" + screening.TestAddress
+	same(t, "in the environment test", notAllowed(t, "/destination/account"),
+		s.call(t, "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaUSDC, "5", toTest, "", "", ""), keyed(uuid.New(), "test")...))
+	live := body(aliceOnMainnet, mainnetUSDC, "5", "eip155:1:"+screening.TestAddress, "", "", "")
+	if got := s.call(t, "POST", "/v2/transfers", live, keyed(uuid.New(), "live")...); got.Status != 201 {
+		t.Errorf("in the environment live: %+v", got)
+	}
+	off := start(t)
+	status, _, record := off.create(t, body(aliceOnSepolia, sepoliaUSDC, "5", toTest, "", "", ""), keyed(uuid.New(), "test")...)
+	if status != 201 || !strings.Contains(record, `"screened":false`) {
+		t.Errorf("without a list: %d %s", status, record)
+	}
+}
+
+// A repeat of an intent that exists gets its 201, without what is to be signed.
+func TestIdempotencyKey_Screened(t *testing.T) {
+	t.Parallel()
+	for _, side := range []string{alice, bob} {
+		s := startScreened(t)
+		once := slices.Concat(keyed(uuid.New(), "test"), []string{"Idempotency-Key", "order-1"})
+		first := s.call(t, "POST", "/v2/transfers", swapBody, once...)
+		s.list(t, side)
+		first.Body.(map[string]any)["tx"], first.Body.(map[string]any)["screened"] = nil, true
+		first.Header["Idempotent-Replayed"] = "true"
+		same(t, "repeated", first, s.call(t, "POST", "/v2/transfers", swapBody, once...))
+		other := strings.Replace(swapBody, `"4"`, `"3"`, 1)
+		if got := s.call(t, "POST", "/v2/transfers", other, once...); got.Body.(map[string]any)["code"] != "ADDRESS_NOT_ALLOWED" {
+			t.Errorf("the key with another body: %+v", got)
+		}
+		s.unlogged(t)
+	}
+}
+
+func TestCreateTransfer_ScreenedQuote(t *testing.T) {
+	t.Parallel()
+	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+		s := startScreened(t, quoting(startSolver(t, "solver", network.Test)))
+		key := keyed(uuid.New(), "test")
+		id, used := s.quote(t, key...), s.quote(t, key...)
+		once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
+		made := s.call(t, "POST", "/v2/transfers", of(used, ""), once...)
+		s.list(t, side)
+		same(t, "a quote", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", of(id, ""), key...))
+		same(t, "a quote that was used", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", of(used, ""), key...))
+		named := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "4", `,"quoteId":"`+uuid.NewString()+`"`)
+		same(t, "a quote that is not there", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", named, key...))
+		made.Body.(map[string]any)["tx"], made.Body.(map[string]any)["screened"] = nil, true
+		made.Header["Idempotent-Replayed"] = "true"
+		same(t, "repeated", made, s.call(t, "POST", "/v2/transfers", of(used, ""), once...))
+		if got := s.call(t, "GET", "/v2/quotes/"+id, "", key...); got.Status != 200 {
+			t.Errorf("the quote is not read: %+v", got)
+		}
+		s.delist(t, side)
+		if got := s.call(t, "POST", "/v2/transfers", of(id, ""), key...); got.Status != 201 {
+			t.Errorf("taken out: %+v", got)
+		}
+		s.unlogged(t)
+	}
+}
+
+// No provider is asked about an address that is listed.
+func TestCreateQuotes_Screened(t *testing.T) {
+	t.Parallel()
+	solver := startSolver(t, "solver", network.Test)
+	s := startScreened(t, quoting(solver))
+	key := keyed(uuid.New(), "test")
+	ask := func(from, to, rest string) string { return body(from, sepoliaUSDC, "5", to, baseUSDC, "", rest) }
+	same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/quotes", ask(malloryOnSepolia, bobOnBase, ""), key...))
+	same(t, "the destination", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/quotes", ask(aliceOnSepolia, "eip155:84532:"+mallory, ""), key...))
+	if got := s.call(t, "POST", "/v2/quotes", ask(malloryOnSepolia, bobOnBase, `,"providers":["nobody"]`), key...); got.Status != 400 {
+		t.Errorf("an unknown provider: %+v", got)
+	}
+	if n := solver.requests.Load(); n != 0 {
+		t.Errorf("the provider was asked %d times", n)
+	}
+	if diff := cmp.Diff(1, len(s.hits(t))); diff != "" {
+		t.Error(diff)
+	}
+	s.unlogged(t)
+}
+
+// An account of an intent is listed after it was made, and taken out again.
+func TestScreening_HandOuts(t *testing.T) {
+	t.Parallel()
+	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+		owner := uuid.New()
+		account := keyed(owner, "test")
+		s := startScreened(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
+		_, location, _ := s.create(t, transferBody, account...)
+		before := s.call(t, "GET", location, "", account...)
+		s.list(t, side)
+		withheld := s.call(t, "GET", location, "", account...)
+		expected := s.call(t, "GET", location, "", account...)
+		expected.Body.(map[string]any)["tx"], expected.Body.(map[string]any)["screened"] = nil, true
+		same(t, "record", expected, withheld)
+		same(t, "preflight", notAllowed(t, path), s.call(t, "GET", location+"/preflight", "", account...))
+		if got := s.call(t, "GET", "/v2/transfers", "", account...); got.Status != 200 {
+			t.Errorf("the list is not read: %+v", got)
+		}
+		s.delist(t, side)
+		same(t, "taken out", before, s.call(t, "GET", location, "", account...))
+		want := "hand-out " + strings.Split(path, "/")[1] + " " + side + " Lazarus Group test account intent"
+		if diff := cmp.Diff([]string{want}, s.hits(t)); diff != "" {
+			t.Errorf("hits (-want +got):\n%s", diff)
+		}
+		s.unlogged(t)
+	}
+}
+
+func TestGetRefund_Screened(t *testing.T) {
+	t.Parallel()
+	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+		owner := uuid.New()
+		account := keyed(owner, "test")
+		s := startScreened(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
+		location := s.createOpen(t, owner)
+		s.list(t, side)
+		same(t, "refund", notAllowed(t, path), s.call(t, "GET", location+"/refund", "", account...))
+		record := s.call(t, "GET", location, "", account...)
+		if body, _ := record.Body.(map[string]any); body["screened"] != true || body["refundable"] != true {
+			t.Errorf("record %+v", body)
+		}
+		if diff := cmp.Diff(1, len(s.hits(t))); diff != "" { // the record has no tx to withhold, so that the refund alone is one
+			t.Error(diff)
+		}
+		s.delist(t, side)
+		if got := s.call(t, "GET", location+"/refund", "", account...); got.Status != 200 {
+			t.Errorf("taken out: %+v", got)
+		}
+	}
+}
+
+// What happened is recorded as ever: reports, cancellations, and what they answer, but for the transaction.
+func TestScreening_Changes(t *testing.T) {
+	t.Parallel()
+	owner := uuid.New()
+	account := keyed(owner, "test")
+	s := startScreened(t)
+	_, reported, _ := s.create(t, transferBody, account...)
+	_, cancelled, _ := s.create(t, swapBody, account...)
+	s.list(t, bob)
+	report := `{"hash":"` + common.Hash{1}.Hex() + `"}`
+	for _, c := range []struct{ path, body, status string }{{reported + "/transaction", report, "submitted"}, {cancelled + "/cancel", "{}", "cancelled"}} {
+		got := s.call(t, "POST", c.path, c.body, account...)
+		if record, _ := got.Body.(map[string]any); got.Status != 200 || record["status"] != c.status || record["tx"] != nil || record["screened"] != true {
+			t.Errorf("%s: %+v", c.path, got)
+		}
+	}
+	if got := s.call(t, "GET", "/v2/events", "", account...); got.Status != 200 {
+		t.Errorf("events are not read: %+v", got)
+	}
+	want := []string{
+		"chain destination " + bob + " Lazarus Group test account intent", "hand-out destination " + bob + " Lazarus Group test account intent",
+	}
+	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
+		t.Errorf("hits (-want +got):\n%s", diff)
+	}
+	s.unlogged(t)
+}
+
+// A wallet that is listed signs in to nothing and is linked to nothing; other ways go on.
+func TestVerifySIWE_Screened(t *testing.T) {
+	t.Parallel()
+	s := startScreened(t)
+	wallet, ann := walletOf(t), signUp(t, s.service, "ann@example.com")
+	const address = `,"walletAddress":"` + alice + `"`
+	signed := signedBody(t, wallet, walletMessage(walletNonce(t, s.service)), address)
+	s.list(t, alice)
+	same(t, "sign in", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/verify", signed))
+	same(t, "link", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/link", signed, ann...))
+	if got := s.call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
+		t.Errorf("a session is ended: %+v", got)
+	}
+	want := []string{"siwe wallet " + alice + " Lazarus Group", "siwe wallet " + alice + " Lazarus Group account"}
+	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
+		t.Errorf("hits (-want +got):\n%s", diff)
+	}
+	s.delist(t, alice)
+	if got := s.call(t, "POST", "/auth/siwe/verify", signed); got.Status != 200 { // the nonce was not used up
+		t.Errorf("taken out: %+v", got)
+	}
+	s.unlogged(t)
+}
+
+// Two of the frames that a gateway sends together are refused, and the third is recorded.
+func TestServeBatch_Screened(t *testing.T) {
+	t.Parallel()
+	s := startScreened(t)
+	owner := uuid.New()
+	var sent []*http.Request
+	for _, to := range []string{malloryOnSepolia, bobOnSepolia, malloryOnSepolia} {
+		sent = append(sent, s.createRequest(t, owner, uuid.NewString(), body(aliceOnSepolia, sepoliaUSDC, "5", to, "", "", "")))
+	}
+	var status []int
+	for _, response := range s.sendBatch(t, sent...) { //nolint:bodyclose // it is in memory
+		status = append(status, response.StatusCode)
+		_, _ = io.Copy(io.Discard, response.Body)
+	}
+	if diff := cmp.Diff([]int{403, 201, 403}, status); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+}
