@@ -90,7 +90,8 @@ func TestService_Ask_RecentPrices(t *testing.T) {
 		{0, 1_000_000, []string{"b 1000000"}}, // nothing to compare with
 		{990, 0, []string{"a 990"}},
 		{990, 980, []string{"a 990", "b 980"}},
-		{0, 1_000_000, nil}, {0, 9, nil},
+		{0, 1_000_000, nil},
+		{0, 9, nil},
 		{990, 9, []string{"a 990"}},
 		{0, 2000, []string{"b 2000"}},
 	} {

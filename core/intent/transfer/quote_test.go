@@ -103,8 +103,10 @@ func TestMinDeadline(t *testing.T) {
 		quoting               bool
 		least, byDefault, gap time.Duration
 	}{
-		{transfer.Bridge, false, 7200 * time.Second, 7260 * time.Second, 0}, {transfer.Swap, false, 7200 * time.Second, 7260 * time.Second, 0},
-		{transfer.Bridge, true, 9018 * time.Second, 9060 * time.Second, 9000 * time.Second}, {transfer.Transfer, false, time.Minute, time.Hour, 0},
+		{transfer.Bridge, false, 7200 * time.Second, 7260 * time.Second, 0},
+		{transfer.Swap, false, 7200 * time.Second, 7260 * time.Second, 0},
+		{transfer.Bridge, true, 9018 * time.Second, 9060 * time.Second, 9000 * time.Second},
+		{transfer.Transfer, false, time.Minute, time.Hour, 0},
 	} {
 		deadline := func(lifetime time.Duration) (time.Time, error) {
 			request := newRequest(c.kind, usdc)

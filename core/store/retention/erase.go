@@ -18,7 +18,7 @@ const eraseBatch = 5_000
 
 // erasures are the statements that erase an ended account, table by table. Each is repeated while it changes eraseBatch rows. ?0
 // is the account and ?1 the batch size. Its webhooks ended with it. The account's own row is last, so that an interrupted erasure can be repeated by the
-// e-mail address. Intents, their events and usage are kept, with the account's id as a pseudonym; the feed is deleted, because
+// e-mail address. Intents, their events, usage and hits of the screening list are kept, with the account's id as a pseudonym; the feed is deleted, because
 // nobody can read it any more.
 var erasures = []struct{ table, statement string }{
 	{"sessions", "DELETE FROM sessions WHERE account_id = ?0"},

@@ -176,7 +176,7 @@ func TestEraseAccount_EveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "quotes", "reset_tokens", "sessions", "transactions", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
+	want := []string{"api_keys", "audit_log", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "quotes", "reset_tokens", "screening_hits", "sessions", "transactions", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}
