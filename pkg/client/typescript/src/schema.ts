@@ -2147,7 +2147,7 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "INVALID_API_KEY";
                 }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
             };
@@ -2272,7 +2272,7 @@ export interface components {
             };
             content: {
                 "application/json": (components["schemas"]["Error"] & {
-                    /** @enum {unknown} */
+                    /** @constant */
                     code?: "INVALID_API_KEY";
                 }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
             };
