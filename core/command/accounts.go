@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"intents.internal/core/store"
 )
 
-const accountsUsage = "use: core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
+const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
 	"or core accounts limit EMAIL N/60s|default, or core accounts erase EMAIL|ID"
 
 // operator is the audit log's actor for these commands.
@@ -25,6 +26,9 @@ var operator = account.Actor{Operator: true}
 
 // changeAccount runs `core accounts …`.
 func changeAccount(ctx context.Context, args []string) error {
+	if slices.Equal(args, []string{"list"}) {
+		return withStore(func(store *store.Rooms) error { return listAccounts(ctx, store, os.Stdout) })
+	}
 	if len(args) < 2 || len(args) > 3 || (len(args) == 3) != (args[0] == "limit") && args[0] != "create" {
 		return usageError(accountsUsage)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/account"
 	"intents.internal/core/store/pgtest"
 )
@@ -51,6 +53,38 @@ func TestAccounts(t *testing.T) {
 		if got := lookUp[string](t, store, states); got != c.states {
 			t.Errorf("after %s %s: %s, want %s", c.verb, c.email, got, c.states)
 		}
+	}
+}
+
+func TestAccounts_List(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store := pgtest.Open(t, url)
+	insert := func(n int, more string) {
+		pgtest.Exec(t, store, fmt.Sprintf(`INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at%s`, more),
+			fmt.Sprintf("00000000-0000-7000-8000-%012d", n), fmt.Sprintf("Shop %d", n), fmt.Sprintf("%d@example.com", n))
+	}
+	insert(1, `) VALUES ($1, E'A\tshop' || right($2, 0), $3, 'hash', '2026-01-02', '2026-01-02')`)
+	insert(2, `, disabled_at, shared, limit_requests, limit_period_seconds) VALUES ($1, $2, $3, '', '2026-01-02', '2026-01-02', now(), true, 5, 60)`)
+	insert(3, `, email_verified_at) VALUES ($1, $2, $3, 'hash', '2026-01-02', '2026-01-02', now())`)
+	insert(4, `, deleted_at) VALUES ($1, $2, $3, 'hash', '2026-01-02', '2026-01-02', now())`)
+	for n, environment := range []string{"live", "test", "test"} {
+		pgtest.Exec(t, store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, created_at, updated_at,
+				limit_bucket, scopes, networks, deleted_at)
+			VALUES (gen_random_uuid(), '00000000-0000-7000-8000-000000000003', 'key', sha256($1::text::bytea), 'sk_' || $2 || '_abcd', $2, true, 50, 60, now(), now(),
+				gen_random_uuid(), '{webhooks}', '{}', CASE WHEN $1::int = 2 THEN now() END)`, n, environment)
+	}
+	const want = `id                                    address        name    created     live keys  test keys  limit     state
+00000000-0000-7000-8000-000000000001  1@example.com  A shop  2026-01-02  0          0          1000/60s  unverified
+00000000-0000-7000-8000-000000000002  2@example.com  Shop 2  2026-01-02  0          0          5/60s     disabled, shared
+00000000-0000-7000-8000-000000000003  3@example.com  Shop 3  2026-01-02  1          1          1000/60s  active
+`
+	if got := core(t, "", on(url), "accounts", "list"); got != (result{0, want, ""}) {
+		t.Errorf("%+v, want %s", got, want)
+	}
+	second, err := store.Identities.ListAccounts(t.Context(), uuid.MustParse("00000000-0000-7000-8000-000000000001"), 1)
+	if err != nil || len(second) != 1 || second[0].Email != "2@example.com" {
+		t.Errorf("the page after the first: %+v, %v", second, err)
 	}
 }
 

@@ -32,6 +32,7 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core tokens import FILE                add and update tokens from a token list; - reads standard input; --source NAME and
                                          --license SPDX are recorded with the tokens
   core tokens sources                    print how many tokens come from which source, and under which licence
+  core accounts list                     print the accounts that have not ended, oldest first
   core accounts create EMAIL [NAME]      make an account and print its password, once
   core accounts reset-password EMAIL     give an account another password, print it once and end its sessions
   core accounts reset-link EMAIL         print a link with which an account chooses another password, once within an hour
