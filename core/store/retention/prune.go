@@ -67,33 +67,7 @@ var errPruning = errors.New("another core is pruning")
 // that fails ends no other, and the errors are joined. While another core prunes, it leaves the rest to that core.
 func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (removed map[string]int64, err error) {
 	p := pruner{store: s, now: now, removed: map[string]int64{}}
-	for _, step := range []struct {
-		table string
-		run   func(context.Context) error
-	}{
-		{"sessions", p.expired("sessions", "expires_at", now)},
-		{"nonces", p.expired("nonces", "expires_at", now)},
-		{"reset_tokens", p.expired("reset_tokens", "expires_at", now)},
-		{"link_tokens", p.expired("link_tokens", "expires_at", now)},
-		{"invitations", p.expired("invitations", "expires_at", now)},
-		{"disputed_transactions", p.expired("disputed_transactions", "compare_at", now.Add(-disputeRetention))},
-		{"webhook_requests", p.expired("webhook_requests", "expires_at", now)},
-		{"mails", p.expired("mails", "created_at", now.Add(-mailRetention))},
-		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
-		{"key_changes", p.expired("key_changes", "changed_at", now.Add(-2*postgres.CursorLifetime))},
-		{"key_usage", p.expired("key_usage", "minute", now.Add(-usageRetention))},
-		{"usage_reports", p.expired("usage_reports", "received_at", now.Add(-usageReportRetention))},
-		{"accounts", p.unconfirmed},
-		{"api_keys", p.rotatedKeys},
-		{"audit_log", p.audit(keep.Audit)},
-		{"transfers", p.transfers(keep.Transfers)},
-		{"feed", p.events(keep.Events)},
-		{"deliveries", p.deliveries},
-		{"quotes", p.unusedQuotes},
-		{"quotes", p.expired("quotes", "created_at", now.Add(-quoteRetention))},
-		{"screening_hits", p.screeningHits(keep.Audit)},
-		{"screening_accepted", p.expired("screening_accepted", "accepted_at", now.Add(-screening.AcceptedFor))},
-	} {
+	for _, step := range p.steps(keep) {
 		stepErr := step.run(ctx)
 		if err != nil {
 			stepErr = again(ctx, step.run, stepErr)
@@ -103,7 +77,7 @@ func (s *Store) Prune(ctx context.Context, now time.Time, keep Retention) (remov
 			return p.removed, err
 		case stepErr != nil:
 			s.pruning.failures.Inc()
-			err = errors.Join(err, fmt.Errorf("prune %s: %w", step.table, stepErr))
+			err = errors.Join(err, fmt.Errorf("prune %s: %w", step.name, stepErr))
 		}
 		if ctx.Err() != nil {
 			return p.removed, err // every step needs the context
@@ -128,6 +102,39 @@ type pruner struct {
 	store   *Store
 	now     time.Time
 	removed map[string]int64
+}
+
+// step removes rows of one kind. Its name is in its error.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+func (p pruner) steps(keep Retention) []step {
+	return []step{
+		{"sessions", p.expired("sessions", "expires_at", p.now)},
+		{"nonces", p.expired("nonces", "expires_at", p.now)},
+		{"reset_tokens", p.expired("reset_tokens", "expires_at", p.now)},
+		{"link_tokens", p.expired("link_tokens", "expires_at", p.now)},
+		{"invitations", p.expired("invitations", "expires_at", p.now)},
+		{"disputed_transactions", p.expired("disputed_transactions", "compare_at", p.now.Add(-disputeRetention))},
+		{"webhook_requests", p.expired("webhook_requests", "expires_at", p.now)},
+		{"mails", p.expired("mails", "created_at", p.now.Add(-mailRetention))},
+		// Rows stay for twice the cursorLifetime, so that none is removed while a reader with a valid cursor needs it.
+		{"key_changes", p.expired("key_changes", "changed_at", p.now.Add(-2*postgres.CursorLifetime))},
+		{"key_usage", p.expired("key_usage", "minute", p.now.Add(-usageRetention))},
+		{"usage_reports", p.expired("usage_reports", "received_at", p.now.Add(-usageReportRetention))},
+		{"accounts", p.unconfirmed},
+		{"api_keys", p.rotatedKeys},
+		{"audit_log", p.audit(keep.Audit)},
+		{"transfers", p.transfers(keep.Transfers)},
+		{"feed", p.events(keep.Events)},
+		{"deliveries", p.deliveries},
+		{"unused quotes", p.unusedQuotes},
+		{"quotes", p.expired("quotes", "created_at", p.now.Add(-quoteRetention))},
+		{"screening_hits", p.screeningHits(keep.Audit)},
+		{"screening_accepted", p.expired("screening_accepted", "accepted_at", p.now.Add(-screening.AcceptedFor))},
+	}
 }
 
 // expired removes the rows whose time in column is before another.
