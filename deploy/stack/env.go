@@ -11,15 +11,12 @@ import (
 // notInherited are the settings by which the environment could make core or a gateway use the database of another installation.
 var notInherited = []string{"CORE_ENV_FILE", "CORE_MIGRATE_DATABASE_URL", "CORE_READ_DATABASE_URL", "GATEWAY_ENV_FILE"}
 
-// ofStack matches the variables of Env that begin like settings, which services refuse as unknown.
-var ofStack = regexp.MustCompile(`^(CORE|GATEWAY)_(URLS?|METRICS_URL|([0-9]+_)?PID)$`)
-
-// Environ is this process's environment without the settings that name the databases of another installation, and without the variables
-// of Env, which the shell of a user of a running stack has. The processes of a stack inherit it.
+// Environ is this process's environment without the settings that name the databases of another installation. The processes of a stack
+// inherit it.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(notInherited, name) || ofStack.MatchString(name)
+		return slices.Contains(notInherited, name)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/settings"
 )
 
 func TestStack_RestartsProcesses(t *testing.T) {
@@ -135,18 +136,33 @@ func TestStart_Errors(t *testing.T) {
 	expectError(t, many, "must be 1 to 16, not 17")
 }
 
-// Services refuse unknown variables, and the shell of a user has those of the stack that runs.
-func TestEnviron_NoVariablesOfStack(t *testing.T) {
-	running := stack.Env{Processes: []stack.Process{{Name: stack.Core}, {Name: stack.CoreName(2)}, {Name: stack.GatewayName(1)}}}
-	for line := range strings.Lines(running.String()) {
-		name, _, _ := strings.Cut(line, "=")
-		t.Setenv(name, "of another stack")
+// A service that the shell of a user of a running stack starts reads its settings beside the variables of the stack.
+func TestEnv_BesideSettings(t *testing.T) {
+	t.Parallel()
+	running := stack.Env{
+		GatewayURLs: []string{"http://127.0.0.1:8080"}, GatewayMetricsURL: "http://127.0.0.1:9080/metrics",
+		CoreURLs: []string{"http://127.0.0.1:8081"}, CoreMetricsURL: "http://127.0.0.1:9081/metrics",
+		Processes: []stack.Process{{Name: stack.Core}, {Name: stack.CoreName(2)}, {Name: stack.GatewayName(1)}, {Name: stack.GatewayName(2)}},
 	}
+	shell := map[string]string{}
+	for line := range strings.Lines(running.String()) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		shell[name] = value
+	}
+	for _, prefix := range []string{"CORE_", "GATEWAY_"} {
+		if _, err := settings.Read(shell, prefix, func(struct{}, *settings.Faults) {}); err != nil {
+			t.Errorf("%s: %v", prefix, err)
+		}
+	}
+}
+
+// The processes of a stack inherit settings, but not those that name the databases of another installation.
+func TestEnviron(t *testing.T) {
 	t.Setenv("CORE_ENV_FILE", "of another core")
 	t.Setenv("CORE_WATCH", "false")
 	var inherited []string
 	for _, entry := range stack.Environ() {
-		if strings.HasPrefix(entry, "CORE_") || strings.HasPrefix(entry, "GATEWAY_") {
+		if strings.HasPrefix(entry, "CORE_") {
 			inherited = append(inherited, entry)
 		}
 	}

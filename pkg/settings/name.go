@@ -26,9 +26,12 @@ var (
 	portLink = regexp.MustCompile(`_PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR|START|END))?$`)
 	// portURL matches the value of their variable NAME_PORT. That of a misspelled setting is a number.
 	portURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+	// ofStack matches what follows the prefix in the variables of a running local stack, which the shell has after `deploy/local env`.
+	ofStack = regexp.MustCompile(`^(URLS?|METRICS_URL|([0-9]+_)?PID)$`)
 )
 
-// isInjected reports whether Kubernetes or Docker set the variable for a service or a linked container whose name begins like the prefix.
+// isInjected reports whether Kubernetes or Docker set the variable for a service or a linked container whose name begins like the prefix,
+// or a local stack that also set the other variables of its services. One of those alone is a misspelled setting.
 func isInjected(environment map[string]string, prefix, name string) bool {
 	switch rest := strings.TrimPrefix(name, prefix); {
 	case serviceLink.MatchString(name), portLink.MatchString(name):
@@ -37,6 +40,8 @@ func isInjected(environment map[string]string, prefix, name string) bool {
 		return portURL.MatchString(environment[name])
 	case rest == "NAME" || strings.HasPrefix(rest, "ENV_"): // of a linked container, and of its environment
 		return strings.HasPrefix(environment[prefix+"NAME"], "/")
+	case ofStack.MatchString(rest):
+		return environment[prefix+"URLS"] != "" && environment[prefix+"METRICS_URL"] != ""
 	default:
 		return false
 	}

@@ -19,8 +19,8 @@ func Environment() map[string]string { return env.ToMap(os.Environ()) }
 // Read reads a C, a struct whose fields name their variables by env tags and their defaults by envDefault tags. An empty variable is
 // an unset one.
 //
-// Variables with the prefix, such as CORE_, belong to the service: Read refuses those that no field names, unless Kubernetes or Docker
-// set them. The variable PREFIXENV_FILE names a file whose entries override the environment; if it is unset, there is no file. Fields of
+// Variables with the prefix, such as CORE_, belong to the service: Read refuses those that no field names, unless Kubernetes, Docker
+// or a local stack set them. The variable PREFIXENV_FILE names a file whose entries override the environment; if it is unset, there is no file. Fields of
 // the type telemetry.Secret are trimmed, as trimSecrets says. check adds the faults of the values. The error has one line per fault, and
 // none of check on a variable that could not be read.
 func Read[C any](environment map[string]string, prefix string, check func(C, *Faults)) (C, error) {

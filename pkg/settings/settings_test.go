@@ -165,7 +165,10 @@ func TestRead_InjectedVariables(t *testing.T) {
 	if _, err := settings.Read(injected, "X_", check); err != nil {
 		t.Error(err)
 	}
-	for _, name := range []string{"X_PORT", "X_LISTEN_PORT", "X_NAME", "X_ENV_PATH", "X_SERVICE", "X_HOST", "X_PORT_TCP", "X_SERVICE_HOSTS"} {
+	for _, name := range []string{
+		"X_PORT", "X_LISTEN_PORT", "X_NAME", "X_ENV_PATH", "X_SERVICE", "X_HOST", "X_PORT_TCP", "X_SERVICE_HOSTS",
+		"X_URL", "X_URLS", "X_METRICS_URL", "X_PID", "X_2_PID",
+	} {
 		_, err := settings.Read(map[string]string{"X_SECRET": "secret", name: "8080"}, "X_", check)
 		if err == nil || !strings.HasPrefix(err.Error(), "there is no setting "+name) {
 			t.Errorf("%s: %v", name, err)
