@@ -55,27 +55,12 @@ func FuzzBatch_Response(f *testing.F) {
 			}
 			_, _ = fmt.Fprintf(there, "HTTP/1.1 200 OK\r\nX-Core: answered\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		}()
-		core := &Core{}
-		conn := &coreConn{Conn: here, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
-		conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
-		b := &batch{client: client, group: &group{client: client, core: core, lanes: 1}, conn: conn, hasLane: true, left: 3}
-		for range b.left {
-			request := &Request{Client: &fasthttp.Request{}}
-			b.members = append(b.members, &member{
-				request: request, response: &Response{}, told: make(chan news, 3), options: attemptOptions{began: time.Now(), deadline: time.Now().Add(5 * time.Second)},
-			})
-		}
-		group, of := b.group, append([]*member(nil), b.members...)
+		b := sentBatch(client, here, 5*time.Second, 5*time.Second, 5*time.Second)
+		conn, group, of := b.conn, b.group, slices.Clone(b.members)
 		var ended sync.WaitGroup
 		for n, m := range of[1:] {
 			ended.Go(func() {
-				var got attempt
-				if <-m.told == read {
-					got = m.batch.read(m)
-				} else {
-					got = m.got
-				}
-				if got.err == nil && !isWritable(m.response) {
+				if got := m.awaitEnd(); got.err == nil && !isWritable(m.response) {
 					t.Errorf("request %d ended without a response that can be written: %s", n+1, &m.response.Head)
 				}
 			})
@@ -94,6 +79,29 @@ func FuzzBatch_Response(f *testing.F) {
 		}
 		conn.pool.close()
 	})
+}
+
+// sentBatch is a batch that was sent on a connection, of a member with each of these times left.
+func sentBatch(client *Client, on net.Conn, left ...time.Duration) *batch {
+	core, now := &Core{}, time.Now()
+	conn := &coreConn{Conn: on, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
+	conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
+	b := &batch{client: client, group: &group{client: client, core: core, lanes: 1}, conn: conn, hasLane: true, left: len(left)}
+	for _, d := range left {
+		b.members = append(b.members, &member{
+			request: &Request{Client: &fasthttp.Request{}}, response: &Response{}, told: make(chan news, 3),
+			options: attemptOptions{began: now, deadline: now.Add(d)},
+		})
+	}
+	return b
+}
+
+// awaitEnd waits for the result of a member that waits, as group.run does.
+func (m *member) awaitEnd() attempt {
+	if <-m.told == read {
+		return m.batch.read(m)
+	}
+	return m.got
 }
 
 // isWritable reports whether a response is a final one, and no header that clients get has a line of its own.
