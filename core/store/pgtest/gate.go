@@ -26,7 +26,7 @@ type Gate struct {
 	divertedNetwork, diverted string
 	diversions                int
 	shut                      bool
-	refused                   int
+	passed, refused           int
 	clients                   map[net.Conn]bool
 }
 
@@ -118,6 +118,13 @@ func (g *Gate) Divert(tb testing.TB, databaseURL string, n int) {
 	g.diversions = n
 }
 
+// Passed is the number of connections that were led to a server.
+func (g *Gate) Passed() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.passed
+}
+
 // Refused is the number of connections that came while the gate was shut.
 func (g *Gate) Refused() int {
 	g.mu.Lock()
@@ -162,6 +169,7 @@ func (g *Gate) register(client net.Conn) (network, target string, open bool) {
 		return "", "", false
 	}
 	g.clients[client] = true
+	g.passed++
 	if g.diversions > 0 {
 		g.diversions--
 		return g.divertedNetwork, g.diverted, true

@@ -151,7 +151,7 @@ func (d *DB) connConfig(url string, o Options) (*pgx.ConnConfig, error) {
 func (d *DB) writerConfig(url string, o Options) (*pgx.ConnConfig, error) {
 	config, err := d.connConfig(url, o)
 	if err == nil && !namesTarget(url) {
-		config.ValidateConnect = requireReadWrite(config.ValidateConnect)
+		requireReadWrite(config)
 	}
 	return config, err
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -21,7 +25,7 @@ var (
 // inHotStandby is a parameter that Postgres reports since version 14: whether the server of a connection is a standby.
 const inHotStandby = "in_hot_standby"
 
-// readWriteState asks a server what requireReadWrite reads.
+// readWriteState asks a server what checkReadWrite judges.
 const readWriteState = "SELECT pg_is_in_recovery()::text AS recovering, current_setting('transaction_read_only') AS read_only"
 
 // namesTarget reports whether a URL or the environment says itself which servers are connected to, with the names of libpq.
@@ -29,18 +33,102 @@ func namesTarget(url string) bool {
 	return strings.Contains(url, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
 
-// requireReadWrite refuses every connection to a server that takes no writes, like target_session_attrs=read-write of libpq, so that
-// the next host of the URL is tried. Then it calls next.
-func requireReadWrite(next pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
+// The pause before an address that led to a server without writes is dialed again, on average: it doubles up to the longest.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = time.Second
+)
+
+// readOnlyServers are the addresses that led to a server that takes no writes. A connection costs such a server a process and an
+// authentication, so that one connection after each pause asks it again, and all others fail without a dial.
+type readOnlyServers struct {
+	mu      sync.Mutex
+	refused map[string]*refusal
+}
+
+// refusal is what an address is remembered for.
+type refusal struct {
+	// err is ErrStandby or ErrReadOnly.
+	err error
+	// until is the end of the pause.
+	until  time.Time
+	pauses backoff.ExponentialBackOff
+}
+
+func (r *refusal) pause(now time.Time) { r.until = now.Add(r.pauses.NextBackOff()) }
+
+// requireReadWrite has the connections of a configuration refused by every server that takes no writes, like
+// target_session_attrs=read-write of libpq, so that the next host of the URL is tried.
+func requireReadWrite(config *pgx.ConnConfig) {
+	servers := &readOnlyServers{refused: map[string]*refusal{}}
+	config.DialFunc = servers.dial(config.DialFunc)
+	config.ValidateConnect = servers.validate(config.ValidateConnect)
+}
+
+// dial calls next unless the address is remembered and its pause lasts.
+func (s *readOnlyServers) dial(next pgconn.DialFunc) pgconn.DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := s.enter(address); err != nil {
+			return nil, err
+		}
+		conn, err := next(ctx, network, address)
+		if err != nil {
+			s.forget(address) // why it cannot be reached is the newer cause
+		}
+		return conn, err
+	}
+}
+
+// enter returns why an address is not dialed. The first that comes after a pause asks the server, and the others wait for another pause.
+func (s *readOnlyServers) enter(address string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, now := s.refused[address], time.Now()
+	switch {
+	case r == nil:
+		return nil
+	case now.Before(r.until):
+		return r.err
+	}
+	r.pause(now)
+	return nil
+}
+
+// refuse remembers why the server at an address is refused.
+func (s *readOnlyServers) refuse(address string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.refused[address]; r != nil { // the pause began when it was asked
+		r.err = err
+		return
+	}
+	r := &refusal{err: err, pauses: backoff.ExponentialBackOff{
+		InitialInterval: firstPause, MaxInterval: longestPause,
+		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor, // cores do not ask at the same time
+	}}
+	r.pause(time.Now())
+	s.refused[address] = r
+}
+
+func (s *readOnlyServers) forget(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.refused, address)
+}
+
+// validate asks the server of a new connection whether it takes writes. Then it calls next.
+func (s *readOnlyServers) validate(next pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, conn *pgconn.PgConn) error {
 		results, err := conn.Exec(ctx, readWriteState).ReadAll()
 		if err != nil {
 			return fmt.Errorf("ask whether the server takes writes: %w", err)
 		}
-		state := results[0].Rows[0]
+		state, address := results[0].Rows[0], conn.Conn().RemoteAddr().String()
 		if err := checkReadWrite(string(state[0]), string(state[1])); err != nil {
+			s.refuse(address, err)
 			return err
 		}
+		s.forget(address)
 		return next(ctx, conn)
 	}
 }

@@ -122,6 +122,39 @@ func TestReadWrite_ReadOnlyServer(t *testing.T) {
 	asynctest.Eventually(t, "it writes again", func() bool { return writes(t, core, known) == 40 })
 }
 
+// A server that takes no writes is asked again after pauses, however many statements want a connection, and works as soon as it takes them.
+func TestReadWrite_ConnectionsBounded(t *testing.T) {
+	t.Parallel()
+	const many = 500
+	url := pgtest.Database(t)
+	gate, operator := pgtest.NewGate(t, url), pgtest.OpenAny(t, url+"&default_transaction_read_only=off")
+	core := impatient(t, gate.URL)
+	for range 2 { // the second time it has been writable since
+		pgtest.Exec(t, operator, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
+		gate.SetTarget(t, url) // it closes the connections
+		asynctest.Eventually(t, "no connection is kept", func() bool {
+			return errors.Is(core.CheckReadWrite(t.Context()), postgres.ErrReadOnly) && postgres.OpenConnections(core.DB) == 0
+		})
+		before, began := gate.Passed(), time.Now()
+		for range many {
+			conn, err := core.Acquire(t.Context())
+			if err == nil {
+				conn.Release()
+			}
+			if !errors.Is(err, postgres.ErrReadOnly) || !postgres.Unavailable(err) {
+				t.Fatalf("a connection to a server that is read-only: %v", err)
+			}
+		}
+		took := time.Since(began)
+		// The first pause is 50 ms or more, and each later one is longer.
+		if asked := gate.Passed() - before; asked > 1+int(took/(50*time.Millisecond)) {
+			t.Errorf("%d statements made %d connections in %s", many, asked, took)
+		}
+		pgtest.Exec(t, operator, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET default_transaction_read_only', current_database()); END $$`)
+		asynctest.Eventually(t, "it writes again", func() bool { return core.CheckReadWrite(t.Context()) == nil })
+	}
+}
+
 // The hosts of a URL are tried until one takes writes, unless the URL says which servers are meant.
 func TestOpen_SeveralHosts(t *testing.T) {
 	t.Parallel()
