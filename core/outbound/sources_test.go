@@ -21,7 +21,8 @@ var dialing = map[string][]string{
 	"httputil": {"ReverseProxy", "NewSingleHostReverseProxy"},
 }
 
-// Every connection of core's to another service is made by package outbound. Postgres and Redis have dialers of their own.
+// Every connection of core's to another service is made by package outbound. Postgres, Redis and package tracing's exporter have
+// dialers of their own.
 func TestSources_NoOtherDialer(t *testing.T) {
 	t.Parallel()
 	walked := 0

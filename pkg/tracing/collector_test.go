@@ -1,11 +1,13 @@
 package tracing_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"intents.internal/pkg/testkit/endless"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
 )
@@ -63,4 +65,17 @@ func TestTracer_CollectorRefuses(t *testing.T) {
 	if lines := strings.Count(b.log.String(), "traces cannot be exported"); lines != 1 {
 		t.Errorf("%d lines, want 1:\n%s", lines, b.log.String())
 	}
+}
+
+// A collector whose answer never ends, a 101 among them, does not keep a service from ending.
+func TestTracer_EndlessResponses(t *testing.T) {
+	t.Parallel()
+	endless.WantEnd(t, endless.HTTP, func(ctx context.Context, address string) {
+		tracer := newTracer(t, tracing.Config{Endpoint: "http://" + address}, nil)
+		_, span := tracer.Start(ctx, "test", false, time.Now())
+		span.End()
+		if err := tracer.Shutdown(context.WithoutCancel(ctx)); err != nil {
+			t.Error(err)
+		}
+	})
 }
