@@ -114,8 +114,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	var draining drain
-	memory := topology.NewMemory("core", metrics)
-	follower := feed.New(store.Events)
+	memory, follower := topology.NewMemory("core", metrics), feed.New(store.Events)
 	handler, err := api.New(api.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,

@@ -222,9 +222,8 @@ func (b *blockContents) read(decoder *jsontext.Decoder) error {
 			return err
 		}
 		var t evm.Transaction
-		unreadable := json.Unmarshal(text, &t) != nil
-		switch {
-		case unreadable:
+		switch err := json.Unmarshal(text, &t); {
+		case err != nil: // a type that this version does not know is none of ours
 		case t.BlockHash == nil || *t.BlockHash != b.block.Hash:
 			return errOfOtherBlock
 		case b.keep(t):

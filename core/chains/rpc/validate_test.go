@@ -71,7 +71,7 @@ func TestValidate(t *testing.T) {
 		"safe after the newest":       {nth(3, block("number", "0x10000000000")), head},
 		"finalized after the newest":  {nth(4, block("number", "0x4")), head},
 		"a block with two hashes":     {nth(2, block("hash", hash)), head},
-		"a time to come":              {block("timestamp", hexutil.EncodeUint64(uint64(time.Now().Add(time.Hour).Unix()))), head}, //nolint:gosec // G115: after 1970
+		"a time to come":              {block("timestamp", hexutil.EncodeUint64(uint64(time.Now().Add(time.Hour).Unix()))), head},
 		"one index twice":             {rpctest.LieIn("eth_getLogs", "logIndex", always("0x1")), logs(2)},
 		"one index twice, in receipt": {lieInLogs(func(l map[string]any) { l["logIndex"] = "0x1" }), receipt},
 		"a log of another block":      {rpctest.LieIn("eth_getLogs", "blockHash", always(hash)), logs(1)},

@@ -31,7 +31,7 @@ func TestLiar(t *testing.T) {
 			t.Parallel()
 			seed := *liarSeed
 			if seed == 0 {
-				seed = uint64(time.Now().UnixNano()) //nolint:gosec // G115: after 1970
+				seed = uint64(time.Now().UnixNano())
 			}
 			t.Logf("-liar.seed=%d -liar.polls=%d", seed, *liarPolls)
 			script := newScript(rand.New(rand.NewPCG(seed, 1)), *liarPolls)
@@ -140,6 +140,7 @@ func (w *world) play(script []act) (ended []string) {
 			}
 		case reorganize:
 			w.chains[sepolia].Reorg(1, last)
+		case nothing, acts:
 		}
 		w.chains[sepolia].Mine(block...)
 		last = block
@@ -217,7 +218,7 @@ func lieSomewhere(random *rand.Rand, value any) any {
 		case err == nil && random.IntN(4) == 0:
 			return hexutil.EncodeUint64(1 << 40)
 		case err == nil:
-			return hexutil.EncodeUint64(max(number, 3) + uint64(random.IntN(6)) - 3) //nolint:gosec // G115: not negative
+			return hexutil.EncodeUint64(max(number, 3) + uint64(random.IntN(6)) - 3)
 		}
 		return v
 	case bool:

@@ -190,7 +190,7 @@ func TestTrust_BlockTime(t *testing.T) {
 		intent := w.confirmedBridge()
 		pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() + interval '1 minute'")
 		w.lie(liar, rpctest.LieIn("eth_getBlockByNumber", "timestamp", func(any) any {
-			return hexutil.EncodeUint64(uint64(time.Now().Add(4 * time.Minute).Unix())) //nolint:gosec // G115: after 1970
+			return hexutil.EncodeUint64(uint64(time.Now().Add(4 * time.Minute).Unix()))
 		}))
 		w.polls(3 * confirmations)
 		if _, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil {

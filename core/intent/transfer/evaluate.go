@@ -44,7 +44,7 @@ func (i *Intent) goal(transactions []Transaction, now time.Time) goal {
 			g.outcome = preferredOutcome(g.outcome, t)
 		case t.State == Dropped:
 			g.dropped = true
-		case t.State != Mined && !(t.Confirmed && failures[t.State] != ""):
+		case t.State != Mined && (!t.Confirmed || failures[t.State] == ""):
 			g.attempt = newer(g.attempt, t)
 		}
 	}

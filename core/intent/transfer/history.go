@@ -113,6 +113,7 @@ func (i *Intent) shownState(h History, t Transaction) State {
 		if t.State == OrderMismatch {
 			return Mismatch
 		}
+	case Replaced, Finalized:
 	}
 	return t.State
 }

@@ -110,7 +110,7 @@ func (i *Intent) Tx(m Moment) (*Tx, error) {
 // TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order.
 func (i *Intent) TxOf(order *Order, m Moment) (*Tx, error) {
 	if i.Sendable(m) != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // there is no transaction, and Sendable says why
 	}
 	call, allowances, err := i.call(order)
 	if err != nil {

@@ -38,7 +38,7 @@ func ParseAddress(text string) (a Address, ok bool) {
 var digits = func() (table [256]byte) {
 	for c := range table {
 		table[c] = 0xff
-		if value := strings.IndexByte("0123456789abcdef", byte(c)|0x20); value >= 10 { //nolint:gosec // an index below 256
+		if value := strings.IndexByte("0123456789abcdef", byte(c)|0x20); value >= 10 {
 			table[c] = byte(value)
 		}
 	}

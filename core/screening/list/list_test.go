@@ -26,11 +26,11 @@ func on(chain uint64, address string) caip.AccountID {
 }
 
 // write makes a file of the test's own.
-func write(t testing.TB, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
+func write(tb testing.TB, name, text string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }

@@ -39,6 +39,7 @@ type life struct {
 }
 
 func (l life) run(b *testing.B) {
+	b.Helper()
 	store := pgtest.New(b)
 	template := pgtest.NewIntent(b, pgtest.LoadRegistry(b, store), uuid.New(), l.body)
 	all := make([]*transfer.Intent, b.N)

@@ -49,7 +49,7 @@ func (s *Store) Accepted(ctx context.Context, sums ...[sha256.Size]byte) (bool, 
 		}
 	}
 	count, err := s.db.NewSelect().Model((*acceptedRow)(nil)).
-		Where("sha256 IN (?)", bun.In(all)).Where("accepted_at > ?", s.Now().Add(-AcceptedFor)).Count(ctx)
+		Where("sha256 IN (?)", bun.List(all)).Where("accepted_at > ?", s.Now().Add(-AcceptedFor)).Count(ctx)
 	if err != nil {
 		return false, fmt.Errorf("read which smaller screening files are accepted: %w", err)
 	}

@@ -66,6 +66,7 @@ func (s *screened) list(t *testing.T, address string) {
 	t.Helper()
 	s.append(t, address+" Lazarus Group")
 }
+
 func (s *screened) delist(t *testing.T, address string) {
 	t.Helper()
 	s.append(t, "!"+address+" ticket 4711")

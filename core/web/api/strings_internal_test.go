@@ -38,7 +38,7 @@ func stringsOfRequests(t *testing.T, with func(place, name string, schema *strin
 	}
 	at := func(ref string) any {
 		var found any = document
-		for _, name := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+		for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 			found = found.(map[string]any)[name]
 		}
 		return found
