@@ -296,6 +296,7 @@ func (w *sendWalk) refund(r *intents.Transfer) {
 	t.Log("an order that nobody fills is refunded by the wallet, on its own chain, once it has expired")
 	w.open(w.pageOf(r))
 	w.from.PassTime(t, time.Unix(r.Order.Expires+1, 0))
+	w.from.Mine(t, depth)
 	w.shows("send the refund's transaction on " + w.from.name())
 	w.wallet.set(func() { w.wallet.account = common.HexToAddress(r.Tx.From) })
 	w.click(`a[href$="/refund"]`)

@@ -26,8 +26,8 @@ func startBesideReplica(t *testing.T) (operations string) {
 	return operations
 }
 
-// startFollowing runs one more core on the shared database until the test ends, one that has a provider of quotes and follows a chain which
-// no other test uses. One of the chain's three nodes is down.
+// startFollowing runs one more core on the shared database until the test ends, one that has a provider of quotes and a screening list, and
+// follows a chain which no other test uses. One of the chain's three nodes is down.
 func startFollowing(t *testing.T) (operations string) {
 	t.Helper()
 	const number = 1301
@@ -41,13 +41,13 @@ func startFollowing(t *testing.T) (operations string) {
 	}
 	providers := encode(t, map[string][]string{fmt.Sprintf("eip155:%d", number): urls})
 	dir := t.TempDir()
-	file, quotes := filepath.Join(dir, "rpc.json"), filepath.Join(dir, "quotes.json")
-	for name, text := range map[string]string{file: string(providers), quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
+	file, quotes, screening := filepath.Join(dir, "rpc.json"), filepath.Join(dir, "quotes.json"), filepath.Join(dir, "screening.txt")
+	for name, text := range map[string]string{file: string(providers), screening: "0x000000000000000000000000000000000000bEEF nobody", quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file, "CORE_QUOTES_FILE="+quotes)
+	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file, "CORE_QUOTES_FILE="+quotes, "CORE_SCREENING_FILE="+screening)
 	asynctest.Eventually(t, "the chain is read", func() bool {
 		return strings.Contains(get(t, "http://"+operations+"/metrics"), "intents_core_chain_read_timestamp_seconds{")
 	})
