@@ -82,7 +82,7 @@ func startQuoting(t *testing.T) (file string) {
 		var quotes []any
 		for n := range quotesOfAnswer {
 			out := maps.Clone(request.Intent.Outputs[0])
-			out["amount"] = strconv.Itoa(n + 1)
+			out["amount"] = strconv.Itoa(900 + n) // of 1000: no offer is far from the others
 			quotes = append(quotes, map[string]any{
 				"quoteId": uuid.NewString(), "validUntil": time.Now().Add(10 * time.Minute).Unix(), "eta": 30,
 				"preview": map[string]any{"inputs": request.Intent.Inputs, "outputs": []side{out}},
