@@ -156,7 +156,7 @@ func TestTick_Calls(t *testing.T) {
 		return after
 	}
 	idle := calls(func() { w.mine(sepolia) })
-	if len(idle) != 2 || idle["eth_getBlockByNumber"] != 3 || idle["eth_getLogs"] != 1 {
+	if len(idle) != 2 || idle["eth_getBlockByNumber"] != 4 || idle["eth_getLogs"] != 1 {
 		t.Errorf("a poll without attempts: %v", idle)
 	}
 	for range 20 { // more attempts than blocks: the blocks' lists are read

@@ -85,18 +85,18 @@ func (l *loop) passAlone(ctx context.Context, v *view) error {
 	depth := v.head.Number + 1 - min(v.definition.Confirmations, v.head.Number+1)
 	v.confirmed, v.final = min(v.confirmed, depth), min(v.final, depth)
 	v.limit(v.confirmed, v.final)
-	target, ok, err := l.target(ctx, v, v.confirmed)
-	if err != nil || !ok {
-		return err
+	to := min(v.confirmed, v.before.ReadTo) // below the newest known block, which has not changed
+	if !v.before.Read || v.fork != nil || to <= v.cursor() {
+		return nil
 	}
-	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(target.Number)))
+	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(to)))
 	if err != nil {
 		return err
 	}
-	if block == nil || block.Hash != target.Hash {
+	if block == nil {
 		return errLags
 	}
-	v.pass(target, second{time: block.Time})
+	v.pass(transfer.Block{Number: to, Hash: block.Hash}, second{time: block.Time})
 	return nil
 }
 
