@@ -20,6 +20,7 @@ import (
 
 	"intents.internal/core/outbound"
 	"intents.internal/pkg/testkit/endless"
+	"intents.internal/pkg/transport"
 )
 
 // receiver is the one loopback address that the tests' networks allow; forbidden is another.
@@ -181,7 +182,7 @@ func TestClient_MaxBody(t *testing.T) {
 	client := newClient(t, outbound.Config{MaxBody: 5})
 	for path, want := range map[string]string{"/1234": "/1234", "/12345": "/1234", "/zipped": string(make([]byte, 5))} {
 		_, body, err := get(t, client, url+path)
-		if tooLarge := errors.Is(err, outbound.ErrBodyTooLarge); string(body) != want || tooLarge != (path != "/1234") {
+		if tooLarge := errors.Is(err, transport.ErrBodyTooLarge); string(body) != want || tooLarge != (path != "/1234") {
 			t.Errorf("%s: %q, %v", path, body, err)
 		}
 	}
@@ -296,20 +297,4 @@ func TestClient_EndlessResponses(t *testing.T) {
 			t.Errorf("%d, %d bytes, %v", status, len(body), err)
 		}
 	})
-}
-
-// stuck is a transport whose bodies go by no context.
-type stuck struct{}
-
-func (stuck) RoundTrip(*http.Request) (*http.Response, error) {
-	body, _ := io.Pipe()
-	return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
-}
-
-func TestClient_BodyOfAnotherProtocol(t *testing.T) {
-	t.Parallel()
-	client := newClient(t, outbound.Config{Timeout: 100 * time.Millisecond, Transport: stuck{}})
-	if _, _, err := get(t, client, "http://stuck.example"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
 }

@@ -22,7 +22,7 @@ var dialing = map[string][]string{
 }
 
 // Every connection of core's to another service is made by package outbound. Postgres, Redis and package tracing's exporter have
-// dialers of their own.
+// dialers of their own; the exporter's responses have the same bounds, of package transport.
 func TestSources_NoOtherDialer(t *testing.T) {
 	t.Parallel()
 	walked := 0

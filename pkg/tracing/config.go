@@ -53,6 +53,9 @@ func (c Config) Check(faults *settings.Faults) {
 	}
 	_, err = pairs(c.ResourceAttributes)
 	check("OTEL_RESOURCE_ATTRIBUTES", err)
+	if c.On() {
+		tlsConfig(faults)
+	}
 }
 
 // sampling is what a sampler of the OpenTelemetry specification does.

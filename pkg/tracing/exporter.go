@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +33,10 @@ const (
 // exporter counts the spans that it exports, and logs failures at most once per logInterval.
 type exporter struct {
 	sdk.SpanExporter
-	spans *prometheus.CounterVec
-	log   *slog.Logger
-	logs  telemetry.Sampler
+	client *http.Client
+	spans  *prometheus.CounterVec
+	log    *slog.Logger
+	logs   telemetry.Sampler
 	// queued counts the spans that the processor has accepted and the exporter has neither sent nor given up.
 	queued atomic.Int64
 }
@@ -55,15 +57,19 @@ func newSpanCounter(service string, registry prometheus.Registerer) *prometheus.
 func newProcessor(c Config, spans *prometheus.CounterVec, log *slog.Logger) (sdk.SpanProcessor, error) {
 	target, _ := c.target()
 	headers, _ := pairs(c.Headers.Reveal())
+	client, err := newClient()
+	if err != nil {
+		return nil, err
+	}
 	otlp, err := otlptracehttp.New(context.Background(),
-		otlptracehttp.WithEndpointURL(target), otlptracehttp.WithHeaders(headers), otlptracehttp.WithTimeout(exportTimeout),
+		otlptracehttp.WithEndpointURL(target), otlptracehttp.WithHeaders(headers), otlptracehttp.WithHTTPClient(client),
 		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: exportTimeout,
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the export of traces: %w", err)
 	}
-	out := &exporter{SpanExporter: otlp, spans: spans, log: log, logs: telemetry.Sampler{Every: logInterval}}
+	out := &exporter{SpanExporter: otlp, client: client, spans: spans, log: log, logs: telemetry.Sampler{Every: logInterval}}
 	// The SDK has one error handler per process.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(out.warn))
 	return processor{out, sdk.NewBatchSpanProcessor(out, sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch),
@@ -80,6 +86,12 @@ func (e *exporter) ExportSpans(ctx context.Context, batch []sdk.ReadOnlySpan) er
 	}
 	e.spans.WithLabelValues(outcome).Add(float64(len(batch)))
 	return nil
+}
+
+// Shutdown ends the exporter and its connections.
+func (e *exporter) Shutdown(ctx context.Context) error {
+	defer e.client.CloseIdleConnections()
+	return e.SpanExporter.Shutdown(ctx)
 }
 
 func (e *exporter) warn(err error) {

@@ -110,7 +110,7 @@ func (t *Tracer) samples(id trace.TraceID, trusted bool) bool {
 }
 
 // Shutdown exports the remaining spans, until ctx ends or for FlushTimeout. No span may end after it. It does not wait for an export that
-// does not end by then: net/http reads what follows a 101 without a deadline.
+// does not end by then.
 func (t *Tracer) Shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

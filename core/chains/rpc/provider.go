@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"intents.internal/core/outbound"
+	"intents.internal/pkg/transport"
 )
 
 const (
@@ -213,9 +214,9 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	answer := &trackedReader{Reader: response.Body}
 	err = p.decode(answer, calls)
 	switch {
-	case errors.Is(answer.err, outbound.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
+	case errors.Is(answer.err, transport.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
 		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
-	case errors.Is(answer.err, outbound.ErrBodyTooLarge):
+	case errors.Is(answer.err, transport.ErrBodyTooLarge):
 		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
 	case answer.err != nil:
 		return p.noAnswer(ctx, answer.err)

@@ -19,6 +19,7 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tokenbucket"
+	"intents.internal/pkg/transport"
 )
 
 const (
@@ -249,7 +250,7 @@ func (p *Provider) exchange(ctx context.Context, r Request, body []byte) ([]byte
 	switch {
 	case failed && err == nil && aboutQuestion(answer):
 		return nil, &Error{Code: quote.NoQuote, Cause: status}
-	case failed && (err == nil || errors.Is(err, outbound.ErrBodyTooLarge)):
+	case failed && (err == nil || errors.Is(err, transport.ErrBodyTooLarge)):
 		return nil, &Error{Code: quote.ProviderUnavailable, RetryAfter: retryAfter, Cause: status}
 	case err != nil:
 		return nil, noAnswer(ctx, err)

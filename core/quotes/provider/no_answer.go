@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/transport"
 )
 
 var errNoHTTP = errors.New("the connection ended, or the answer is not HTTP")
@@ -20,7 +21,7 @@ func noAnswer(caller context.Context, err error) error {
 	switch {
 	case caller.Err() != nil:
 		return &Error{Code: quote.ProviderTimeout, Cause: caller.Err(), abandoned: true}
-	case errors.Is(err, outbound.ErrBodyTooLarge):
+	case errors.Is(err, transport.ErrBodyTooLarge):
 		return &Error{Code: quote.ProviderInvalid, Cause: fmt.Errorf("the answer is over %d bytes", maxAnswer)}
 	case errors.Is(err, outbound.ErrAddressNotAllowed):
 		return &Error{Code: quote.ProviderUnavailable, Cause: outbound.ErrAddressNotAllowed}
