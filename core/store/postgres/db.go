@@ -89,11 +89,11 @@ func Open(url string, o Options) (*DB, error) {
 		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics, server: newServerMetrics(o.Metrics),
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
-	config, err := d.writerConfig(url, o)
+	config, err := d.connConfig(url, o)
 	if err != nil {
 		return nil, fmt.Errorf("the database URL %w", err)
 	}
-	if d.migration, err = d.writerConfig(cmp.Or(o.MigrateURL, url), o); err != nil {
+	if d.migration, err = d.connConfig(cmp.Or(o.MigrateURL, url), o); err != nil {
 		return nil, fmt.Errorf("CORE_MIGRATE_DATABASE_URL %w", err)
 	}
 	for limit := range d.limits.settings {
@@ -104,17 +104,13 @@ func Open(url string, o Options) (*DB, error) {
 		if err != nil {
 			return nil, fmt.Errorf("CORE_READ_DATABASE_URL %w", err)
 		}
-		replica, _, err := d.openPool("postgres_replica", standby, nil, o)
+		replica, _, err := d.openPool("postgres_replica", standby, false, o)
 		if err != nil {
 			return nil, err
 		}
 		d.Replica = newReplica(replica, o.Metrics)
 	}
-	prepare := refuseStandby
-	if namesTarget(url) {
-		prepare = nil
-	}
-	if d.DB, d.connector, err = d.openPool("postgres", config, prepare, o); err != nil {
+	if d.DB, d.connector, err = d.openPool("postgres", config, true, o); err != nil {
 		return nil, err
 	}
 	d.tracer = newQueryTracer(config)
@@ -145,15 +141,6 @@ func (d *DB) connConfig(url string, o Options) (*pgx.ConnConfig, error) {
 		config.RuntimeParams[setting] = milliseconds(limit)
 	}
 	return config, nil
-}
-
-// writerConfig is the configuration of connections that write: to a server that takes writes, unless the URL says otherwise.
-func (d *DB) writerConfig(url string, o Options) (*pgx.ConnConfig, error) {
-	config, err := d.connConfig(url, o)
-	if err == nil && !namesTarget(url) {
-		requireReadWrite(config)
-	}
-	return config, err
 }
 
 // BeforeClose has Close call a function first, for what is still to be written.

@@ -71,7 +71,11 @@ func (d *DB) Rollback(ctx context.Context) error {
 // withMigrator calls work with a migrator that holds the advisory lock. The migrator has its own connection, on which no time limit
 // ends a long migration. The lock belongs to the connection's session, so it returns ErrPooled for a connection through a pooler.
 func (d *DB) withMigrator(ctx context.Context, work func(*migrate.Migrator) error) (err error) {
-	pool := stdlib.OpenDB(*d.migration)
+	var options []stdlib.OptionOpenDB
+	if !namesTarget(d.migration) {
+		options = append(options, stdlib.OptionBeforeConnect(newReadOnlyServers().beforeConnect))
+	}
+	pool := stdlib.OpenDB(*d.migration, options...)
 	pool.SetMaxOpenConns(1)
 	db := bun.NewDB(pool, pgdialect.New())
 	defer func() { err = errors.Join(err, db.Close()) }()

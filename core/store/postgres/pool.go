@@ -20,16 +20,16 @@ import (
 
 var errNoConnection = errors.New("all connections to the database are in use: CORE_DATABASE_CONNECTIONS bounds them")
 
-// openPool makes a pgxpool under bun, which connects on first use. Its metrics have this name. prepare is called for each connection before it
-// is lent, nil for none.
-func (d *DB) openPool(
-	name string, conn *pgx.ConnConfig, prepare func(context.Context, *pgx.Conn) (bool, error), o Options,
-) (*bun.DB, *connector, error) {
+// openPool makes a pgxpool under bun, which connects on first use, to write only to servers that take writes. Its metrics have this name.
+func (d *DB) openPool(name string, conn *pgx.ConnConfig, toWrite bool, o Options) (*bun.DB, *connector, error) {
 	config, err := pgxpool.ParseConfig(conn.ConnString())
 	if err != nil {
 		return nil, nil, errBadURL // err may contain the password
 	}
-	config.ConnConfig, config.PrepareConn = conn, prepare
+	config.ConnConfig = conn
+	if toWrite && !namesTarget(conn) {
+		config.BeforeConnect, config.PrepareConn = newReadOnlyServers().beforeConnect, refuseStandby
+	}
 	config.MaxConns = int32(o.MaxConnections) //nolint:gosec // at most a few hundred
 	config.MaxConnIdleTime = 5 * time.Minute
 	config.MaxConnLifetimeJitter = 10 * time.Minute

@@ -29,8 +29,8 @@ const inHotStandby = "in_hot_standby"
 const readWriteState = "SELECT pg_is_in_recovery()::text AS recovering, current_setting('transaction_read_only') AS read_only"
 
 // namesTarget reports whether a URL or the environment says itself which servers are connected to, with the names of libpq.
-func namesTarget(url string) bool {
-	return strings.Contains(url, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
+func namesTarget(config *pgx.ConnConfig) bool {
+	return strings.Contains(config.ConnString(), "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
 
 // The pause before an address that led to a server without writes is dialed again, on average: it doubles up to the longest.
@@ -57,23 +57,36 @@ type refusal struct {
 
 func (r *refusal) pause(now time.Time) { r.until = now.Add(r.pauses.NextBackOff()) }
 
-// requireReadWrite has the connections of a configuration refused by every server that takes no writes, like
+// readWrite is one connection of a configuration that is refused by every server that takes no writes, like
 // target_session_attrs=read-write of libpq, so that the next host of the URL is tried.
-func requireReadWrite(config *pgx.ConnConfig) {
-	servers := &readOnlyServers{refused: map[string]*refusal{}}
-	config.DialFunc = servers.dial(config.DialFunc)
-	config.ValidateConnect = servers.validate(config.ValidateConnect)
+type readWrite struct {
+	servers *readOnlyServers
+	// asked is the address that the connection dialed last: with sslmode=prefer it dials twice, with TLS and without.
+	asked string
+}
+
+func newReadOnlyServers() *readOnlyServers { return &readOnlyServers{refused: map[string]*refusal{}} }
+
+// beforeConnect is a pgxpool.Config.BeforeConnect.
+func (s *readOnlyServers) beforeConnect(_ context.Context, config *pgx.ConnConfig) error {
+	c := &readWrite{servers: s}
+	config.DialFunc = c.dial(config.DialFunc)
+	config.ValidateConnect = c.validate(config.ValidateConnect)
+	return nil
 }
 
 // dial calls next unless the address is remembered and its pause lasts.
-func (s *readOnlyServers) dial(next pgconn.DialFunc) pgconn.DialFunc {
+func (c *readWrite) dial(next pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := s.enter(address); err != nil {
-			return nil, err
+		if address != c.asked {
+			if err := c.servers.enter(address); err != nil {
+				return nil, err
+			}
 		}
+		c.asked = address
 		conn, err := next(ctx, network, address)
 		if err != nil {
-			s.forget(address) // why it cannot be reached is the newer cause
+			c.servers.forget(address) // why it cannot be reached is the newer cause
 		}
 		return conn, err
 	}
@@ -117,18 +130,18 @@ func (s *readOnlyServers) forget(address string) {
 }
 
 // validate asks the server of a new connection whether it takes writes. Then it calls next.
-func (s *readOnlyServers) validate(next pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
+func (c *readWrite) validate(next pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, conn *pgconn.PgConn) error {
 		results, err := conn.Exec(ctx, readWriteState).ReadAll()
 		if err != nil {
 			return fmt.Errorf("ask whether the server takes writes: %w", err)
 		}
-		state, address := results[0].Rows[0], conn.Conn().RemoteAddr().String()
+		state := results[0].Rows[0]
 		if err := checkReadWrite(string(state[0]), string(state[1])); err != nil {
-			s.refuse(address, err)
+			c.servers.refuse(c.asked, err)
 			return err
 		}
-		s.forget(address)
+		c.servers.forget(c.asked)
 		return next(ctx, conn)
 	}
 }

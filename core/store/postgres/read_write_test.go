@@ -125,10 +125,23 @@ func TestReadWrite_ReadOnlyServer(t *testing.T) {
 // A server that takes no writes is asked again after pauses, however many statements want a connection, and works as soon as it takes them.
 func TestReadWrite_ConnectionsBounded(t *testing.T) {
 	t.Parallel()
+	for mode, dials := range map[string]int{
+		"disable": 1,
+		"prefer":  2, // with TLS, which this server refuses, and without
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			testConnectionsBounded(t, mode, dials)
+		})
+	}
+}
+
+func testConnectionsBounded(t *testing.T, mode string, dials int) {
+	t.Helper()
 	const many = 500
 	url := pgtest.Database(t)
 	gate, operator := pgtest.NewGate(t, url), pgtest.OpenAny(t, url+"&default_transaction_read_only=off")
-	core := impatient(t, gate.URL)
+	core := impatient(t, strings.Replace(gate.URL, "sslmode=disable", "sslmode="+mode, 1))
 	for range 2 { // the second time it has been writable since
 		pgtest.Exec(t, operator, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`)
 		gate.SetTarget(t, url) // it closes the connections
@@ -147,11 +160,15 @@ func TestReadWrite_ConnectionsBounded(t *testing.T) {
 		}
 		took := time.Since(began)
 		// The first pause is 50 ms or more, and each later one is longer.
-		if asked := gate.Passed() - before; asked > 1+int(took/(50*time.Millisecond)) {
+		if asked := gate.Passed() - before; asked > dials*(1+int(took/(50*time.Millisecond))) {
 			t.Errorf("%d statements made %d connections in %s", many, asked, took)
 		}
 		pgtest.Exec(t, operator, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET default_transaction_read_only', current_database()); END $$`)
+		before = gate.Passed()
 		asynctest.Eventually(t, "it writes again", func() bool { return core.CheckReadWrite(t.Context()) == nil })
+		if asked := gate.Passed() - before; asked > dials {
+			t.Errorf("%d connections were made until the server was found to take writes, want %d", asked, dials)
+		}
 	}
 }
 
@@ -170,12 +187,14 @@ func TestOpen_SeveralHosts(t *testing.T) {
 	for hosts, want := range map[string]error{
 		standby + "," + primary: nil, primary + "," + standby: nil, standby: postgres.ErrStandby,
 	} {
-		address := fmt.Sprintf("postgres://intents@%s/intents?sslmode=disable", hosts)
-		if err := pgtest.Open(t, address).CheckReadWrite(t.Context()); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want %v", hosts, err, want)
-		}
-		if err := pgtest.Open(t, address+"&target_session_attrs=any").CheckMigrated(t.Context()); err != nil {
-			t.Errorf("any of %s: %v", hosts, err)
+		for _, mode := range []string{"disable", "prefer"} {
+			address := fmt.Sprintf("postgres://intents@%s/intents?sslmode=%s", hosts, mode)
+			if err := pgtest.Open(t, address).CheckReadWrite(t.Context()); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", address, err, want)
+			}
+			if err := pgtest.Open(t, address+"&target_session_attrs=any").CheckMigrated(t.Context()); err != nil {
+				t.Errorf("any of %s: %v", address, err)
+			}
 		}
 	}
 	if err := pgtest.Open(t, fmt.Sprintf("postgres://intents@%s/intents?sslmode=disable", standby)).CheckMigrated(t.Context()); err == nil ||
