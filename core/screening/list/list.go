@@ -80,12 +80,17 @@ func compareBool(a, b bool) int {
 	}
 }
 
+// labelled is an address with the index of its label in the list's texts, next to it so that one cache line has both.
+type labelled struct {
+	Address
+	label uint32
+}
+
 // List is what the files state together. It never changes, so that everybody who has it sees the same.
 type List struct {
-	// addresses are listed on every chain, ascending, and labels has an index of texts for each.
-	addresses []Address
-	labels    []uint32
-	// groups has the index of the first address of each group, and the number of addresses at its end, so that a search reads two cache lines.
+	// addresses are listed on every chain, ascending.
+	addresses []labelled
+	// groups has the index of the first address of each group, and the number of addresses at its end, so that a search reads few cache lines.
 	// Addresses of a group differ in the last shift bits of their lead.
 	groups []uint32
 	shift  int
@@ -138,13 +143,13 @@ func (l *List) fill(all []entry) {
 	}
 	groupBits := max(bits.Len(uint(everywhere))-2, 0)
 	l.shift, l.groups = 64-groupBits, make([]uint32, 1<<groupBits+1)
-	l.addresses, l.labels = make([]Address, 0, everywhere), make([]uint32, 0, everywhere)
+	l.addresses = make([]labelled, 0, everywhere)
 	for _, e := range all {
 		if e.chain != everyChain {
 			l.bound = append(l.bound, e)
 			continue
 		}
-		l.addresses, l.labels = append(l.addresses, e.address), append(l.labels, e.label)
+		l.addresses = append(l.addresses, labelled{e.address, e.label})
 		l.groups[l.group(&e.address)+1]++
 	}
 	for n := range len(l.groups) - 1 {
@@ -165,7 +170,7 @@ func (l *List) Find(account caip.AccountID) (label string, listed bool) {
 		return "", false
 	}
 	if n, found := l.search(address); found {
-		return l.texts[l.labels[n]], true
+		return l.texts[l.addresses[n].label], true
 	}
 	if len(l.bound) == 0 {
 		return "", false
@@ -190,7 +195,7 @@ func (l *List) search(address Address) (n int, found bool) {
 		size -= half
 	}
 	for ; n < end && l.addresses[n].lead() <= wanted; n++ {
-		if l.addresses[n] == address {
+		if l.addresses[n].Address == address {
 			return n, true
 		}
 	}
