@@ -81,7 +81,8 @@ func (s *Service) provenWallet(ctx context.Context, client Client, message, sign
 	if err := s.checkMessage(m, now); err != nil {
 		return account.Identity{}, err
 	}
-	if err := s.Screening.CheckWallet(m.Address); err != nil { // before the signature: no node is asked about the address
+	wallet := caip.AccountID{Chain: caip.EIP155Chain(m.ChainID), Address: m.Address}
+	if err := s.Screening.CheckWallet(wallet); err != nil { // before the signature: no node is asked about the address
 		return account.Identity{}, err
 	}
 	nonce := sha256.Sum256([]byte(m.Nonce))

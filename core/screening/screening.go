@@ -91,17 +91,15 @@ func (e *NotAllowedError) Paths() []string {
 	return paths
 }
 
+// party is an account that is asked for.
+type party struct {
+	side hit.Side
+	caip.AccountID
+}
+
 // Check returns a *NotAllowedError if one of an intent's accounts is on the list. It records nothing: Refused does.
 func (s *Screen) Check(stage hit.Stage, environment network.Environment, source, destination caip.AccountID) error {
-	if s == nil {
-		return nil
-	}
-	refused := s.find(environment, source, destination)
-	if refused == nil {
-		s.metrics.clear[stage].Inc()
-		return nil
-	}
-	return refused
+	return s.check(stage, environment, party{hit.Source, source}, party{hit.Destination, destination})
 }
 
 // CheckIntent is Check for an intent that exists.
@@ -109,31 +107,21 @@ func (s *Screen) CheckIntent(stage hit.Stage, i *transfer.Intent) error {
 	return s.Check(stage, i.Environment, i.Source.Account, i.Destination.Account)
 }
 
-// Listed reports whether one of an intent's accounts is on the list, and counts nothing.
-func (s *Screen) Listed(i *transfer.Intent) bool {
-	return s != nil && s.find(i.Environment, i.Source.Account, i.Destination.Account) != nil
+// CheckWallet is Check for the wallet of a sign-in, on the chain that its message names.
+func (s *Screen) CheckWallet(wallet caip.AccountID) error {
+	return s.check(hit.SIWE, "", party{hit.Wallet, wallet})
 }
 
-// CheckWallet is Check for the wallet of a sign-in, on every chain.
-func (s *Screen) CheckWallet(address string) error {
+// check looks all parties up in one state of the list.
+func (s *Screen) check(stage hit.Stage, environment network.Environment, parties ...party) error {
 	if s == nil {
 		return nil
 	}
-	account := caip.AccountID{Chain: caip.EIP155Chain(0), Address: address}
-	if label, listed := s.list.Load().Find(account); listed {
-		return &NotAllowedError{s.Contact, []found{{hit.Wallet, address, label}}}
-	}
-	s.metrics.clear[hit.SIWE].Inc()
-	return nil
-}
-
-// find returns nil if neither account is listed. Both are looked up in one state of the list.
-func (s *Screen) find(environment network.Environment, source, destination caip.AccountID) *NotAllowedError {
 	listed := s.list.Load()
 	var refused *NotAllowedError
-	for n, account := range [...]caip.AccountID{source, destination} {
-		label, ok := listed.Find(account)
-		if !ok && environment == network.Test && account.Address == TestAddress {
+	for _, p := range parties {
+		label, ok := listed.Find(p.AccountID)
+		if !ok && environment == network.Test && p.Address == TestAddress {
 			label, ok = testLabel, true
 		}
 		if !ok {
@@ -142,7 +130,11 @@ func (s *Screen) find(environment network.Environment, source, destination caip.
 		if refused == nil {
 			refused = &NotAllowedError{Contact: s.Contact}
 		}
-		refused.found = append(refused.found, found{[...]hit.Side{hit.Source, hit.Destination}[n], account.Address, label})
+		refused.found = append(refused.found, found{p.side, p.Address, label})
+	}
+	if refused == nil {
+		s.metrics.clear[stage].Inc()
+		return nil
 	}
 	return refused
 }
