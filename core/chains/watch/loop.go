@@ -318,9 +318,9 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observati
 	return nil
 }
 
-// writeChain writes under the lease of the chain, and records hits of the screening list: what moved on chain is followed all the same.
+// writeChain writes under the lease of the chain, and records effects of listed accounts: what happens on chain is followed all the same.
 func (l *loop) writeChain(ctx context.Context, write chains.ChainWrite) ([]transfer.Event, error) {
-	write.Moved = func(i *transfer.Intent) {
+	write.Effect = func(i *transfer.Intent) {
 		_ = l.Screening.Refused(ctx, screening.AboutIntent(hit.Chain, i), l.Screening.CheckIntent(hit.Chain, i))
 	}
 	return l.Store.WriteChain(ctx, l.lease, write)

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
+	"intents.internal/core/screening"
 	"intents.internal/core/store"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
@@ -50,6 +51,8 @@ type world struct {
 	nonce uint64
 	// urls are how many URLs each provider has; 0 means one.
 	urls int
+	// screen has a list, nil for none.
+	screen *screening.Screen
 }
 
 // newWorld has so many providers for each chain. The chains have 20 blocks that have been read.
@@ -109,7 +112,7 @@ func (w *world) connect() {
 	}
 	w.metrics = prometheus.NewRegistry()
 	w.watcher = watch.New(watch.Config{
-		Store: w.store.Chains, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond,
+		Store: w.store.Chains, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond, Screening: w.screen,
 	})
 }
 

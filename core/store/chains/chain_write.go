@@ -28,21 +28,20 @@ type ChainWrite struct {
 	Progress *Progress
 	// Anchors are blocks to store.
 	Anchors []transfer.Block
-	// Moved is called with each intent whose status has changed, once that is committed; nil for no call.
-	Moved func(*transfer.Intent)
+	// Effect is called with each intent of which Seen has an effect, once that is committed; nil for no call.
+	Effect func(*transfer.Intent)
 }
 
 // WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or ErrLeaseLost.
 func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
-	var moved []*transfer.Intent
+	var locked []*transfer.Intent
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {
 			return err
 		}
-		intents, err := tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone))
-		if err != nil {
+		if locked, err = tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone)); err != nil {
 			return err
 		}
 		now, err := tx.Now(ctx)
@@ -58,10 +57,10 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.saveObservations(ctx, w.Seen, now); err != nil {
 			return err
 		}
-		if events, moved, err = tx.evaluate(ctx, intents, claimed(w.Seen), now); err != nil {
+		if events, err = tx.evaluate(ctx, locked, claimed(w.Seen), now); err != nil {
 			return err
 		}
-		if err := tx.saveAnswered(ctx, answeredBy(w.Seen, w.Gone), intents); err != nil || w.Progress == nil {
+		if err := tx.saveAnswered(ctx, answeredBy(w.Seen, w.Gone), locked); err != nil || w.Progress == nil {
 			return err
 		}
 		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
@@ -70,12 +69,25 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		return nil, err
 	}
 	s.intents.CountTransitions(events)
-	for _, intent := range moved {
-		if w.Moved != nil {
-			w.Moved(intent)
-		}
+	if w.Effect != nil {
+		w.reportEffects(locked)
 	}
 	return events, nil
+}
+
+// reportEffects calls Effect with each intent of which Seen has a transaction with the effect of its role.
+func (w *ChainWrite) reportEffects(locked []*transfer.Intent) {
+	effects := map[intents.TransferKey]bool{}
+	for _, o := range w.Seen {
+		if o.State == transfer.Mined {
+			effects[intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+		}
+	}
+	for _, i := range locked {
+		if effects[intents.TransferKey{AccountID: i.AccountID, ID: i.ID}] {
+			w.Effect(i)
+		}
+	}
 }
 
 func keysOf(lists ...[]Observation) []intents.TransferKey {
@@ -316,21 +328,22 @@ func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
 }
 
 // evaluate updates the statuses of locked intents from their transactions. claimed are those whose claim is written now.
-func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, moved []*transfer.Intent, err error) {
+func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
 	keys := make([]intents.TransferKey, len(locked))
 	for n, intent := range locked {
 		keys[n] = intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
 	}
 	loaded, err := tx.loadTransactions(ctx, keys)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var rescheduled []Observation
+	var moved []*transfer.Intent
 	for n, intent := range locked {
 		transactions := loaded[keys[n]]
 		before := len(events)
 		if events, err = apply(intent, transactions, events, now); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if len(events) > before {
 			moved = append(moved, intent)
@@ -338,9 +351,9 @@ func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed ma
 		rescheduled = append(rescheduled, reschedule(intent, transactions, claimed[keys[n]], now)...)
 	}
 	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return events, moved, tx.SaveTransitions(ctx, moved, events)
+	return events, tx.SaveTransitions(ctx, moved, events)
 }
 
 // apply applies the commands that follow from the transactions.

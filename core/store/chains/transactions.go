@@ -252,7 +252,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
 		return nil, false, err
 	}
-	events, _, err = tx.evaluate(ctx, []*transfer.Intent{intent}, nil, now)
+	events, err = tx.evaluate(ctx, []*transfer.Intent{intent}, nil, now)
 	return events, true, err
 }
 
