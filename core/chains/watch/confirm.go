@@ -76,7 +76,7 @@ func (l *loop) compare(ctx context.Context, v *view, deep []chains.Followed) (c 
 		items[n] = &compared{f, map[effect]int64{}}
 	}
 	verdicts, err := testify(ctx, l, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
-		return l.effects(ctx, v, p, asked)
+		return l.effects(ctx, v, p, asked, nil)
 	})
 	if err != nil {
 		return c, err
@@ -129,12 +129,15 @@ func (l *loop) doubt(v *view, item *compared, of verdict[effect]) {
 		}
 		return
 	}
-	l.disagree(v.provider, "the receipt of a transaction is another one", item.Block.Number)
+	l.disagree(v.provider, "the receipt of a transaction is another one", effectOf(item.Observation).block.Number)
 }
 
 // effects is what a provider shows that transactions did. One that shows the block of a transaction with it and has no receipt, or does
-// not have the block, cannot tell.
-func (l *loop) effects(ctx context.Context, v *view, provider *rpc.Provider, items []*compared) ([]shown[effect], error) {
+// not have the block, cannot tell, nor can one without the receipt of a transaction that is in no block. assigned are effects that other
+// intents have.
+func (l *loop) effects(
+	ctx context.Context, v *view, provider *rpc.Provider, items []*compared, assigned map[chains.Payment][]int64,
+) ([]shown[effect], error) {
 	followed := make([]chains.Followed, len(items))
 	for n, item := range items {
 		followed[n] = item.Followed
@@ -152,6 +155,7 @@ func (l *loop) effects(ctx context.Context, v *view, provider *rpc.Provider, ite
 		places[f.Key()] = n
 		switch {
 		case receipts[n].Err != nil:
+		case receipt == nil && f.Block == nil:
 		case receipt == nil:
 			unseen = append(unseen, f)
 		case f.Role == transfer.RoleSend || f.Role == transfer.RoleOpen:
@@ -160,7 +164,11 @@ func (l *loop) effects(ctx context.Context, v *view, provider *rpc.Provider, ite
 			answers[n] = eventEffect(items[n], *receipt)
 		}
 	}
-	found, _, err := l.evaluate(ctx, provider, mined, map[chains.Payment][]int64{})
+	others := make(map[chains.Payment][]int64, len(assigned))
+	for payment, indexes := range assigned {
+		others[payment] = slices.Clone(indexes)
+	}
+	found, _, err := l.evaluate(ctx, provider, mined, others)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []min
 		o, old := s.Observation, s.Observation
 		s.Intent.Judge(&o.Transaction, s.Inclusion)
 		o.Block = &transfer.Block{Number: s.receipt.BlockNumber, Hash: s.receipt.BlockHash}
-		o.Confirmed = old.Confirmed && old.State == o.State && *old.Block == *o.Block
+		o.Confirmed = old.Confirmed && effectOf(old) == effectOf(o)
 		o.DueAt, o.UnknownSince = time.Time{}, time.Time{}
 		if o.State == transfer.Mined {
 			assigned[payments[n]] = append(assigned[payments[n]], o.LogIndex)

@@ -53,6 +53,8 @@ type loop struct {
 	readTwice uint64
 	// served is after which turn the next poll begins with the accounts that have due attempts.
 	served chains.Turn
+	// rereadAfter is after which turn the next poll begins with the accounts that have due failed attempts.
+	rereadAfter chains.Turn
 	// retryAt is when attempts that no provider can show are due again.
 	retryAt map[chains.TransactionKey]time.Time
 	// slowUntil is until when the transactions of an account are read after those of others.
@@ -262,14 +264,18 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 		return false, err
 	}
 	seen = merge(seen, attempts)
-	if err := l.write(ctx, v, seen, v.gone(seen)); err != nil {
+	revived, err := l.reviveReplaced(ctx, v)
+	if err != nil {
+		return false, err
+	}
+	if err := l.write(ctx, v, seen, append(v.gone(seen), revived...)); err != nil {
 		return false, err
 	}
 	l.readTwice = v.nextReadTwice()
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}
-	return v.to < v.head.Number, nil
+	return v.to < v.head.Number, l.reread(ctx, v)
 }
 
 // merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is

@@ -30,7 +30,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 		case v.to < v.head.Number: // its events may not have been read yet
 			found = append(found, r.pending)
 		case r.Intent.Type != transfer.Transfer: // an event would have reported an order that another transaction opened
-			found = append(found, r.replaced(nil))
+			found = append(found, r.replaced(""))
 		default:
 			transfers = append(transfers, r)
 		}
@@ -39,45 +39,41 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 	if err != nil {
 		return nil, nil, err
 	}
-	receipts, err := readSuccessors(ctx, v.provider, searches, transfers)
-	if err != nil {
-		return nil, nil, err
-	}
-	var mined []minedAttempt
-	var succeeded []replacedAttempt
+	var searched []replacedAttempt
+	var successors []*compared
 	for _, r := range transfers {
-		s, receipt := searches[r.nonce()], receipts[r.nonce()]
-		switch {
+		switch s := searches[r.nonce()]; {
 		case s == nil || !s.done: // the next poll goes on
 			r.pending.DueAt = l.Store.Now()
 			found = append(found, r.pending)
 		case s.err != nil:
 			failed = append(failed, unreadableAttempt{r.Followed, s.err})
 			delete(l.searches, r.nonce())
-		case receipt == nil:
-			found = append(found, r.replaced(s.hash))
+		case s.hash == common.Hash{}:
+			found = append(found, r.replaced(""))
 		default:
-			succeeded = append(succeeded, r)
-			mined = append(mined, minedAttempt{r.successor(receipt.TxHash), *receipt})
+			searched, successors = append(searched, r), append(successors, &compared{r.successor(s.hash), map[effect]int64{}})
 		}
 	}
-	evaluated, unseen, err := l.evaluate(ctx, v.provider, mined, v.assigned)
+	verdicts, err := testify(ctx, l, v.provider, successors, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
+		return l.effects(ctx, v, p, asked, v.assigned)
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	errs := make(map[chains.TransactionKey]error, len(unseen))
-	for _, u := range unseen {
-		errs[u.Key()] = u.err
-	}
-	for n, r := range succeeded {
-		if err := errs[mined[n].Key()]; err != nil {
-			failed = append(failed, unreadableAttempt{r.Followed, err})
+	for n, r := range searched {
+		successor := successors[n]
+		fact, certain := verdicts[n].decided()
+		if !certain { // one host alone ends no attempt
+			failed = append(failed, unreadableAttempt{r.Followed, errUnanswered})
 			continue
 		}
-		found = append(found, r.replaced(&mined[n].Hash))
-	}
-	for _, o := range evaluated {
-		if o.State == transfer.Mined {
+		found = append(found, r.replaced(successor.Hash.Hex()))
+		if fact.state == transfer.Mined {
+			payment := chains.Payment{AccountID: r.AccountID, Hash: successor.Hash}
+			v.assigned[payment] = append(v.assigned[payment], successor.indexes[fact])
+			o := successor.as(fact, v)
+			o.Confirmed = false // it is confirmed like any attempt
 			found = append(found, o)
 		}
 	}
@@ -86,13 +82,10 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 
 func (r replacedAttempt) nonce() usedNonce { return usedNonce{*r.pending.Sender, r.pending.Nonce} }
 
-// replaced is the attempt once the search for its successor is over, nil for one that was not found.
-func (r replacedAttempt) replaced(successor *common.Hash) chains.Observation {
+// replaced is the attempt once the search for its successor is over, empty for one that was not found.
+func (r replacedAttempt) replaced(successor string) chains.Observation {
 	o := r.pending
-	if successor != nil {
-		o.Found = successor.Hex()
-	}
-	o.State, o.DueAt, o.Confirmed = transfer.Replaced, time.Time{}, true
+	o.State, o.DueAt, o.Confirmed, o.Found = transfer.Replaced, time.Time{}, true, successor
 	return o
 }
 
@@ -118,7 +111,8 @@ type usedNonce struct {
 	nonce  uint64
 }
 
-// nonceSearch finds the transaction that has used a nonce. It asks for the sender's transaction counts: at blocks in doubling
+// nonceSearch finds the transaction that has used a nonce, as two hosts show it or, where others cannot tell, one: what the transaction did
+// is for two hosts to say. It asks for the sender's transaction counts: at blocks in doubling
 // distances below the confirmed block until the nonce was unused, and then by halves. Its bounds are kept between polls.
 type nonceSearch struct {
 	// start is the confirmed block of the search's first poll. The nonce was used in one of the blocks first to last.
@@ -126,8 +120,8 @@ type nonceSearch struct {
 	// step is the distance of the next block from start, 0 once a block is known at which the nonce was unused.
 	step uint64
 	done bool
-	// hash is the transaction, nil if the node has pruned the states of old blocks; the client can report the transaction then.
-	hash *common.Hash
+	// hash is the transaction, zero if all nodes have pruned the states of old blocks; the client can report the transaction then.
+	hash common.Hash
 	// err is why the search failed for another reason.
 	err error
 	// wantedAt is when an attempt last waited for the search.
@@ -189,16 +183,17 @@ func (l *loop) findNonces(ctx context.Context, v *view, replaced []replacedAttem
 		}
 		wanted[nonce], s.wantedAt = s, time.Now()
 	}
-	open, err := narrow(ctx, v.provider, wanted, open)
+	open, err := l.narrow(ctx, v, wanted, open)
 	if err != nil {
 		return nil, err
 	}
-	return wanted, readNonceBlocks(ctx, v.provider, wanted, open)
+	return wanted, l.readNonceBlocks(ctx, v, wanted, open)
 }
 
 // narrow asks for transaction counts until the blocks are known or the poll's calls are used up. It returns the nonces whose blocks
 // are known.
-func narrow(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, open []usedNonce) (located []usedNonce, err error) {
+func (l *loop) narrow(ctx context.Context, v *view, searches map[usedNonce]*nonceSearch, open []usedNonce) (located []usedNonce, err error) {
+	quorum := l.quorum(v.provider)
 	for calls := searchCalls; ; {
 		open = slices.DeleteFunc(open, func(nonce usedNonce) bool {
 			_, more := searches[nonce].next()
@@ -207,79 +202,98 @@ func narrow(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]
 			}
 			return !more || searches[nonce].done
 		})
-		round := open[:min(len(open), calls)]
+		round := open[:min(len(open), calls/quorum)]
 		if len(round) == 0 {
 			return located, nil
 		}
-		counts, err := rpc.FetchEach(ctx, provider, round, func(n usedNonce) *rpc.Call[uint64] {
+		used, errs, err := ask(ctx, l, v, round, func(n usedNonce) *rpc.Call[uint64] {
 			block, _ := searches[n].next()
 			return rpc.TransactionCount(n.sender, rpc.Number(block))
-		})
+		}, func(n usedNonce, count uint64) bool { return count > n.nonce })
 		if err != nil {
 			return nil, err
 		}
-		for n, count := range counts {
+		for n, of := range used {
 			s := searches[round[n]]
 			block, _ := s.next()
-			switch {
-			case errors.Is(count.Err, rpc.ErrMissing):
+			switch used, ok := of.hint(); {
+			case ok:
+				s.learn(block, used)
+			case errors.Is(errs[n], rpc.ErrMissing) && len(of.facts) == 0 && of.heard >= of.quorum:
 				s.done = true
-			case count.Err != nil:
-				s.done, s.err = true, count.Err
 			default:
-				s.learn(block, count.Value > round[n].nonce)
+				s.done, s.err = true, undecidable(errs[n], len(of.facts))
 			}
 		}
-		calls -= len(round)
+		calls -= quorum * len(round)
 		open = slices.Concat(open[len(round):], round) // the others come first where the calls do not suffice for all
 	}
 }
 
 // readNonceBlocks ends the searches whose blocks are known: it reads which transaction of the block is the sender's.
-func readNonceBlocks(ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, located []usedNonce) error {
-	blocks, err := rpc.FetchEach(ctx, provider, located, func(n usedNonce) *rpc.Call[[]evm.Transaction] {
+func (l *loop) readNonceBlocks(ctx context.Context, v *view, searches map[usedNonce]*nonceSearch, located []usedNonce) error {
+	verdicts, errs, err := ask(ctx, l, v, located, func(n usedNonce) *rpc.Call[[]evm.Transaction] {
 		return rpc.BlockTransactions(searches[n].last, func(t evm.Transaction) bool { return t.From == n.sender && t.Nonce == n.nonce })
+	}, func(_ usedNonce, of []evm.Transaction) (hash common.Hash) {
+		for _, t := range of {
+			hash = t.Hash
+		}
+		return hash
 	})
 	if err != nil {
 		return err
 	}
-	for n, block := range blocks {
-		s := searches[located[n]]
-		s.done, s.err = true, block.Err
-		for _, t := range block.Value {
-			s.hash = &t.Hash
+	for n, of := range verdicts {
+		s, ok := searches[located[n]], false
+		if s.hash, ok = of.hint(); !ok {
+			s.err = undecidable(errs[n], len(of.facts))
 		}
+		s.done = true
 	}
 	return nil
 }
 
-// readSuccessors reads the receipts of the transactions that were found.
-func readSuccessors(
-	ctx context.Context, provider *rpc.Provider, searches map[usedNonce]*nonceSearch, replaced []replacedAttempt,
-) (map[usedNonce]*evm.Receipt, error) {
-	var found []usedNonce
-	for nonce, s := range searches {
-		if s.done && s.err == nil && s.hash != nil {
-			found = append(found, nonce)
-		}
+// ask has the hosts of the chain answer a call about each nonce. errs are why hosts could not.
+func ask[T any, F comparable](
+	ctx context.Context, l *loop, v *view, nonces []usedNonce, call func(usedNonce) *rpc.Call[T], fact func(usedNonce, T) F,
+) (verdicts []verdict[F], errs []error, err error) {
+	type item struct {
+		usedNonce
+		err error
 	}
-	answers, err := rpc.FetchEach(ctx, provider, found, func(nonce usedNonce) *rpc.Call[*evm.Receipt] {
-		return rpc.Receipt(*searches[nonce].hash, func(log evm.Log) bool {
-			return slices.ContainsFunc(replaced, func(r replacedAttempt) bool { return r.nonce() == nonce && r.Intent.Concerns(log) })
-		})
+	items := make([]*item, len(nonces))
+	for n, nonce := range nonces {
+		items[n] = &item{usedNonce: nonce}
+	}
+	verdicts, err = testify(ctx, l, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*item) ([]shown[F], error) {
+		answers, err := rpc.FetchEach(ctx, p, asked, func(i *item) *rpc.Call[T] { return call(i.usedNonce) })
+		if err != nil {
+			return nil, err
+		}
+		all := make([]shown[F], len(asked))
+		for n, a := range answers {
+			if a.Err != nil {
+				asked[n].err = a.Err
+				continue
+			}
+			all[n] = shown[F]{fact(asked[n].usedNonce, a.Value), true}
+		}
+		return all, nil
 	})
-	if err != nil {
-		return nil, err
+	for _, i := range items {
+		errs = append(errs, i.err)
 	}
-	receipts := make(map[usedNonce]*evm.Receipt, len(answers))
-	for n, a := range answers {
-		receipts[found[n]] = a.Value
-		switch {
-		case a.Err != nil:
-			searches[found[n]].err = a.Err
-		case a.Value == nil:
-			searches[found[n]].err = errLags
-		}
+	return verdicts, errs, err
+}
+
+// undecidable is why a search fails: the hosts contradict each other, or those that could tell do not answer.
+func undecidable(err error, facts int) error {
+	switch {
+	case facts > 1:
+		return errContradicted
+	case err != nil:
+		return err
+	default:
+		return errUnanswered
 	}
-	return receipts, nil
 }

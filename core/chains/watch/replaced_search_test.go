@@ -62,7 +62,7 @@ func TestReplaced_OneSearch(t *testing.T) {
 	w.due()
 	before := w.counts()
 	w.tick(sepolia)
-	if n := w.counts() - before; n > 2*20+20 { // one for each attempt at two hosts, and a search among 500 blocks
+	if n := w.counts() - before; n > 2*20+2*20 { // one for each attempt and a search among 500 blocks, at two hosts
 		t.Errorf("%d transaction counts", n)
 	}
 	if n := w.failed(intents...); n != len(intents) {

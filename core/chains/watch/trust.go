@@ -30,6 +30,8 @@ type verdict[F comparable] struct {
 	facts []F
 	// quorum is how many hosts make a fact certain: two, or one where the chain has one.
 	quorum int
+	// heard is how many hosts have answered, also those that cannot tell.
+	heard int
 	// alone is set where all other hosts have been silent for a minute.
 	alone bool
 }
@@ -63,6 +65,15 @@ func (v *verdict[F]) decided() (fact F, ok bool) {
 	return v.facts[n], true
 }
 
+// hint returns the fact that is certain or, where all other hosts have answered that they cannot tell, what the one shows. It is where to
+// look, and concludes nothing.
+func (v *verdict[F]) hint() (fact F, ok bool) {
+	if fact, ok = v.decided(); ok || len(v.facts) != 1 || v.heard < v.quorum {
+		return fact, ok
+	}
+	return v.facts[0], true
+}
+
 // testify asks the hosts of the chain about items, the poll's provider first, until one fact of each is certain. The error is of the
 // poll's provider; others that fail are silent.
 func testify[T any, F comparable](
@@ -92,7 +103,7 @@ func testify[T any, F comparable](
 		heard[provider.Host()] = true
 		for i, answer := range answers {
 			of := &verdicts[open[i]]
-			if n == 0 {
+			if of.heard++; n == 0 {
 				of.own = answer
 			}
 			if answer.known {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/chain"
@@ -339,4 +340,142 @@ func TestTrust_ReportedAgain(t *testing.T) {
 	w.report(intent, w.hash(tx))
 	w.polls(2)
 	w.want(intent, "created submitted failed submitted confirmed")
+}
+
+// Case 3: a failed attempt is read again at times, and one that both hosts were wrong about carries the intent after all.
+func TestTrust_FailedReadAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mined bool
+		lie   rpctest.Lie
+	}{
+		"without logs": {true, rpctest.LieIn("eth_getTransactionReceipt", "logs", func(any) any { return []any{} })},
+		"reverted":     {true, rpctest.LieIn("eth_getTransactionReceipt", "status", func(any) any { return "0x0" })},
+		"replaced": {false, func(method string, result rpctest.Result) rpctest.Result {
+			if method == "eth_getTransactionCount" {
+				return "0xff"
+			}
+			return result
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2)
+			intent := w.intent(transferOf(usdc))
+			tx := w.pay(intent)
+			w.seenPending(intent, tx)
+			for n := range 2 {
+				w.fault(n, func(f *rpctest.Faults) { f.Lie, f.Unknown = c.lie, map[common.Hash]bool{w.hash(tx): !c.mined} })
+			}
+			if c.mined {
+				w.chains[sepolia].Mine(tx)
+			}
+			w.due()
+			w.polls(confirmations)
+			w.due()
+			w.polls(1)
+			w.want(intent, "created submitted failed")
+			for n := range 2 {
+				w.truth(n)
+			}
+			if !c.mined {
+				w.chains[sepolia].Mine(tx)
+			}
+			w.polls(confirmations)
+			w.want(intent, "created submitted failed") // it is not due
+			w.due()
+			w.polls(1)
+			w.want(intent, "created submitted failed submitted confirmed")
+			if due := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE due_at IS NOT NULL"); due != 0 {
+				t.Errorf("%d attempts are due of a confirmed transfer", due)
+			}
+		})
+	}
+}
+
+// Case 3: who has many failed attempts delays the reading of another account's no longer than one turn, and none is read after a week.
+func TestTrust_FailedShares(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	hog := w.intent(transferOf(usdc))
+	pgtest.Exec(t, w.store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, confirmed_at, seen_at, due_at)
+		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'replaced', true, now(), now() - interval '1 h' * (n % 300), `+hourAgo+` FROM generate_series(1, 30000) AS n`,
+		hog.AccountID, hog.ID)
+	w.owner = uuid.New()
+	intent := w.intent(transferOf(usdc))
+	tx := w.pay(intent)
+	w.report(intent, w.hash(tx))
+	w.mine(sepolia, tx)
+	pgtest.Exec(t, w.store, `UPDATE transactions SET state = 'mismatch', log_index = NULL, confirmed_at = now(), due_at = now() WHERE account_id = $1`, w.owner)
+	before := w.nodes[sepolia][0].Calls()["eth_getTransactionReceipt"]
+	w.polls(confirmations)
+	w.want(intent, "created submitted failed submitted confirmed")
+	if calls := w.nodes[sepolia][0].Calls()["eth_getTransactionReceipt"] - before; calls > 3*600 {
+		t.Errorf("%d receipts in three polls", calls)
+	}
+	if old := pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transactions WHERE due_at > now() AND seen_at < now() - interval '7 days'"); old != 0 {
+		t.Errorf("%d attempts are read again that are older than a week", old)
+	}
+}
+
+// Case 7: a reorganization that takes the replacing transaction away makes the replaced one pending again.
+func TestTrust_ReplacedAfterReorg(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.intent(transferOf(usdc))
+	tx := w.pay(intent)
+	w.seenPending(intent, tx)
+	w.chains[sepolia].Mine(rpctest.Tx{From: tx.From, Nonce: tx.Nonce, To: &tx.From})
+	w.polls(confirmations)
+	w.due()
+	w.polls(1)
+	w.want(intent, "created submitted failed")
+	w.chains[sepolia].Reorg(confirmations+1, make([][]rpctest.Tx, confirmations+2)...)
+	w.chains[sepolia].Submit(tx)
+	w.polls(1)
+	w.want(intent, "created submitted failed submitted")
+	w.wantTransactions(intent, "send pending")
+	w.chains[sepolia].Mine(tx)
+	w.polls(confirmations + 1)
+	w.want(intent, "created submitted failed submitted confirmed")
+}
+
+// What replaced an attempt is for two hosts to say: one that hides it, or what it did, fails nothing.
+func TestTrust_Successor(t *testing.T) {
+	t.Parallel()
+	for name, lie := range map[string]rpctest.Lie{
+		"no block": func(method string, result rpctest.Result) rpctest.Result {
+			block, _ := result.(map[string]any)
+			if transactions, ok := block["transactions"].([]any); ok && method == "eth_getBlockByNumber" && len(transactions) > 0 {
+				if _, whole := transactions[0].(map[string]any); whole {
+					block["transactions"] = []any{}
+				}
+			}
+			return result
+		},
+		"no effect": rpctest.LieIn("eth_getTransactionReceipt", "logs", func(any) any { return []any{} }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for liar := range 2 {
+				w := newWorld(t, 2)
+				intent := w.intent(transferOf(usdc))
+				tx := w.pay(intent)
+				w.seenPending(intent, tx)
+				other := tx
+				other.Input = []byte("at another price")
+				w.lie(liar, lie)
+				w.chains[sepolia].Mine(other)
+				for range confirmations + 2 {
+					w.due()
+					w.polls(1)
+				}
+				w.want(intent, "created submitted")
+				w.truth(liar)
+				w.due()
+				w.polls(1)
+				w.want(intent, "created submitted submitted confirmed")
+			}
+		})
+	}
 }

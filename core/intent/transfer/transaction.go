@@ -94,12 +94,12 @@ type Transaction struct {
 	SeenAt time.Time
 }
 
-// Awaits reports whether the watcher must still follow a transaction of the intent: an attempt that is in no block while no other
-// has executed the intent, the opening of an order without the settler's fill or refund, or a refund, since the order can be filled too.
+// Awaits reports whether the watcher must still follow a transaction of the intent: an attempt that is in no block or has failed while no
+// other has executed the intent, the opening of an order without the settler's fill or refund, or a refund, since the order can be filled too.
 func (i *Intent) Awaits(t Transaction) bool {
 	switch t.State {
-	case Pending, Dropped:
-		return !i.Executed()
+	case Pending, Dropped, Reverted, Replaced, Mismatch, OrderMismatch:
+		return !i.Executed() && (!t.Failed() || t.Confirmed)
 	case Mined:
 		unfilled := t.Role == RoleOpen && i.Status == Confirmed || t.Role == RoleRefund && i.Status == Refunded
 		return unfilled && i.HasOrder()

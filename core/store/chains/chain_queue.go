@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
+	"intents.internal/core/intent/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -27,6 +28,8 @@ const unconfirmed = "block_number IS NOT NULL AND confirmed_at IS NULL AND state
 var (
 	// attempts are looked up at some time.
 	attempts = queue{"due_at", "timestamptz", "-infinity", "state IN ('pending', 'dropped') AND due_at IS NOT NULL"}
+	// failed are the attempts that are read again at some time, since what failed them may have been wrong.
+	failed = queue{"due_at", "timestamptz", "-infinity", "state IN ('reverted', 'replaced', 'mismatch', 'order_mismatch') AND due_at IS NOT NULL"}
 	// unfilled are the orders that are compared with their settlers at some time.
 	unfilled = queue{"due_at", "timestamptz", "-infinity", "state = 'mined' AND due_at IS NOT NULL"}
 	// sent and settled are the attempts and the settlers' transactions that were never compared with other providers.
@@ -48,6 +51,23 @@ type Turn struct {
 // The accounts take turns, beginning after a turn. next is the one after which the next page begins.
 func (s *Store) DueAttempts(ctx context.Context, chain caip.ChainID, after Turn, limit int) (page []Followed, next Turn, err error) {
 	return s.due(ctx, attempts, chain, "statement_timestamp()", after, limit)
+}
+
+// DueFailed reads the failed attempts of a chain that are due to be read again, up to limit of them. Accounts take turns as in DueAttempts.
+func (s *Store) DueFailed(ctx context.Context, chain caip.ChainID, after Turn, limit int) (page []Followed, next Turn, err error) {
+	return s.due(ctx, failed, chain, "statement_timestamp()", after, limit)
+}
+
+// ReplacedSince reads the attempts of a chain that count as replaced since a time and are still read again: a reorganization may have taken
+// away what has replaced them.
+func (s *Store) ReplacedSince(ctx context.Context, chain caip.ChainID, since time.Time) ([]Observation, error) {
+	var rows []transactionRow
+	err := s.db.NewSelect().Model(&rows).Where("chain_id = ? AND "+failed.where+" AND state = ? AND confirmed_at >= ?",
+		chain.String(), transfer.Replaced, since).Scan(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the replaced attempts of %s: %w", chain, err)
+	}
+	return readEach(s, rows, transactionRow.observation), nil
 }
 
 // DueOrders reads the unfilled orders of a chain that are due to be compared with the settlers, up to limit of them: the openings of open

@@ -20,7 +20,7 @@ import (
 type ChainWrite struct {
 	// Seen are transactions in their current state.
 	Seen []Observation
-	// Gone are transactions that are no longer in their block.
+	// Gone are transactions that are no longer in their block, and attempts that may be replaced no longer.
 	Gone []Observation
 	// Fork is the newest block that a reorganization left unchanged, nil for none. Anchors above it are removed.
 	Fork *uint64
@@ -135,7 +135,7 @@ func (tx Tx) removeFromBlocks(ctx context.Context, gone []Observation, now time.
 			found = append(found, newTransactionRow(o, now))
 			continue
 		}
-		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt = transfer.Pending, nil, 0, false, dueFirst
+		o.State, o.Block, o.LogIndex, o.Confirmed, o.DueAt, o.UnknownSince = transfer.Pending, nil, 0, false, dueFirst, time.Time{}
 		pending = append(pending, o)
 	}
 	if err := tx.unconfirm(ctx, pending); err != nil {
@@ -271,6 +271,22 @@ func NextRepair(intent *transfer.Intent, last transfer.Transaction, now time.Tim
 	return now.Add(max(repairEvery, now.Sub(last.SeenAt)/8))
 }
 
+const (
+	// rereadEvery is the shortest time between two readings of a failed attempt.
+	rereadEvery = time.Hour
+	// rereadFor is how long after it was first seen a failed attempt is read again.
+	rereadFor = 7 * 24 * time.Hour
+)
+
+// NextReread returns when a failed attempt is read again next: in an hour, later in an eighth of its age, and never again after a week.
+func NextReread(failed transfer.Transaction, now time.Time) time.Time {
+	age := now.Sub(failed.SeenAt)
+	if age > rereadFor {
+		return time.Time{}
+	}
+	return now.Add(max(rereadEvery, age/8))
+}
+
 // claimed are the intents of the claims among transactions.
 func claimed(seen []Observation) map[intents.TransferKey]bool {
 	keys := map[intents.TransferKey]bool{}
@@ -394,6 +410,8 @@ func reschedule(intent *transfer.Intent, observed []Observation, claimed bool, n
 			due = dueFirst
 		case due.IsZero() && o.State == transfer.Mined:
 			due = NextRepair(intent, o.Transaction, now)
+		case due.IsZero() && o.Failed():
+			due = NextReread(o.Transaction, now)
 		}
 		if !due.Equal(o.DueAt) {
 			o.DueAt = due

@@ -19,6 +19,9 @@ var idle = map[string]string{
 	"attempts that are looked up later": `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, seen_at, due_at)
 		SELECT md5(n::text)::uuid, md5(n::text)::uuid, 'eip155:11155111', sha256(n::text::bytea), 'send', CASE n % 2 WHEN 0 THEN 'pending' ELSE 'dropped' END, true, now(),
 			now() + interval '1 h' FROM generate_series($1::int, $2::int) n`,
+	"attempts that have failed": `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, confirmed_at, seen_at, due_at)
+		SELECT md5(n::text)::uuid, md5(n::text)::uuid, 'eip155:11155111', sha256(n::text::bytea), 'send', 'replaced', true, now(), now(),
+			now() + interval '1 h' FROM generate_series($1::int, $2::int) n`,
 	"orders that are compared later": `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, log_index, confirmed_at, seen_at, due_at)
 		SELECT md5(n::text)::uuid, md5(n::text)::uuid, 'eip155:11155111', sha256(n::text::bytea), 'refund', 'mined', false, 5, sha256('5'), 0, now(), now(),
 			now() + interval '1 h' FROM generate_series($1::int, $2::int) n`,
@@ -48,6 +51,8 @@ func TestPoll_ReadsOnlyWhatIsDue(t *testing.T) {
 			pgtest.Watch(store, &asked)
 			poll := func() (blocks int, statements string) {
 				_, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 500)
+				pgtest.Must(t, err)
+				_, _, err = store.Chains.DueFailed(t.Context(), chain, chains.Turn{}, 50)
 				pgtest.Must(t, err)
 				_, _, err = store.Chains.DueOrders(t.Context(), chain, chains.Turn{}, 100)
 				pgtest.Must(t, err)
