@@ -75,7 +75,7 @@ func (l *loop) compare(ctx context.Context, v *view, deep []chains.Followed) (c 
 	for n, f := range deep {
 		items[n] = &compared{f, map[effect]int64{}}
 	}
-	verdicts, err := testify(ctx, l, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
+	verdicts, err := testify(ctx, l.hosts, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
 		return l.effects(ctx, v, p, asked, nil)
 	})
 	if err != nil {

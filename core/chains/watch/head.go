@@ -265,7 +265,7 @@ func (l *loop) compareKnown(ctx context.Context, v *view, block *evm.Block) erro
 func (l *loop) hashOf(
 	ctx context.Context, v *view, known transfer.Block, ask func(context.Context, *rpc.Provider, []transfer.Block) ([]shown[common.Hash], error),
 ) (of verdict[common.Hash], err error) {
-	verdicts, err := testify(ctx, l, v.provider, []transfer.Block{known}, ask)
+	verdicts, err := testify(ctx, l.hosts, v.provider, []transfer.Block{known}, ask)
 	if err != nil {
 		return of, err
 	}

@@ -31,15 +31,14 @@ const (
 // loop follows one chain under one lease. Its methods are called by one goroutine.
 type loop struct {
 	*Watcher
+	*hosts
+
 	id      caip.ChainID
-	chain   *rpc.Chain
 	lease   chains.Lease
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	metrics chainMetrics
 	log     *slog.Logger
-	// othersDownSince is since when no second provider has responded, zero while one does.
-	othersDownSince time.Time
 	// unreadSince is since when no second host has read the blocks that the cursor would pass, zero while one does.
 	unreadSince time.Time
 	failing     bool
@@ -65,7 +64,7 @@ type loop struct {
 
 func newLoop(w *Watcher, chain *rpc.Chain, lease chains.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
-		Watcher: w, id: chain.ID(), chain: chain, lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
+		Watcher: w, hosts: &hosts{chain: chain}, id: chain.ID(), lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
 		retryAt: map[chains.TransactionKey]time.Time{}, slowUntil: map[uuid.UUID]time.Time{}, searches: map[usedNonce]*nonceSearch{},
 	}

@@ -31,6 +31,8 @@ const (
 type repairer struct {
 	*loop
 
+	hosts *hosts
+
 	// turn is after which one the next round begins with the accounts that have due orders.
 	turn chains.Turn
 	// warnedAt is when an order that cannot be compared was last logged.
@@ -41,7 +43,9 @@ type repairer struct {
 	logs int
 }
 
-func newRepairer(l *loop) *repairer { return &repairer{loop: l, searches: map[eventKey]uint64{}} }
+func newRepairer(l *loop) *repairer {
+	return &repairer{loop: l, hosts: &hosts{chain: l.chain}, searches: map[eventKey]uint64{}}
+}
 
 // eventKey names an event of an order.
 type eventKey struct {
@@ -75,7 +79,11 @@ func (r *repairer) repair(ctx context.Context) error {
 		return nil
 	}
 	calls := at.provider.CallsWithin(max(r.period(), repairPeriod)) / repairPart
-	orders, next, err := r.Store.DueOrders(ctx, r.id, r.turn, min(max(calls, minRepaired), maxRepaired))
+	limit := min(max(calls, minRepaired), maxRepaired)
+	if err := r.compareUnopened(ctx, at, int64(limit)); err != nil {
+		return err
+	}
+	orders, next, err := r.Store.DueOrders(ctx, r.id, r.turn, limit)
 	if err != nil || len(orders) == 0 {
 		return err
 	}
@@ -131,9 +139,10 @@ func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []
 // settlerView is how a provider shows a chain's settlers: their state is read at the newest block, since nodes keep no states of blocks far
 // below it, and events up to the final block count. Events are looked for from the confirmed block on.
 type settlerView struct {
-	chain            caip.ChainID
-	provider         *rpc.Provider
-	confirmed, final uint64
+	chains.Progress
+
+	chain    caip.ChainID
+	provider *rpc.Provider
 }
 
 // viewOf returns the view of a chain; ok is false for a chain that is not followed, is in a backlog, or has no providers.
@@ -147,7 +156,7 @@ func (r *repairer) viewOf(ctx context.Context, id caip.ChainID) (at settlerView,
 	if err != nil || !progress.Read || progress.Stopped != "" || progress.ReadTo < progress.Head || len(providers) == 0 {
 		return at, false
 	}
-	return settlerView{id, providers[0], progress.Confirmed, progress.Final}, true
+	return settlerView{progress, id, providers[0]}, true
 }
 
 // endedBy are the events by which an input settler ends an order.
@@ -157,10 +166,7 @@ var endedBy = map[transfer.OrderStatus]transfer.Role{transfer.OrderClaimed: tran
 func (r *repairer) compareInputs(
 	ctx context.Context, at settlerView, orders []chains.Followed,
 ) (missed []chains.Observation, claimed map[chains.TransactionKey]bool, err error) {
-	answers, err := rpc.FetchEach(ctx, at.provider, orders, func(o chains.Followed) *rpc.Call[[]byte] {
-		settler := common.HexToAddress(o.Intent.Settlement.InputSettler)
-		return rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Latest)
-	})
+	answers, err := rpc.FetchEach(ctx, at.provider, orders, orderStatusCall)
 	if err != nil {
 		r.uncompared(orders[0], err)
 		return nil, nil, nil
@@ -268,7 +274,7 @@ func (r *repairer) findMissed(
 		r.uncompared(o, err)
 		ok = false
 	}
-	if !ok || t.Block.Number > at.final {
+	if !ok || t.Block.Number > at.Final {
 		return nil, nil
 	}
 	return []chains.Observation{{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t}}, nil
@@ -301,7 +307,10 @@ func (r *repairer) findEvent(
 	key := eventKey{o.Key(), role}
 	to, open := r.searches[key]
 	if !open {
-		to = at.confirmed
+		to = at.Confirmed
+	}
+	if role == transfer.RoleOpen {
+		to = at.ReadTo
 	}
 	delete(r.searches, key)
 	topics := [][]common.Hash{transfer.SettlerTopics, {o.Intent.OrderID}}

@@ -55,7 +55,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 			searched, successors = append(searched, r), append(successors, &compared{r.successor(s.hash), map[effect]int64{}})
 		}
 	}
-	verdicts, err := testify(ctx, l, v.provider, successors, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
+	verdicts, err := testify(ctx, l.hosts, v.provider, successors, func(ctx context.Context, p *rpc.Provider, asked []*compared) ([]shown[effect], error) {
 		return l.effects(ctx, v, p, asked, v.assigned)
 	})
 	if err != nil {
@@ -265,7 +265,7 @@ func ask[T any, F comparable](
 	for n, nonce := range nonces {
 		items[n] = &item{usedNonce: nonce}
 	}
-	verdicts, err = testify(ctx, l, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*item) ([]shown[F], error) {
+	verdicts, err = testify(ctx, l.hosts, v.provider, items, func(ctx context.Context, p *rpc.Provider, asked []*item) ([]shown[F], error) {
 		answers, err := rpc.FetchEach(ctx, p, asked, func(i *item) *rpc.Call[T] { return call(i.usedNonce) })
 		if err != nil {
 			return nil, err

@@ -74,10 +74,17 @@ func (v *verdict[F]) hint() (fact F, ok bool) {
 	return v.facts[0], true
 }
 
+// hosts are the hosts of a chain as one goroutine hears them.
+type hosts struct {
+	chain *rpc.Chain
+	// othersDownSince is since when no second provider has responded, zero while one does.
+	othersDownSince time.Time
+}
+
 // testify asks the hosts of the chain about items, the poll's provider first, until one fact of each is certain. The error is of the
 // poll's provider; others that fail are silent.
 func testify[T any, F comparable](
-	ctx context.Context, l *loop, first *rpc.Provider, items []T, ask func(context.Context, *rpc.Provider, []T) ([]shown[F], error),
+	ctx context.Context, l *hosts, first *rpc.Provider, items []T, ask func(context.Context, *rpc.Provider, []T) ([]shown[F], error),
 ) ([]verdict[F], error) {
 	verdicts := make([]verdict[F], len(items))
 	open := make([]int, len(items))
@@ -123,7 +130,7 @@ func testify[T any, F comparable](
 }
 
 // quorum is how many hosts make a fact certain.
-func (l *loop) quorum(p *rpc.Provider) int {
+func (l *hosts) quorum(p *rpc.Provider) int {
 	if l.chain.HasOther(p) {
 		return 2
 	}
@@ -132,7 +139,7 @@ func (l *loop) quorum(p *rpc.Provider) int {
 
 // unanswered is called when no provider but p has answered. It returns an error if the chain has others and less than a minute
 // has passed since one of them answered.
-func (l *loop) unanswered(p *rpc.Provider) error {
+func (l *hosts) unanswered(p *rpc.Provider) error {
 	if !l.chain.HasOther(p) {
 		return nil
 	}

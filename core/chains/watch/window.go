@@ -187,7 +187,7 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 		_, ok := absent[f.Key()]
 		return !ok
 	})
-	verdicts, err := testify(ctx, l, v.provider, observed, func(ctx context.Context, p *rpc.Provider, asked []chains.Followed) ([]shown[bool], error) {
+	verdicts, err := testify(ctx, l.hosts, v.provider, observed, func(ctx context.Context, p *rpc.Provider, asked []chains.Followed) ([]shown[bool], error) {
 		return l.inBlocks(ctx, v, p, asked)
 	})
 	if err != nil {

@@ -34,6 +34,8 @@ type Progress struct {
 	// CompleteUntil is the time of the newest block that was read twice, like every block before it, by the chain's clock. It is
 	// zero if it is unknown.
 	CompleteUntil time.Time
+	// UnopenedUntil is up to which deadline orders without a transaction were compared with their settlers, zero for none.
+	UnopenedUntil time.Time
 	// Stopped is why the chain is no longer followed, empty while it is.
 	Stopped string
 	// ReadAt is when the head was seen, by the database's clock.
@@ -53,12 +55,13 @@ type watchedChainRow struct {
 	ReadBlock uint64    `bun:"read_block,nullzero"`
 	ReadTime  time.Time `bun:"read_block_time,nullzero"`
 	Complete  time.Time `bun:"complete_until,nullzero"`
+	Unopened  time.Time `bun:"unopened_until,nullzero"`
 }
 
 func (r watchedChainRow) progress() Progress {
 	return Progress{
 		Read: !r.ReadAt.IsZero(), Head: r.Head, Confirmed: r.Confirmed, Final: r.Final, Cursor: r.Cursor, Stopped: r.Stopped, ReadAt: r.ReadAt.UTC(),
-		ReadTo: min(max(r.ReadBlock, r.Cursor), max(r.Head, r.Cursor)), ReadTime: r.ReadTime.UTC(), CompleteUntil: r.Complete.UTC(),
+		ReadTo: min(max(r.ReadBlock, r.Cursor), max(r.Head, r.Cursor)), ReadTime: r.ReadTime.UTC(), CompleteUntil: r.Complete.UTC(), UnopenedUntil: r.Unopened.UTC(),
 	}
 }
 

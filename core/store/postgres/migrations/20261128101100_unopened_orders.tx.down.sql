@@ -1,0 +1,1 @@
+ALTER TABLE watched_chains DROP COLUMN unopened_until;
