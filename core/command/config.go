@@ -56,6 +56,9 @@ type Config struct {
 	RPCFile string `env:"CORE_RPC_FILE"`
 	// Watch makes core serve watch the chains of RPCFile. Without it a core watch must run. Default true.
 	Watch bool `env:"CORE_WATCH" envDefault:"true"`
+	// RequireWatched refuses intents and quotes on a chain that is not watched with CHAIN_NOT_WATCHED, also while it has not been read
+	// for two minutes. Without it they are taken, and their record says that they are not watched. Default false.
+	RequireWatched bool `env:"CORE_REQUIRE_WATCHED" envDefault:"false"`
 	// ChainTick is the minimum interval between two polls of a chain, 100ms to 1m. A chain with longer blocks is polled once per
 	// block. Default 4s.
 	ChainTick time.Duration `env:"CORE_CHAIN_TICK" envDefault:"4s"`

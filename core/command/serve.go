@@ -226,6 +226,9 @@ func openDatabase(
 	if err = prepareDatabase(ctx, store, config, log); err == nil {
 		live, err = intents.NewLiveRegistry(ctx, store.Intents)
 	}
+	if err == nil && config.RequireWatched {
+		err = live.RequireWatched(ctx)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, store.Close())
 	}

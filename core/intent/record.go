@@ -29,6 +29,8 @@ type Record struct {
 	Unverifiable bool
 	// Screened is that of transfer.Moment.
 	Screened bool
+	// Watched is that of transfer.Moment.
+	Watched bool
 }
 
 // NewRecord returns the record of an intent without what its history shows. Its transaction is handed out if it may be sent at the moment.
@@ -45,7 +47,7 @@ func newRecord(i *transfer.Intent, order *transfer.Order, at transfer.Moment) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Record{Intent: i, Order: order, Tx: tx, Screened: at.Screened}, nil
+	return &Record{Intent: i, Order: order, Tx: tx, Screened: at.Screened, Watched: at.Watched}, nil
 }
 
 // momentOf is the moment for an intent with its history.

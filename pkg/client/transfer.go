@@ -120,6 +120,8 @@ type Transfer struct {
 	Verification *Verification `json:"verification"`
 	// Screened is set while the service does not serve an account of the intent: Tx is nil.
 	Screened bool `json:"screened"`
+	// Watched is set while the service follows both chains of the intent. Its status stands still while it is not.
+	Watched bool `json:"watched"`
 }
 
 // Verification says why a transaction was not checked.

@@ -27,6 +27,8 @@ type Snapshot struct {
 	// contracts are the settlers and oracles of the chains.
 	contracts map[caip.AccountID]bool
 	watched   map[caip.ChainID]bool
+	// requireWatched means that chains that are not watched take no new intents.
+	requireWatched bool
 }
 
 // New sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had
@@ -77,21 +79,31 @@ func (s *Snapshot) Chain(id caip.ChainID) (chain.Chain, bool) {
 	return c, ok
 }
 
-// Watched reports whether a chain is currently watched for intents.
-func (s *Snapshot) Watched(id caip.ChainID) bool { return s.watched[id] }
+// Watched reports whether all these chains are currently watched for intents.
+func (s *Snapshot) Watched(ids ...caip.ChainID) bool {
+	for _, id := range ids {
+		if !s.watched[id] {
+			return false
+		}
+	}
+	return true
+}
 
-// WithWatched returns a snapshot in which exactly these chains are watched, or s itself if that is already so. Version does not
-// change.
-func (s *Snapshot) WithWatched(ids []caip.ChainID) *Snapshot {
+// TakesIntents reports whether new intents may touch a chain.
+func (s *Snapshot) TakesIntents(id caip.ChainID) bool { return !s.requireWatched || s.Watched(id) }
+
+// WithWatched returns a snapshot in which exactly these chains are watched, and in which the others take no new intents if required is
+// set, or s itself if that is already so. Version does not change.
+func (s *Snapshot) WithWatched(ids []caip.ChainID, required bool) *Snapshot {
 	watched := make(map[caip.ChainID]bool, len(ids))
 	for _, id := range ids {
 		watched[id] = true
 	}
-	if maps.Equal(watched, s.watched) {
+	if maps.Equal(watched, s.watched) && required == s.requireWatched {
 		return s
 	}
 	changed := *s
-	changed.watched = watched
+	changed.watched, changed.requireWatched = watched, required
 	return &changed
 }
 

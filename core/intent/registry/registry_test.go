@@ -45,11 +45,18 @@ func TestSnapshot_WithWatched(t *testing.T) {
 	t.Parallel()
 	one, two := caip.EIP155Chain(1), caip.EIP155Chain(2)
 	none := registry.New(7, []chain.Chain{{ID: one}, {ID: two}}, nil)
-	first := none.WithWatched([]caip.ChainID{one})
+	first := none.WithWatched([]caip.ChainID{one}, false)
 	if none.Watched(one) || !first.Watched(one) || first.Watched(two) || first.Version != 7 {
 		t.Errorf("got %t, %t, %t in version %d", none.Watched(one), first.Watched(one), first.Watched(two), first.Version)
 	}
-	if _, ok := first.Chain(two); !ok || first.WithWatched([]caip.ChainID{one}) != first || none.WithWatched(nil) != none {
+	if first.Watched(one, two) || !first.WithWatched([]caip.ChainID{one, two}, false).Watched(one, two) {
+		t.Error("two chains are watched if both are")
+	}
+	if _, ok := first.Chain(two); !ok || first.WithWatched([]caip.ChainID{one}, false) != first || none.WithWatched(nil, false) != none {
 		t.Error("the same chains make another snapshot, or another registry")
+	}
+	strict := first.WithWatched([]caip.ChainID{one}, true)
+	if !first.TakesIntents(two) || !strict.TakesIntents(one) || strict.TakesIntents(two) {
+		t.Error("chains that are not watched take intents unless that is required, and watched chains always do")
 	}
 }

@@ -124,6 +124,12 @@ func (d *draft) chains() error {
 			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id).at(d.firstOn(id))
 		}
 	}
+	for _, id := range d.request.Chains() {
+		if !d.known.TakesIntents(id) {
+			return reject(ChainNotWatched, "Nobody follows chain %s here now, so it takes no intents; GET /v2/chains says which chains are watched.", id).
+				at(d.firstOn(id))
+		}
+	}
 	d.sourceChain, _ = d.known.Chain(d.request.Source.Account.Chain)
 	d.destinationChain, _ = d.known.Chain(d.request.Destination.Account.Chain)
 	return nil

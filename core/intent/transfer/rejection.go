@@ -9,6 +9,7 @@ import (
 // The reasons why a well-formed request is rejected.
 const (
 	UnsupportedChain            wire.Code = "UNSUPPORTED_CHAIN"
+	ChainNotWatched             wire.Code = "CHAIN_NOT_WATCHED"
 	UnknownToken                wire.Code = "UNKNOWN_TOKEN"
 	ChainMismatch               wire.Code = "CHAIN_MISMATCH"
 	SelfTransfer                wire.Code = "SELF_TRANSFER"

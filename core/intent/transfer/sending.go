@@ -20,6 +20,8 @@ type Moment struct {
 	Done bool
 	// Screened means that an account of the intent is on the operator's screening list.
 	Screened bool
+	// Watched means that both chains are followed now. It does not decide: the record says it.
+	Watched bool
 }
 
 // MomentOf is the moment of an intent with its history.
@@ -31,6 +33,7 @@ func (i *Intent) MomentOf(h History, known *registry.Snapshot, now time.Time) Mo
 	}
 	destination, _ := known.Chain(i.Destination.Account.Chain)
 	d := draft{kind: i.Type, sourceChain: source, destinationChain: destination, source: i.Source, destination: i.Destination}
+	m.Watched = known.Watched(i.Source.Account.Chain, i.Destination.Account.Chain)
 	m.Retired = i.HasOrder() && !d.has(i.Settlement)
 	return m
 }

@@ -17,6 +17,8 @@ const registryPoll = 250 * time.Millisecond
 type LiveRegistry struct {
 	store   *Store
 	current atomic.Pointer[registry.Snapshot]
+	// requireWatched is set before Run.
+	requireWatched bool
 }
 
 // NewLiveRegistry reads the registry for the first time.
@@ -26,6 +28,12 @@ func NewLiveRegistry(ctx context.Context, store *Store) (*LiveRegistry, error) {
 		return nil, err
 	}
 	return live, nil
+}
+
+// RequireWatched makes chains that are not watched take no new intents. It must be called before Run.
+func (l *LiveRegistry) RequireWatched(ctx context.Context) error {
+	l.requireWatched = true
+	return l.Refresh(ctx)
 }
 
 // Current is the newest snapshot.
@@ -43,7 +51,7 @@ func (l *LiveRegistry) Refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	l.current.Store(snapshot.WithWatched(watched))
+	l.current.Store(snapshot.WithWatched(watched, l.requireWatched))
 	return nil
 }
 

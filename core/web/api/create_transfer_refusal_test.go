@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/network"
 )
 
 const zero = "0x0000000000000000000000000000000000000000"
@@ -75,6 +76,82 @@ func TestCreateTransfer_NativeNotSupported(t *testing.T) {
 	s.example(t, "a native input that no deployment takes", "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""), account...)
 	if got := s.call(t, "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""), account...); got.Status != 201 {
 		t.Errorf("a transfer, which needs no deployment: %+v", got)
+	}
+}
+
+// watchOnly makes exactly these chains watched, and the others take intents only if required is not set.
+func (s *service) watchOnly(t *testing.T, required bool, chains ...string) {
+	t.Helper()
+	pgtest.Exec(t, s.store, `DELETE FROM watched_chains`)
+	for _, id := range chains {
+		pgtest.Exec(t, s.store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
+			VALUES ('`+id+`', 'a', 1, now() + interval '1 hour', 9, 8, 7, now())`)
+	}
+	refresh := s.live.Refresh
+	if required {
+		refresh = s.live.RequireWatched
+	}
+	if err := refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record says whether both chains of its intent are followed now, whenever it was made.
+func TestRecord_Watched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := keyed(uuid.New(), "test")
+	bridge := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "4", "")
+	_, location, made := s.create(t, bridge, account...)
+	if !strings.Contains(made, `"watched":false`) {
+		t.Errorf("nobody follows a chain: %s", made)
+	}
+	watched := func(got answer) any { return got.Body.(map[string]any)["watched"] }
+	for _, c := range []struct {
+		chains []string
+		want   bool
+	}{
+		{[]string{"eip155:11155111"}, false},
+		{[]string{"eip155:84532"}, false},
+		{[]string{"eip155:11155111", "eip155:84532"}, true},
+		{nil, false},
+	} {
+		s.watchOnly(t, false, c.chains...)
+		read := s.call(t, "GET", location, "", account...)
+		created := s.call(t, "POST", "/v2/transfers", bridge, account...)
+		if watched(read) != c.want || watched(created) != c.want {
+			t.Errorf("followed are %v: watched is %v, and %v at creation", c.chains, watched(read), watched(created))
+		}
+	}
+}
+
+// Where the operator requires it, no intent and no quote is made on a chain that nobody follows, and what was made before is there as ever.
+func TestCreateTransfer_ChainNotWatched(t *testing.T) {
+	t.Parallel()
+	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	account := keyed(uuid.New(), "test")
+	const onSepolia, onBase = "eip155:11155111", "eip155:84532"
+	s.watchOnly(t, true, onSepolia, onBase)
+	bridge := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "4", "")
+	first := s.call(t, "POST", "/v2/transfers", bridge, append(account, "Idempotency-Key", "first")...)
+	if first.Status != 201 {
+		t.Fatalf("both chains are followed: %+v", first)
+	}
+	quote := s.quote(t, account...)
+	for _, c := range []struct{ watched, unwatched, path string }{
+		{onSepolia, onBase, "/destination/account"},
+		{onBase, onSepolia, "/source/account"},
+	} {
+		s.watchOnly(t, true, c.watched)
+		want := refused(t, 422, "CHAIN_NOT_WATCHED", "Nobody follows chain "+c.unwatched+
+			" here now, so it takes no intents; GET /v2/chains says which chains are watched.")
+		same(t, c.path, want, s.call(t, "POST", "/v2/transfers", bridge, account...))
+		same(t, c.path+", of a quote", want, s.call(t, "POST", "/v2/transfers", of(quote, ""), account...))
+		same(t, c.path+", a quote", want, s.call(t, "POST", "/v2/quotes", exactInput, account...))
+		repeated := s.call(t, "POST", "/v2/transfers", bridge, append(account, "Idempotency-Key", "first")...)
+		if repeated.Status != 201 || repeated.Body.(map[string]any)["id"] != first.Body.(map[string]any)["id"] {
+			t.Errorf("a repeat: %+v", repeated)
+		}
 	}
 }
 

@@ -60,6 +60,8 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	}
 	b = append(b, `,"screened":`...)
 	b = strconv.AppendBool(b, r.Screened)
+	b = append(b, `,"watched":`...)
+	b = strconv.AppendBool(b, r.Watched)
 	b = append(b, `,"tx":`...)
 	b = representation.AppendTx(b, r.Tx)
 	return append(b, '}')

@@ -33,6 +33,7 @@ type intentJSON struct {
 	Refundable    bool                   `json:"refundable"`
 	Verification  *string                `json:"verification"`
 	Screened      bool                   `json:"screened"`
+	Watched       bool                   `json:"watched"`
 	Tx            *representationtest.Tx `json:"tx"`
 }
 

@@ -56,6 +56,8 @@ type confirmView struct {
 	Request string
 	// Quote is the quote that the intent is made from, nil for none.
 	Quote *quoteView
+	// Unwatched names the chains that nobody follows now, empty for none.
+	Unwatched string
 	// Fields are the form's values, to fill it in again.
 	Fields    []hiddenField
 	FormToken string
@@ -92,6 +94,7 @@ func (c *console) confirmTransfer(w http.ResponseWriter, r *http.Request, user c
 // renderConfirm completes the view with what it shows of the intent, and writes its page.
 func (c *console) renderConfirm(w http.ResponseWriter, r *http.Request, user currentUser, f *form, v confirmView) error {
 	v.Source, v.Destination, v.Environment = c.legView(v.Intent.Source), c.legView(v.Intent.Destination), v.Key.Environment
+	v.Unwatched = c.unwatched(v.Intent)
 	v.Fields, v.FormToken = f.transferFields(), newFormToken()
 	return c.render(w, r, user, "confirm-transfer", view{
 		Title: "Record this " + string(v.Intent.Type) + "?", Section: "transfers", Form: f, Body: v,

@@ -44,7 +44,7 @@ type newTransferView struct {
 	Environment network.Environment
 	// Keys are the keys that can record an intent. Without a key the page has no form.
 	Keys   []*account.Key
-	Chains []chain.Chain
+	Chains []chainChoice
 	// Source and Destination have tokens once their chains are chosen.
 	Source, Destination tokenChoices
 	Lifetimes           []choice
@@ -52,6 +52,12 @@ type newTransferView struct {
 	Quotes bool
 	// Tabs are the links to the form of either environment.
 	Tabs []environmentTab
+}
+
+// chainChoice is a chain, and whether its intents are followed now.
+type chainChoice struct {
+	chain.Chain
+	Watched bool
 }
 
 // tokenChoices are the tokens of one chain.
@@ -96,9 +102,10 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 	for _, tab := range []network.Environment{network.Test, network.Live} {
 		v.Tabs = append(v.Tabs, environmentTab{tab, tab == env})
 	}
-	for _, known := range c.Registry.Current().Chains {
+	registry := c.Registry.Current()
+	for _, known := range registry.Chains {
 		if known.Environment == env {
-			v.Chains = append(v.Chains, known)
+			v.Chains = append(v.Chains, chainChoice{known, registry.Watched(known.ID)})
 		}
 	}
 	if len(keys) > 0 {

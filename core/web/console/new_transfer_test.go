@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/html"
 
 	"intents.internal/core/store/pgtest"
+	"intents.internal/pkg/caip"
 )
 
 const (
@@ -46,6 +47,30 @@ func (b *browser) confirm(fields []string, says ...string) (record []string) {
 		}
 	}
 	return record
+}
+
+// The form marks the chains that nobody follows, and the confirmation names those of the intent, which is recorded all the same.
+func TestNewTransfer_Unwatched(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	keyID, _ := ann.makeKey("mover")
+	bridge := payment(keyID, "destinationChain", baseSepolia, "destinationToken", baseSepoliaUSDC, "destinationAmount", "1")
+	ann.get(newTransferPath).is(http.StatusOK, "Sepolia (not followed now)", "Base Sepolia (not followed now)")
+	ann.confirm(bridge, "Nobody follows Sepolia and Base Sepolia here now")
+	s.watch(t, caip.EIP155Chain(11155111))
+	if page := ann.get(newTransferPath); strings.Count(page.text(), "Sepolia (not followed now)") != 4 { // Arbitrum's and Base's, twice
+		t.Errorf("Sepolia is followed: %s", page.text())
+	}
+	ann.confirm(bridge, "Nobody follows Base Sepolia here now")
+	page := ann.post(newTransferPath+"/confirm", payment(keyID)...).is(http.StatusOK, "It is a transfer")
+	if strings.Contains(page.text(), "Nobody follows") {
+		t.Errorf("its chain is followed: %s", page.text())
+	}
+	if err := s.live.RequireWatched(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ann.post(newTransferPath+"/confirm", bridge...).is(http.StatusUnprocessableEntity, "Nobody follows chain eip155:84532 here now, so it takes no intents")
 }
 
 // Each kind of intent, from the link on the list to its page.

@@ -150,7 +150,7 @@ export interface paths {
          *     it is used. Repeat the request with its `Idempotency-Key` if the answer was lost.
          *
          *     Faults are told in this order: 413, 415, 400, 403, 404, 422; of several of the last, the first in this order: `UNSUPPORTED_CHAIN`,
-         *     `CHAIN_MISMATCH`, `UNKNOWN_TOKEN`, `INVALID_AMOUNT`, `INVALID_RECIPIENT`, `SELF_TRANSFER`, `DESTINATION_AMOUNT_NOT_ALLOWED`,
+         *     `CHAIN_NOT_WATCHED` (where the operator wants chains to be followed), `CHAIN_MISMATCH`, `UNKNOWN_TOKEN`, `INVALID_AMOUNT`, `INVALID_RECIPIENT`, `SELF_TRANSFER`, `DESTINATION_AMOUNT_NOT_ALLOWED`,
          *     `DESTINATION_AMOUNT_REQUIRED`, `INVALID_DEADLINE`, `SETTLER_NOT_CONFIGURED`, `NATIVE_NOT_SUPPORTED`, `IDEMPOTENCY_KEY_REUSED`. With a
          *     quote it is `QUOTE_MISMATCH` first, and 409 or 410 last. Needs the scope `intents:write`.
          */
@@ -1435,6 +1435,8 @@ export interface components {
             verification: components["schemas"]["Verification"] | null;
             /** @description True while the service does not serve an account of the intent. `tx` is null then, and the refund and the preflight are answered with `ADDRESS_NOT_ALLOWED`; what happens on chain is followed all the same. */
             screened: boolean;
+            /** @description Whether both chains of the intent are followed now: `watched` of `GET /v2/chains`. While it is false the status stands still, whatever happens on chain: do not send `tx` unless you can do without. Events and webhooks do not have it. */
+            watched: boolean;
         };
         /** @description The key's environment does not match a chain of the request, or of the intent that it would change. */
         ChainNotAllowedError: {
@@ -1488,7 +1490,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
         ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
@@ -1663,7 +1665,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        CreateQuotes422Code: "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTES_NOT_CONFIGURED" | "ROUTE_UNSUPPORTED";
+        CreateQuotes422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTES_NOT_CONFIGURED" | "ROUTE_UNSUPPORTED";
         /** @description No provider of quotes answers. */
         QuotesUnavailableError: {
             /** @constant */
