@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/dns/dnsmessage"
 )
 
@@ -225,12 +226,19 @@ func TestHAProxy(t *testing.T) {
 	})
 
 	b.ready.Store(false)
+	afters := map[string]bool{}
 	const none = `{"code":"SERVICE_UNAVAILABLE","message":"No gateway can be reached. Try again shortly."}`
 	eventually(t, "no gateway is left", func() bool {
 		status, body, header := fetch(t, clients)
-		return status == http.StatusServiceUnavailable && body == none &&
-			header.Get("Content-Type") == "application/json" && header.Get("Retry-After") == "1"
+		if status != http.StatusServiceUnavailable || body != none || header.Get("Content-Type") != "application/json" {
+			return false
+		}
+		afters[header.Get("Retry-After")] = true
+		return len(afters) == 3
 	})
+	if diff := cmp.Diff(map[string]bool{"1": true, "2": true, "3": true}, afters); diff != "" {
+		t.Errorf("Retry-After: %s", diff)
+	}
 	if status, _, _ := fetch(t, health); status != http.StatusServiceUnavailable {
 		t.Errorf("without gateways, it says %d", status)
 	}

@@ -255,7 +255,7 @@ func (c *Client) Close() error {
 // rejection is the response to a connection over the limits.
 type rejection struct {
 	count prometheus.Counter
-	// head and tail are the parts before and after the date and the request id.
+	// head and tail are the parts before and after Retry-After, the date and the request id.
 	head, tail []byte
 }
 
@@ -266,8 +266,8 @@ func newRejection(message string, count prometheus.Counter) rejection {
 	}
 	return rejection{
 		count: count,
-		head: []byte("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nCache-Control: no-store\r\nRetry-After: 1" +
-			"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nDate: "),
+		head: []byte("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nCache-Control: no-store" +
+			"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nRetry-After: "),
 		tail: append([]byte("\r\n\r\n"), body...),
 	}
 }
@@ -275,6 +275,8 @@ func newRejection(message string, count prometheus.Counter) rejection {
 func (r *rejection) response() []byte {
 	response := make([]byte, 0, 512)
 	response = append(response, r.head...)
+	response = strconv.AppendInt(response, int64(wire.RetryAfter(http.StatusServiceUnavailable, 1)), 10)
+	response = append(response, "\r\nDate: "...)
 	response = time.Now().UTC().AppendFormat(response, http.TimeFormat)
 	response = append(response, "\r\n"+wire.HeaderRequestID+": "...)
 	response = append(response, uuid.Must(uuid.NewV7()).String()...)

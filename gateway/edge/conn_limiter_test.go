@@ -18,6 +18,7 @@ import (
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/retrytest"
 )
 
 // enter opens a connection and keeps it open; it is surely let in when enter returns.
@@ -119,11 +120,13 @@ func TestConnLimiter_MaxConnsPerIP(t *testing.T) {
 	for range 2 {
 		defer g.enter(t).Close()
 	}
+	retrytest.HasJitter(t, func() string { return g.retryAfter(t) })
+	refusedBefore := g.value(t, `intents_gateway_connections_refused_total{reason="address"}`)
 	want := rejection("Too many connections are open from your address. Use fewer, and use them again.")
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
 		t.Error(diff)
 	}
-	if refused := g.value(t, `intents_gateway_connections_refused_total{reason="address"}`); refused != 1 {
+	if refused := g.value(t, `intents_gateway_connections_refused_total{reason="address"}`) - refusedBefore; refused != 1 {
 		t.Errorf("%v refused", refused)
 	}
 	neighbour := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}

@@ -13,6 +13,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/retrytest"
 	"intents.internal/pkg/wire"
 )
 
@@ -165,4 +166,5 @@ func TestHealth(t *testing.T) {
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/health", "", ""))); diff != "" {
 		t.Error(diff)
 	}
+	retrytest.HasJitter(t, func() string { return g.retryAfter(t) })
 }

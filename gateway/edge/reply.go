@@ -32,8 +32,8 @@ type reply struct {
 	status  int
 	outcome outcome
 	body    []byte
-	// retryAfter is the Retry-After header in seconds, 0 for none.
-	retryAfter int64
+	// retryAfter is the least Retry-After in seconds, 0 for none.
+	retryAfter int
 	// closes ends the connection, because the bytes that follow cannot be parsed safely.
 	closes bool
 	// number is the index of a reply that closes in malformedReplies.
@@ -73,7 +73,7 @@ func badRequest(message string) *reply {
 	return malformed(fasthttp.StatusBadRequest, wire.InvalidRequest, message)
 }
 
-// unavailable returns the 503 for a dependency that does not respond; the client may retry after a second.
+// unavailable returns the 503 for a dependency that does not respond; the client may retry after a second at least.
 func unavailable(o outcome, message string) *reply {
 	r := newReply(fasthttp.StatusServiceUnavailable, o, wire.ServiceUnavailable, message)
 	r.retryAfter = 1
@@ -173,7 +173,7 @@ func tooManyQuotes(o outcome, message string) *reply {
 		body: encode(wire.Error{
 			Code: wire.RateLimited, Message: message, Details: wire.RateLimitDetails{TryAgainIn: wire.MaxQuoteWait.Milliseconds()},
 		}),
-		retryAfter: ceil(wire.MaxQuoteWait, time.Second),
+		retryAfter: int(ceil(wire.MaxQuoteWait, time.Second)),
 	}
 }
 
@@ -214,7 +214,7 @@ func newTooManyRequests(d *limit.Decision, body []byte) reply {
 		status:     fasthttp.StatusTooManyRequests,
 		outcome:    outcome,
 		body:       body,
-		retryAfter: max(1, ceil(d.Wait(), time.Second)),
+		retryAfter: int(max(1, ceil(d.Wait(), time.Second))),
 	}
 }
 
@@ -234,7 +234,7 @@ func (r *reply) write(ctx *fasthttp.RequestCtx) {
 	response.Header.SetCanonical(nameCacheControl, noStore)
 	if r.retryAfter > 0 {
 		var digits [20]byte
-		response.Header.SetCanonical(nameRetryAfter, strconv.AppendInt(digits[:0], r.retryAfter, 10))
+		response.Header.SetCanonical(nameRetryAfter, strconv.AppendInt(digits[:0], int64(wire.RetryAfter(r.status, r.retryAfter)), 10))
 	}
 	for i := 0; i < len(r.headers); i += 2 {
 		response.Header.Set(r.headers[i], r.headers[i+1])

@@ -28,6 +28,7 @@ import (
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/retrytest"
 	"intents.internal/pkg/topology"
 )
 
@@ -171,6 +172,21 @@ func (g *gateway) send(tb testing.TB, raw string) response {
 	return conn.read(tb, string(method))
 }
 
+// retryAfter is the Retry-After of a new connection's first response, as it was sent.
+func (g *gateway) retryAfter(tb testing.TB) string {
+	tb.Helper()
+	conn := g.dial(tb)
+	defer conn.Close()
+	conn.write(tb, request("GET", "/health", "", ""))
+	conn.allow(tb)
+	answer, err := http.ReadResponse(conn.reader, nil)
+	if err != nil {
+		tb.Fatalf("read the answer: %v", err)
+	}
+	_ = answer.Body.Close()
+	return answer.Header.Get("Retry-After")
+}
+
 type clientConn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -228,6 +244,9 @@ func (c *clientConn) read(tb testing.TB, method string) response {
 	}
 	if answer.Close {
 		answer.Header.Set("Connection", "close") // net/http takes it off
+	}
+	if after := answer.Header.Get("Retry-After"); after != "" {
+		answer.Header.Set("Retry-After", retrytest.Least(answer.StatusCode, after, "1"))
 	}
 	return response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
 }

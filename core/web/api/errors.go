@@ -17,7 +17,7 @@ import (
 type apiError struct {
 	status int
 	body   any
-	// retryAfter is in seconds, 0 for no Retry-After header.
+	// retryAfter is the least Retry-After in seconds, 0 for none.
 	retryAfter int
 }
 
@@ -27,7 +27,7 @@ func newError(status int, code wire.Code, message string) *apiError {
 	return &apiError{status: status, body: wire.Error{Code: code, Message: message}}
 }
 
-// unavailable is a 503 that a client should retry after a second.
+// unavailable is a 503 that a client should retry after a second at least.
 func unavailable(message string) *apiError {
 	e := newError(http.StatusServiceUnavailable, wire.ServiceUnavailable, message)
 	e.retryAfter = 1

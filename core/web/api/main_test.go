@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -23,6 +24,7 @@ import (
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/retrytest"
 	"intents.internal/pkg/wire"
 )
 
@@ -278,8 +280,13 @@ func invalid(t *testing.T, issues ...string) answer {
 	return a
 }
 
+// same compares answers; the least Retry-After stands in want.
 func same(t *testing.T, what string, want, got answer) {
 	t.Helper()
+	if least, ok := want.Header["Retry-After"]; ok {
+		got.Header = maps.Clone(got.Header)
+		got.Header["Retry-After"] = retrytest.Least(got.Status, got.Header["Retry-After"], least)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}

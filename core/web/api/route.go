@@ -174,7 +174,7 @@ func (s *Server) logRequest(r *http.Request, status int, started time.Time, caus
 func writeError(w http.ResponseWriter, e *apiError) {
 	forbidCaching(w.Header()) // what the endpoint said was of the failed response
 	if e.retryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(e.retryAfter))
+		w.Header().Set("Retry-After", strconv.Itoa(wire.RetryAfter(e.status, e.retryAfter)))
 	}
 	_ = writeJSON(w, e.status, e.body) // it fails only if the client disconnected
 }

@@ -35,7 +35,7 @@ type Error struct {
 	Message string
 	// Details are written as JSON beside code and message; nil for none.
 	Details any
-	// RetryAfter is zero if a retry does not help.
+	// RetryAfter is the least time until a retry, zero if none helps.
 	RetryAfter time.Duration
 	// Page is for the console; its zero value means the API's message.
 	Page Page

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"intents.internal/pkg/wire"
 )
 
 // maxFormBytes bounds a form. It is far above the size of the console's forms, so that an error can distinguish a field that is
@@ -223,7 +225,7 @@ func (f *form) status() int {
 func (f *form) announce(header http.Header) {
 	for _, p := range f.Errors {
 		if p.retryAfter > 0 {
-			header.Set("Retry-After", strconv.Itoa(seconds(p.retryAfter)))
+			header.Set("Retry-After", strconv.Itoa(wire.RetryAfter(p.status, seconds(p.retryAfter))))
 		}
 	}
 }

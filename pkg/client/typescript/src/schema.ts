@@ -2591,7 +2591,7 @@ export interface components {
          */
         ContentEncoding: components["schemas"]["ContentCoding"];
         /**
-         * @description How many seconds to wait before the request is repeated, at least 1. Absent where waiting does not help, and with `OUTCOME_UNKNOWN` unless the request had an `Idempotency-Key` that the endpoint honors.
+         * @description How many seconds to wait before the request is repeated, at least 1. Up to 2 seconds of it are random, so that the clients of an outage do not return at once. Absent where waiting does not help, and with `OUTCOME_UNKNOWN` unless the request had an `Idempotency-Key` that the endpoint honors.
          * @example 2
          */
         RetryAfterIfTemporary: number;
