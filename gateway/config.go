@@ -31,8 +31,8 @@ type Config struct {
 
 	// CoreURLs are the base URLs of the cores, comma separated: 1 to 64, http or https, without a path. All cores use one database.
 	// A host name stands for one core per address, at most 64 in total, and is resolved again every two seconds; IPv6 addresses are
-	// used only if it has no IPv4 address. Each request goes to the core with the fewest requests in flight; a core that does not
-	// answer is ejected until it answers again. Default http://127.0.0.1:8081.
+	// used only if it has no IPv4 address. Each request goes to the core with the fewest requests in flight, where an error of
+	// the last seconds counts as one; a core that does not answer is ejected until it answers again. Default http://127.0.0.1:8081.
 	CoreURLs []string `env:"GATEWAY_CORE_URL" envDefault:"http://127.0.0.1:8081"`
 	// CoreSecret is the secret shared with core, the value of CORE_GATEWAY_SECRET: at least 32 characters. Required.
 	CoreSecret telemetry.Secret `env:"GATEWAY_CORE_SECRET"`

@@ -171,6 +171,40 @@ func TestClient_LeastRequests(t *testing.T) {
 	<-stuck
 }
 
+// A core that fails its requests at once, alone or in batches, does not draw those of the others.
+func TestClient_FailsFast(t *testing.T) {
+	t.Parallel()
+	for kind, r := range map[string]request{"read": read, "write": write, "batched": batched("id")} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			fails := startCore(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+			works := startCore(t, func(w http.ResponseWriter, _ *http.Request) {
+				pause(t, 5*time.Millisecond)
+				fmt.Fprint(w, "here")
+			})
+			fails.batches.Store(r.batch)
+			works.batches.Store(r.batch)
+			c := newClient(t, settings{}, fails.URL, works.URL)
+			asynctest.Eventually(t, "both are known to serve batches", func() bool { return c.set.All()[0].Batches() == r.batch && c.set.All()[1].Batches() == r.batch })
+			const clients, each = 4, 100
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for range each {
+						if _, err := c.do(r); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if got := fails.hits.Load(); got == 0 || got > clients*each/4 {
+				t.Errorf("%d of %d requests went to the core that fails", got, clients*each)
+			}
+		})
+	}
+}
+
 // A request has one span, below its own, whatever it takes: with the core that answered, and how often it was sent again.
 func TestClient_Span(t *testing.T) {
 	t.Parallel()

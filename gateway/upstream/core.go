@@ -40,6 +40,7 @@ type Core struct {
 	state      atomic.Int32
 	generation atomic.Uint32
 	inFlight   atomic.Int64
+	failures   failures
 	batches    atomic.Bool
 	// probeNow triggers a probe.
 	probeNow chan struct{}
@@ -79,6 +80,12 @@ func (c *Core) Begin() { c.inFlight.Add(1) }
 
 // End counts a request that has ended.
 func (c *Core) End() { c.inFlight.Add(-1) }
+
+// Fail counts a request that the core failed.
+func (c *Core) Fail() { c.failures.add() }
+
+// load is what Pick compares: the requests in flight and the recent failures.
+func (c *Core) load() float64 { return float64(c.inFlight.Load()) + c.failures.load() }
 
 // Up reports whether the core gets requests.
 func (c *Core) Up() bool { return state(c.state.Load()) == up }

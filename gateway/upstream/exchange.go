@@ -94,6 +94,9 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 				c.retries.Inc()
 			}
 		}
+		if got.isFailure() {
+			core.Fail()
+		}
 		became, err := decide(got, options.replayable)
 		if err != nil && ctx.Err() != nil {
 			return ctx.Err()

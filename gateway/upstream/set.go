@@ -33,7 +33,7 @@ type Set struct {
 	warned map[*url.URL]string
 	// readyAt is when a probe last found a core ready, or the set was made.
 	readyAt atomic.Pointer[time.Time]
-	// roundRobin spreads requests evenly over cores with equally many in flight.
+	// roundRobin spreads requests evenly over cores with the same load.
 	roundRobin atomic.Uint32
 }
 
@@ -119,7 +119,8 @@ func (t *Tried) MarkFailed(c *Core) {
 	t.failed = c
 }
 
-// Pick returns the core for the next attempt: of the cores that are up and not tried, the one with the fewest requests in flight.
+// Pick returns the core for the next attempt: of the cores that are up and not tried, the one with the fewest requests in flight, where
+// a recent failure counts as one.
 // If there is none, it returns the core that failed, because only the connection may have been broken, and then the ejected
 // cores. It returns nil when no core is left.
 func (s *Set) Pick(t Tried) *Core {
@@ -136,7 +137,7 @@ func (s *Set) Pick(t Tried) *Core {
 }
 
 func (s *Set) leastRequests(t Tried, onlyUp bool) (least *Core) {
-	all := s.All()
+	all, leastLoad := s.All(), 0.0
 	count := uint32(len(all)) //nolint:gosec // at most MaxCores
 	first := s.roundRobin.Add(1)
 	for n := range count {
@@ -144,8 +145,8 @@ func (s *Set) leastRequests(t Tried, onlyUp bool) (least *Core) {
 		if t.excluded&(1<<c.index) != 0 || c == t.failed || onlyUp && !c.Up() {
 			continue
 		}
-		if least == nil || c.inFlight.Load() < least.inFlight.Load() {
-			least = c
+		if load := c.load(); least == nil || load < leastLoad {
+			least, leastLoad = c, load
 		}
 	}
 	return least

@@ -61,13 +61,13 @@ type set struct {
 }
 
 // newSet knows the cores and does not probe them.
-func newSet(t *testing.T, all ...string) set {
+func newSet(t testing.TB, all ...string) set {
 	t.Helper()
 	return newNamedSet(t, nil, all...)
 }
 
 // newNamedSet is the same with a resolver, nil for the system's.
-func newNamedSet(t *testing.T, n *names, all ...string) set {
+func newNamedSet(t testing.TB, n *names, all ...string) set {
 	t.Helper()
 	s := set{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	o := upstream.Options{Secret: "hush", MaxConns: 1, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.registry}
@@ -169,6 +169,14 @@ func TestPick_OneCore(t *testing.T) {
 	tried.Exclude(a)
 	if s.Pick(tried) != nil {
 		t.Error("the only core is tried again after it refused")
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	s := newSet(b, "http://a:1", "http://b:1", "http://c:1")
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Pick(upstream.Tried{}).Begin()
 	}
 }
 
