@@ -291,10 +291,13 @@ func (e *Edge) sendToCore(x *exchange, target []byte) *reply {
 	}
 }
 
-// writeHeader sets the status and header of core's response as the client's.
+// writeHeader sets the status and header of core's response as the client's. Nothing may keep the response unless core says otherwise.
 func (x *exchange) writeHeader() {
 	to, from := &x.ctx.Response, x.response
 	from.CopyHeader(&to.Header)
+	if len(to.Header.PeekBytes(nameCacheControl)) == 0 {
+		forbidCaching(&to.Header)
+	}
 	to.SkipBody = from.HasNoBody
 	if x.ctx.IsHead() && from.Stream != nil && !to.IsBodyStream() { // of a stream, the header alone is sent
 		to.SkipBody = true

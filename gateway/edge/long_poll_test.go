@@ -77,9 +77,9 @@ func (r reader) answers(t *testing.T) int {
 // page is the whole answer with these events.
 func page(next int, events ...string) response {
 	body, _ := json.Marshal(coretest.EventPage{Events: append([]string{}, events...), Next: fmt.Sprint("c", next)})
-	return response{Status: 200, Body: string(body) + "\n", Header: http.Header{
+	return unkept(response{Status: 200, Body: string(body) + "\n", Header: http.Header{
 		"Content-Type": {"application/json"}, "Content-Length": {fmt.Sprint(len(body) + 1)}, "Ratelimit": {fresh[1]}, "Ratelimit-Policy": {fresh[3]},
-	}}
+	}})
 }
 
 var rateLimit = regexp.MustCompile(`^"default";r=[0-9]+;t=[0-9]+, "account";r=[0-9]+;t=[0-9]+$`)

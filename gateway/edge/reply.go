@@ -222,6 +222,9 @@ func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
 
 var noStore = []byte("no-store")
 
+// forbidCaching forbids caches to keep a response (RFC 9111 section 5.2.2.5).
+func forbidCaching(h *fasthttp.ResponseHeader) { h.SetCanonical(nameCacheControl, noStore) }
+
 // write sets the reply as the client's response.
 func (r *reply) write(ctx *fasthttp.RequestCtx) {
 	response := &ctx.Response
@@ -231,7 +234,7 @@ func (r *reply) write(ctx *fasthttp.RequestCtx) {
 		response.SetBodyRaw(r.body)
 		response.Header.SetContentType(contentTypeJSON)
 	}
-	response.Header.SetCanonical(nameCacheControl, noStore)
+	forbidCaching(&response.Header)
 	if r.retryAfter > 0 {
 		var digits [20]byte
 		response.Header.SetCanonical(nameRetryAfter, strconv.AppendInt(digits[:0], int64(wire.RetryAfter(r.status, r.retryAfter)), 10))

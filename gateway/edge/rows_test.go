@@ -63,7 +63,13 @@ func amend(headers, body string) string {
 
 // passed is core's own answer.
 func passed() response {
-	return response{Status: 200, Body: "[]", Header: http.Header{"Content-Type": {"application/json"}, "Content-Length": {"2"}}}
+	return unkept(response{Status: 200, Body: "[]", Header: http.Header{"Content-Type": {"application/json"}, "Content-Length": {"2"}}})
+}
+
+// unkept is an answer of a core that does not say whether it may be kept, with the field that the gateway adds.
+func unkept(r response) response {
+	r.Header.Set("Cache-Control", "no-store")
+	return r
 }
 
 // last is the same answer, the last of its connection.

@@ -108,6 +108,9 @@ func (r *response) WriteHeader(status int) {
 	r.status, r.message = status, newBuffer()
 	b := wire.AppendField(r.message.json, wire.FieldStatus, strconv.Itoa(status))
 	for name, values := range r.header {
+		if name == headerCacheControl && values[0] == noStore[0] {
+			continue // the gateway says it where core says nothing
+		}
 		for _, value := range values {
 			b = wire.AppendField(b, name, value)
 		}

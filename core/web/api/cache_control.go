@@ -5,8 +5,11 @@ import (
 	"slices"
 )
 
-// headerAPIKey is the credential of clients, which only gateways see.
-const headerAPIKey = "x-api-key"
+const (
+	headerCacheControl = "Cache-Control"
+	// headerAPIKey is the credential of clients, which only gateways see.
+	headerAPIKey = "x-api-key"
+)
 
 // cachePolicy is who may keep a response (RFC 9111). Without one nobody may: see forbidCaching.
 type cachePolicy struct {
@@ -24,7 +27,7 @@ var (
 
 // allow lets caches keep the response under its entity tag.
 func (p cachePolicy) allow(header http.Header, etag string) {
-	header.Set("Cache-Control", p.control)
+	header.Set(headerCacheControl, p.control)
 	header.Set("ETag", etag)
 	if p.byKey && !slices.Contains(header["Vary"], headerAPIKey) {
 		header.Add("Vary", headerAPIKey)
@@ -36,7 +39,7 @@ var noStore = []string{"no-store"}
 
 // forbidCaching forbids caches to keep the response, and takes back what allow has set.
 func forbidCaching(header http.Header) {
-	header["Cache-Control"] = noStore
+	header[headerCacheControl] = noStore
 	if header["Etag"] == nil {
 		return
 	}
