@@ -2,14 +2,20 @@ package e2e_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +49,8 @@ type receiver struct {
 	command embedded.Command
 	process *embedded.Process
 	logs    []*asynctest.Buffer
+	// reading is set from a page with events until one without any, with which a reading of the feed ends.
+	reading *atomic.Bool
 }
 
 // newReceiver builds the receiver of a language, which reads the feed of the shared stack with this key.
@@ -50,8 +58,29 @@ func newReceiver(t *testing.T, language, key string) *receiver {
 	t.Helper()
 	path, args := buildReceiver[language](t)
 	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	return &receiver{url: "http://" + address + "/events", command: embedded.Command{Path: path, Args: args, Env: append(os.Environ(),
-		"API_URL="+running.Env().GatewayURL, "API_KEY="+key, "LISTEN="+address)}}
+	reading := &atomic.Bool{}
+	return &receiver{url: "http://" + address + "/events", reading: reading, command: embedded.Command{Path: path, Args: args, Env: append(os.Environ(),
+		"API_URL="+watchFeed(t, reading), "API_KEY="+key, "LISTEN="+address)}}
+}
+
+// watchFeed starts a proxy before the gateway, which says whether the last page of the feed had events.
+func watchFeed(t *testing.T, reading *atomic.Bool) (url string) {
+	t.Helper()
+	gateway := must(neturl.Parse(running.Env().GatewayURL))(t)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(gateway)
+			r.Out.Header.Set("Accept-Encoding", "identity")
+		},
+		ModifyResponse: func(response *http.Response) error {
+			body, err := io.ReadAll(response.Body)
+			response.Body = io.NopCloser(bytes.NewReader(body))
+			reading.Store(response.StatusCode != http.StatusOK || !bytes.HasPrefix(body, []byte(`{"events":[],`)))
+			return err
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
 }
 
 // restart starts the receiver with this secret and waits until it listens.
@@ -70,7 +99,8 @@ func (r *receiver) restart(t *testing.T, secret string) {
 	})
 }
 
-// awaitHandled fails the test unless the receiver, with its earlier processes, handles exactly these events, in this order.
+// awaitHandled fails the test unless the receiver, with its earlier processes, handles exactly these events, in this order. It returns once
+// the feed is read to its end, so that the next event comes as a delivery first.
 func (r *receiver) awaitHandled(t *testing.T, want ...string) {
 	t.Helper()
 	eventually(t, func() error {
@@ -84,6 +114,9 @@ func (r *receiver) awaitHandled(t *testing.T, want ...string) {
 		}
 		if diff := cmp.Diff(want, handled); diff != "" {
 			return fmt.Errorf("handled events (-want +got):\n%s", diff)
+		}
+		if r.reading.Load() {
+			return errors.New("the receiver is still reading the feed")
 		}
 		return nil
 	})

@@ -37,6 +37,9 @@ const (
 // do not depend on it: they are at least the database's clock in microseconds, so that positions after a restore, or after the
 // promotion of a standby that had not replayed everything, are above all that a reader has seen.
 
+// A position is handed out, in a page, in a cursor or by a webhook, only once a later commit has ended (confirm): the rows of a commit in
+// doubt are visible, and a failover loses them, see postgres.DB.Confirm.
+
 // FeedStatus is the state of the feed.
 type FeedStatus struct {
 	// LastPosition is the newest assigned position, 0 for none.
@@ -73,6 +76,8 @@ type FeedRound struct {
 	More bool
 	// Skipped is set if another core is running a round.
 	Skipped bool
+	// last is the newest position after the round.
+	last int64
 }
 
 // AssignPositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
@@ -105,6 +110,7 @@ func (s *Store) assignPositions(ctx context.Context, turn postgres.Turn, wait, b
 	if err != nil {
 		return FeedRound{}, fmt.Errorf("assign positions to events: %w", err)
 	}
+	s.setConfirmed(round.last)
 	for _, delay := range delays {
 		s.feed.delay.Observe(delay)
 	}
@@ -188,7 +194,7 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 	if err != nil {
 		return FeedRound{}, nil, err
 	}
-	return FeedRound{Events: len(done.Delays), More: done.Taken == limit}, done.Delays, nil
+	return FeedRound{Events: len(done.Delays), More: done.Taken == limit, last: state.Base + int64(done.Taken)}, done.Delays, nil
 }
 
 // eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
@@ -201,7 +207,25 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	if err := s.db.NewRaw("SELECT last_position FROM feed_state").Scan(ctx, &position); err != nil {
 		return 0, fmt.Errorf("read the newest position of the feed: %w", err)
 	}
-	return position, nil
+	return position, s.confirm(ctx, position)
+}
+
+// confirm waits until the events up to a position that was read are as durable as a commit. This takes a commit only if another core's
+// round has assigned the position, or one whose outcome is unknown, and no event after it was confirmed.
+func (s *Store) confirm(ctx context.Context, position int64) error {
+	if position <= s.confirmed.Load() {
+		return nil
+	}
+	if err := s.db.Confirm(ctx); err != nil {
+		return err
+	}
+	s.setConfirmed(position)
+	return nil
+}
+
+func (s *Store) setConfirmed(position int64) {
+	for known := s.confirmed.Load(); position > known && !s.confirmed.CompareAndSwap(known, position); known = s.confirmed.Load() {
+	}
 }
 
 // appendedEvent is an event that is not an intent's, as a row of VALUES.

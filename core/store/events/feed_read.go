@@ -52,6 +52,9 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 		}
 		return incomplete, err
 	})
+	if err == nil {
+		err = s.confirm(ctx, page.Next)
+	}
 	if err != nil {
 		return EventPage{}, err
 	}

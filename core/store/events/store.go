@@ -3,6 +3,7 @@ package events
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,6 +16,8 @@ import (
 type Store struct {
 	db   *postgres.DB
 	feed *feedMetrics
+	// confirmed is the newest position that is known to be as durable as a commit.
+	confirmed atomic.Int64
 }
 
 // New is the store of a database.

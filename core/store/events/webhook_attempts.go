@@ -40,7 +40,7 @@ type DueDelivery struct {
 }
 
 // DueDeliveries reads due deliveries of endpoints, at most the limit of each claim, the longest due first, and only of these the
-// events. It skips endpoints whose lease the holder does not have, that are disabled or deleted, or whose account gets nothing. It
+// events, once they are as durable as a commit. It skips endpoints whose lease the holder does not have, that are disabled or deleted, or whose account gets nothing. It
 // reads the endpoints last, so that their URLs and secrets are as new as possible.
 func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, claims []Claim) (map[uuid.UUID]DueDeliveries, error) {
 	rows, err := s.claimedRows(ctx, claims)
@@ -51,6 +51,11 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, claims []
 	for _, row := range rows {
 		if row.Type != event.TypeWebhookTest { // a test event is not in the feed
 			positions = append(positions, row.Position)
+		}
+	}
+	if len(positions) > 0 {
+		if err := s.confirm(ctx, slices.Max(positions)); err != nil {
+			return nil, err
 		}
 	}
 	events, err := s.EventsAt(ctx, positions)
