@@ -25,11 +25,11 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	if !ok {
 		return Loop{}, errors.New("no providers")
 	}
-	lease, ok, err := w.Store.AcquireLease(ctx, id, w.holder, leaseTTL)
-	if err != nil || !ok {
+	leases, err := w.Store.AcquireLeases(ctx, []caip.ChainID{id}, nil, w.holder, leaseTTL)
+	if err != nil || len(leases) == 0 {
 		return Loop{}, errors.Join(err, chains.ErrLeaseLost)
 	}
-	return newTestLoop(newLoop(w, chain, lease, func() {})), nil
+	return newTestLoop(newLoop(w, chain, leases[0], func() {})), nil
 }
 
 // Tick polls the chain once, and then compares the orders that are due.
@@ -60,6 +60,14 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 
 // Lease is the loop's lease.
 func (l Loop) Lease() chains.Lease { return l.lease }
+
+// Hosts are the hosts of the providers, the preferred one first.
+func (l Loop) Hosts() (names []string) {
+	for _, p := range l.chain.Providers() {
+		names = append(names, p.Host())
+	}
+	return names
+}
 
 // Demote has the next poll use another provider than the last one did.
 func (l Loop) Demote() { l.chain.Demote(l.chain.Providers()[0]) }

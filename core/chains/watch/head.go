@@ -43,13 +43,15 @@ type view struct {
 	deep uint64
 	// second is what another host shows of the same chain, empty while none answers, and passed the block up to which it has read too.
 	second second
-	passed transfer.Block
+	passed uint64
 	// fork is the newest known block that a reorganization left unchanged, nil for none. What is recorded above it must be found
 	// again.
 	fork *uint64
 	// changed says which final block has changed, empty for none.
 	changed string
-	// readTwice is the newest block that two polls have read since the last reorganization.
+	// readLast is set where the same host has read the chain in the last poll, and readTwice is the newest block that it has read in two polls
+	// since the last reorganization.
+	readLast  bool
 	readTwice uint64
 	// to is the last block whose events are read, toTime its time by the chain's clock.
 	to     uint64
@@ -79,11 +81,11 @@ func (v *view) cursor() uint64 {
 }
 
 // readFrom is the block after which the poll's provider reads: it need not read again what another host has read after it, nor, without a
-// reorganization, what two polls have read.
+// reorganization, what it has read in two polls.
 func (v *view) readFrom() uint64 {
 	from := v.cursor()
-	if v.second.Number > 0 {
-		from = max(from, v.passed.Number)
+	if v.second.Number > 0 && v.readLast {
+		from = max(from, v.passed)
 	}
 	if v.fork == nil {
 		from = max(from, v.readTwice)
@@ -91,9 +93,9 @@ func (v *view) readFrom() uint64 {
 	return from
 }
 
-// nextReadTwice is the newest block that two polls have read after this one, 0 after a reorganization.
+// nextReadTwice is the newest block that the provider has read in two polls after this one, 0 after a reorganization.
 func (v *view) nextReadTwice() uint64 {
-	if v.fork != nil || !v.before.Read {
+	if v.fork != nil || !v.before.Read || !v.readLast {
 		return 0
 	}
 	return max(v.readTwice, min(v.before.ReadTo, v.to))
@@ -127,8 +129,8 @@ func (v *view) next() chains.Progress {
 			p.ReadTo, p.ReadTime = v.before.ReadTo, v.before.ReadTime
 		}
 		p.CompleteUntil = v.before.CompleteUntil
-		if v.passed.Number > p.Cursor {
-			p.Cursor, p.CompleteUntil = v.passed.Number, v.second.time
+		if v.passed > p.Cursor {
+			p.Cursor, p.CompleteUntil = v.passed, v.second.time
 		}
 		if read := v.before.ReadTime; p.CompleteUntil.After(read) && !read.IsZero() { // the lower of two hosts' times
 			p.CompleteUntil = read
@@ -153,7 +155,10 @@ func tagsOf(f chain.Finality) []rpc.BlockID {
 // finds the fork. A provider whose head is before it is used only where stepBack is set.
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress, stepBack bool) (*view, error) {
 	v := &view{
-		provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}, readTwice: min(l.readTwice, before.ReadTo),
+		provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}, readLast: l.reader == provider.Host(),
+	}
+	if v.readLast {
+		v.readTwice = min(l.readTwice, before.ReadTo)
 	}
 	known := rpc.Number(before.Head)
 	others := slices.Compact(tagsOf(definition.Finality))

@@ -48,7 +48,8 @@ type loop struct {
 	verified   <-chan error
 	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
 	warnedAt, unreadableAt time.Time
-	// readTwice is the newest block that two polls have read since the last reorganization.
+	// reader is the host of the last poll, and readTwice the newest block that it has read in two polls since the last reorganization.
+	reader    string
 	readTwice uint64
 	// served is after which turn the next poll begins with the accounts that have due attempts.
 	served chains.Turn
@@ -270,7 +271,7 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 	if err := l.write(ctx, v, seen, append(v.gone(seen), revived...)); err != nil {
 		return false, err
 	}
-	l.readTwice = v.nextReadTwice()
+	l.reader, l.readTwice = v.provider.Host(), v.nextReadTwice()
 	if err := l.confirm(ctx, v); err != nil {
 		return false, err
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
@@ -80,38 +78,37 @@ func (l *loop) readSecond(ctx context.Context, v *view) error {
 	return nil
 }
 
-// passAlone has the cursor pass what the poll's provider has read twice, where there is no other host.
+// passAlone has the cursor pass what the poll's provider has read, and reads again in this poll, where there is no other host.
 func (l *loop) passAlone(ctx context.Context, v *view) error {
 	depth := v.head.Number + 1 - min(v.definition.Confirmations, v.head.Number+1)
 	v.confirmed, v.final = min(v.confirmed, depth), min(v.final, depth)
 	v.limit(v.confirmed, v.final)
-	to := min(v.confirmed, v.before.ReadTo) // below the newest known block, which has not changed
-	if !v.before.Read || v.fork != nil || to <= v.cursor() {
-		return nil
-	}
-	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(to)))
-	if err != nil {
+	last, err := l.target(ctx, v, v.confirmed)
+	if err != nil || last == nil {
 		return err
 	}
-	if block == nil {
-		return errLags
-	}
-	v.pass(transfer.Block{Number: to, Hash: block.Hash}, second{time: block.Time})
+	v.pass(last, second{time: last.Time})
 	return nil
 }
 
-func (v *view) pass(target transfer.Block, by second) { v.passed, v.second = target, by }
+// target is the block up to which the cursor can move in this poll, as the poll's provider shows it, nil if it cannot. It is deep, and an earlier
+// poll has read it.
+func (l *loop) target(ctx context.Context, v *view, confirmed uint64) (*evm.Block, error) {
+	to := min(confirmed, v.before.ReadTo) // below the newest known block, which has not changed
+	if !v.before.Read || v.fork != nil || to <= v.cursor() {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(to)))
+	if err == nil && block == nil {
+		err = errLags
+	}
+	return block, err
+}
 
-// target is the newest known block up to which the cursor can move in this poll; ok is false if it cannot.
-func (l *loop) target(ctx context.Context, v *view, highest uint64) (target transfer.Block, ok bool, err error) {
-	if !v.before.Read || v.fork != nil {
-		return target, false, nil
-	}
-	anchors, err := l.Store.Anchors(ctx, l.id, min(highest, v.before.ReadTo), 1)
-	if err != nil || len(anchors) == 0 || anchors[0].Number <= v.cursor() {
-		return target, false, ofStore(err)
-	}
-	return anchors[0], true, nil
+// pass has the cursor pass a block, which is an anchor from then on.
+func (v *view) pass(last *evm.Block, by second) {
+	v.passed, v.second = last.Number, by
+	v.anchors = append(v.anchors, transfer.Block{Number: last.Number, Hash: last.Hash})
 }
 
 // readPassed reads the blocks that the cursor passes at another host, up to what both confirm.
@@ -123,9 +120,9 @@ func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, hea
 	if head.Number+v.definition.Confirmations < v.head.Number {
 		l.metrics.lags(other)
 	}
-	known, ok, err := l.target(ctx, v, min(v.confirmed, confirmed))
+	target, err := l.target(ctx, v, min(v.confirmed, confirmed))
 	v.limit(confirmed, final)
-	if err != nil || !ok {
+	if err != nil || target == nil {
 		return err
 	}
 	settlers, err := l.Store.ChainSettlers(ctx, l.id)
@@ -133,23 +130,16 @@ func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, hea
 		return ofStore(err)
 	}
 	by := second{Head: head}
-	for from := v.cursor() + 1; from <= known.Number; {
-		filter := rpc.LogFilter{From: from, To: known.Number, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}, MaxData: transfer.MaxEventData}
-		if len(settlers) > 0 {
-			filter.To = min(known.Number, from+other.LogRange()-1)
-		}
-		logs, last, err := rpc.ReadRange(ctx, other, filter)
-		if errors.Is(err, rpc.ErrRange) && filter.To > from {
-			continue
-		}
+	for from := v.cursor() + 1; from <= target.Number; {
+		logs, last, err := readEvents(ctx, other, settlers, from, target.Number)
 		if err != nil {
 			return err
 		}
-		if last.Number == known.Number && last.Hash != known.Hash {
+		if last.Number == target.Number && last.Hash != target.Hash {
 			return fmt.Errorf("%w: %s has another block %d", errContradicted, other.Host(), last.Number)
 		}
-		by.logs, by.time, from = append(by.logs, logs...), last.Time, filter.To+1
+		by.logs, by.time, from = append(by.logs, logs...), last.Time, last.Number+1
 	}
-	v.pass(known, by)
+	v.pass(target, by)
 	return nil
 }

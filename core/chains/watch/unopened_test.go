@@ -66,6 +66,7 @@ func TestUnopened_OneHost(t *testing.T) {
 	w.truth(1)
 	w.polls(1)
 	w.expire(2)
+	pgtest.Exec(t, w.store, "UPDATE watched_chains SET unopened_until = now() - interval '1 hour'")
 	for _, end := range []string{"deadline = now() - interval '6 minutes'", "deadline = now()"} {
 		intent := w.bridge()
 		pgtest.Exec(t, w.store, "UPDATE transfers SET "+end+" WHERE id = $1", intent.ID)

@@ -102,32 +102,41 @@ func (l *loop) readLogs(ctx context.Context, v *view) (all []evm.Log, err error)
 	return all, nil
 }
 
-// readRange reads the events of one range. The same batch gets its last block, because a provider that lacks the block returns no
-// events, which would look like an empty chain. Without settlers the range is not bounded.
-func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) (found []evm.Log, err error) {
+// readRange reads the events of one range. Without settlers the range is not bounded.
+func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address, from, limit uint64) ([]evm.Log, error) {
+	if len(settlers) == 0 && limit == v.head.Number {
+		v.to, v.toTime = limit, v.head.Time
+		return nil, nil
+	}
+	found, last, err := readEvents(ctx, v.provider, settlers, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	if last.Number == v.head.Number && last.Hash != v.head.Hash {
+		return nil, errLags
+	}
+	if v.to, v.toTime = last.Number, last.Time; v.to < v.head.Number {
+		v.anchors = append(v.anchors, transfer.Block{Number: last.Number, Hash: last.Hash})
+	}
+	return found, nil
+}
+
+// readEvents reads the settlers' events from a block on, up to another or to the provider's limit, and the last block of the range. The same
+// batch gets that block, because a provider that lacks it returns no events, which would look like an empty chain.
+func readEvents(ctx context.Context, provider *rpc.Provider, settlers []common.Address, from, limit uint64) ([]evm.Log, *evm.Block, error) {
 	for {
 		filter := rpc.LogFilter{From: from, To: limit, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}, MaxData: transfer.MaxEventData}
 		if len(settlers) > 0 {
-			filter.To = min(limit, from+v.provider.LogRange()-1)
-		} else if limit == v.head.Number {
-			v.to, v.toTime = limit, v.head.Time
-			return nil, nil
+			filter.To = min(limit, from+provider.LogRange()-1)
 		}
-		found, block, err := rpc.ReadRange(ctx, v.provider, filter)
+		found, last, err := rpc.ReadRange(ctx, provider, filter)
 		switch {
 		case errors.Is(err, rpc.ErrRange) && filter.To > from: // the provider's range has been reduced
-			continue
 		case errors.Is(err, rpc.ErrMissing):
-			return nil, errLags
-		case err != nil:
-			return nil, err
-		case filter.To == v.head.Number && block.Hash != v.head.Hash:
-			return nil, errLags
+			return nil, nil, errLags
+		default:
+			return found, last, err
 		}
-		if v.to, v.toTime = filter.To, block.Time; v.to < v.head.Number {
-			v.anchors = append(v.anchors, transfer.Block{Number: block.Number, Hash: block.Hash})
-		}
-		return found, nil
 	}
 }
 

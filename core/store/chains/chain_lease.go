@@ -96,15 +96,6 @@ func (s *Store) AcquireLeases(ctx context.Context, own, others []caip.ChainID, h
 	return leases, nil
 }
 
-// AcquireLease is AcquireLeases for one chain. ok is false while another process holds it.
-func (s *Store) AcquireLease(ctx context.Context, chain caip.ChainID, holder string, ttl time.Duration) (lease Lease, ok bool, err error) {
-	leases, err := s.AcquireLeases(ctx, []caip.ChainID{chain}, nil, holder, ttl)
-	if err != nil || len(leases) == 0 {
-		return Lease{Chain: chain}, false, err
-	}
-	return leases[0], true, nil
-}
-
 // leaseRow is a lease.
 type leaseRow struct {
 	ChainID string `bun:"chain_id,type:text"`

@@ -18,11 +18,7 @@ func TestStore_RenewLeases(t *testing.T) {
 	store := pgtest.New(t)
 	var leases []chains.Lease
 	for n := range uint64(4) {
-		lease, ok, err := store.Chains.AcquireLease(t.Context(), caip.EIP155Chain(n+1), "one", time.Millisecond)
-		if err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		leases = append(leases, lease)
+		leases = append(leases, pgtest.AcquireLease(t, store, caip.EIP155Chain(n+1), time.Millisecond))
 	}
 	pgtest.Exec(t, store, "UPDATE watched_chains SET epoch = 2 WHERE chain_id = 'eip155:2'")
 	pgtest.Lock(t, store, "SELECT FROM watched_chains WHERE chain_id = 'eip155:3' FOR UPDATE")

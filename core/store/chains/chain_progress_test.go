@@ -16,10 +16,7 @@ func TestProgress_LeaseReleased(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	chain := caip.EIP155Chain(1)
-	lease, ok, err := store.Chains.AcquireLease(t.Context(), chain, "one", time.Minute)
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
+	lease := pgtest.AcquireLease(t, store, chain, time.Minute)
 	if err := store.Chains.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}

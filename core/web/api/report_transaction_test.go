@@ -40,10 +40,7 @@ func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progre
 			AccountID: owner, TransferID: uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), Transaction: transaction,
 		})
 	}
-	lease, ok, err := s.store.Chains.AcquireLease(t.Context(), seen[0].Chain, "test", time.Minute)
-	if !ok || err != nil {
-		t.Fatalf("acquire the lease: %v %v", ok, err)
-	}
+	lease := pgtest.AcquireLease(t, s.store, seen[0].Chain, time.Minute)
 	if _, err := s.store.Chains.WriteChain(t.Context(), lease, write); err != nil {
 		t.Fatal(err)
 	}

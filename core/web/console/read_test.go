@@ -221,10 +221,7 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 // watch writes that a chain is followed.
 func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	t.Helper()
-	lease, _, err := s.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
 	if _, err := s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
 		t.Fatal(err)
 	}
@@ -258,11 +255,8 @@ func TestShowTransfer_History(t *testing.T) {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain
-	lease, _, err := s.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
+	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
+	_, err := s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
 		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
 		Seen: []chains.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},

@@ -240,11 +240,8 @@ func (p *payer) observe(t *testing.T, intent *transfer.Intent, seen transfer.Tra
 	t.Helper()
 	chain := intent.Source.Account.Chain
 	seen.Chain, seen.Confirmed = chain, true
-	lease, _, err := p.store.Chains.AcquireLease(t.Context(), chain, "test", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
+	lease := pgtest.AcquireLease(t, p.store, chain, time.Minute)
+	_, err := p.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
 		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
 		Seen:     []chains.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: seen}},
 	})
