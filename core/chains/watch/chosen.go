@@ -140,14 +140,14 @@ func fetchRounds[T any](
 
 // bytesRead is what one poll has read of transactions that clients have named.
 type bytesRead struct {
-	total    int
-	accounts map[uuid.UUID]struct{ bytes, transactions int }
+	perAccount, total int
+	accounts          map[uuid.UUID]struct{ bytes, transactions int }
 }
 
 // places is how many more transactions of an account can be read at once, at most share: at the average size of those that were read.
 func (b *bytesRead) places(account uuid.UUID, share int) int {
 	read := b.accounts[account]
-	left := min(accountBytes-read.bytes, pollBytes-b.total)
+	left := min(b.perAccount-read.bytes, pollBytes-b.total)
 	switch {
 	case left <= 0:
 		return 0

@@ -92,3 +92,49 @@ func TestChosen_LookUpsPerDay(t *testing.T) {
 	w.deepen(sepolia, confirmations)
 	w.want(paid, "created submitted confirmed")
 }
+
+// An account that names many large transactions reads its part of a poll and no more, others theirs, and all are read in the end.
+func TestChosen_Bytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	w.watcher.SetAccountBytes(1 << 20)
+	var large []rpctest.Tx
+	var hogs []*transfer.Intent
+	for range 40 {
+		intent := w.intent(transferOf(usdc))
+		tx := w.pay(intent)
+		for range 500 {
+			tx.Logs = append(tx.Logs, rpctest.Log{Address: common.Address{1}, Topics: []common.Hash{{2}}, Data: make([]byte, 64)})
+		}
+		w.report(intent, w.hash(tx))
+		hogs, large = append(hogs, intent), append(large, tx)
+	}
+	w.owner = uuid.New()
+	other := w.intent(transferOf(usdc))
+	paid := w.pay(other)
+	w.report(other, w.hash(paid))
+	w.chains[sepolia].Mine(append(large, paid)...)
+	w.chains[sepolia].MineEmpty(confirmations)
+	node, polls := w.nodes[sepolia][0], 0
+	for confirmed := 0; confirmed < len(hogs); polls++ {
+		if polls > 60 {
+			t.Fatalf("%d of %d are confirmed", confirmed, len(hogs))
+		}
+		w.due()
+		before := node.Calls()["eth_getTransactionReceipt"]
+		w.tick(sepolia)
+		if read := node.Calls()["eth_getTransactionReceipt"] - before; read > 15 {
+			t.Errorf("%d receipts of 0.2 MB in a poll", read)
+		}
+		if polls == 1 {
+			w.want(other, "created submitted confirmed")
+		}
+		confirmed = 0
+		for _, intent := range hogs {
+			if w.stored(intent).Status == transfer.Confirmed {
+				confirmed++
+			}
+		}
+	}
+	t.Logf("%d polls", polls)
+}

@@ -95,6 +95,9 @@ func (w *Watcher) Share(ctx context.Context, running *sync.WaitGroup) { w.share(
 // SetLookUpsPerDay bounds the look-ups of each account and chain.
 func (w *Watcher) SetLookUpsPerDay(n int) { w.lookUpRule.Rate, w.lookUpRule.Burst = n, n }
 
+// SetAccountBytes bounds what a poll reads of the transactions that an account has named.
+func (w *Watcher) SetAccountBytes(n int) { w.accountBytes = n }
+
 // Holder is the watcher's name in leases.
 func (w *Watcher) Holder() string { return w.holder }
 

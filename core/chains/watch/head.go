@@ -156,6 +156,7 @@ func tagsOf(f chain.Finality) []rpc.BlockID {
 func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress, stepBack bool) (*view, error) {
 	v := &view{
 		provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}, readLast: l.reader == provider.Host(),
+		read: bytesRead{perAccount: l.accountBytes},
 	}
 	if v.readLast {
 		v.readTwice = min(l.readTwice, before.ReadTo)

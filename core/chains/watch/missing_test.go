@@ -182,3 +182,30 @@ func TestReplaced_SuccessorFoundAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// A chain that confirms deeper than full nodes keep states has nonces asked for where they keep them, and waits until that is confirmed.
+func TestReplaced_DeepChain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	const deep = 200
+	pgtest.Exec(t, w.store, "UPDATE chains SET confirmations = $1 WHERE id = 'eip155:11155111'", deep)
+	if err := w.live.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		w.fault(n, func(f *rpctest.Faults) { f.StatesKept = 128 })
+	}
+	intent := w.intent(transferOf(usdc))
+	tx := w.pay(intent)
+	w.seenPending(intent, tx)
+	w.chains[sepolia].Mine(rpctest.Tx{From: tx.From, Nonce: tx.Nonce, To: &tx.From})
+	w.chains[sepolia].MineEmpty(130)
+	w.due()
+	w.tick(sepolia)
+	w.want(intent, "created submitted") // used, in a block that is not confirmed
+	w.chains[sepolia].MineEmpty(deep)
+	w.later("1 minute")
+	w.tick(sepolia)
+	w.want(intent, "created submitted failed")
+	w.wantTransactions(intent, "send replaced*")
+}

@@ -166,7 +166,7 @@ func (v view) at(id string) (uint64, error) {
 		return 0, err
 	case !ok:
 		return 0, errNoBlock
-	case v.faults.MissingState && number < v.top():
+	case v.faults.MissingState && number < v.top(), v.faults.StatesKept > 0 && number+v.faults.StatesKept < v.top():
 		return 0, errMissingState
 	}
 	return number, nil

@@ -34,6 +34,8 @@ type Faults struct {
 	ResultLimit int
 	// MissingState answers for blocks below the head as a node that has pruned their state.
 	MissingState bool
+	// StatesKept answers so for blocks further below the head than that; 0 means that it keeps all.
+	StatesKept uint64
 	// PrunedBelow is the first block that the node keeps (EIP-4444).
 	PrunedBelow uint64
 	// ChainID is served instead of the chain's; 0 means the chain's.
