@@ -5,19 +5,27 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/screening"
+	"intents.internal/core/screening/hit"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	stored "intents.internal/core/store/quotes"
+	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/golden"
 	"intents.internal/pkg/wire"
 )
@@ -54,11 +62,36 @@ func TestOf(t *testing.T) {
 		f, _ := Of(err)
 		all = append(all, f)
 	}
+	all = append(all, screened(t)...)
 	var shown []recorded
 	for _, f := range all {
 		shown = append(shown, recorded{wire.Error{Code: f.Code, Message: f.Message, Details: f.Details}, f.Status, f.RetryAfter, f.Page})
 	}
 	golden.JSON(t, "testdata/errors.json", shown)
+}
+
+// screened are the refusals of a listed payer, of a listed recipient, of both, and of a wallet, by an operator without and with a contact.
+func screened(t *testing.T) (all []Error) {
+	t.Helper()
+	listed := caip.AccountID{Chain: caip.EIP155Chain(1), Address: "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"}
+	other := caip.AccountID{Chain: caip.EIP155Chain(1), Address: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"}
+	path := filepath.Join(t.TempDir(), "list.txt")
+	pgtest.Must(t, os.WriteFile(path, []byte(listed.Address+" Lazarus Group"), 0o600))
+	for _, contact := range []string{"", "https://example.com/appeals"} {
+		screen, err := screening.Open(t.Context(), screening.Config{Paths: []string{path}, Contact: contact, Metrics: prometheus.NewRegistry()})
+		pgtest.Must(t, err)
+		for _, err := range []error{
+			screen.Check(hit.Create, network.Live, listed, other), screen.Check(hit.Create, network.Live, other, listed),
+			screen.Check(hit.Create, network.Live, listed, listed), screen.CheckWallet(listed),
+		} {
+			f, ok := Of(fmt.Errorf("draft: %w", err))
+			if text := strings.ToLower(fmt.Sprintf("%+v", f)); !ok || strings.Contains(text, "0x") || strings.Contains(text, "lazarus") || strings.Contains(text, "sanction") {
+				t.Errorf("a refusal says %s", text)
+			}
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // Clients are told to try again whatever Postgres reports, unless the statement is wrong.
