@@ -249,7 +249,7 @@ func prepareDatabase(ctx context.Context, store *store.Rooms, config Config, log
 	missing, err := store.LimitsNotInForce(ctx)
 	if err == nil && len(missing) > 0 {
 		log.Warn("time limits are not in force in the database, as behind a pooler that ignores them; "+
-			"have Postgres set them for this role, as deploy/README.md says", "limits", missing)
+			"have Postgres set them for this role, as deploy/postgres.md says", "limits", missing)
 	}
 	return err
 }

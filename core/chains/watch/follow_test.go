@@ -53,7 +53,6 @@ func TestFollow_ReportedOpen(t *testing.T) {
 	}
 }
 
-// I7: the chains are read by loops of their own, so a fill may be known before its order.
 // A chain whose finality is a tag confirms at the tag, whatever its confirmations are, and what is below finalized is final.
 func TestFollow_FinalityTag(t *testing.T) {
 	t.Parallel()
@@ -85,6 +84,7 @@ func TestFollow_FinalityTag(t *testing.T) {
 	}
 }
 
+// I7: the chains are read by loops of their own, so a fill may be known before its order.
 func TestFollow_FillBeforeOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1)

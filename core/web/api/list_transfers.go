@@ -122,7 +122,7 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 // only after 10 ms.
 const yieldEvery = 256
 
-// appendRow appends an intent to a list; place is its index, from 0.
+// appendRow appends an intent to a list; row is its index, from 0.
 func (b *buffer) appendRow(row int, summary *transfer.Summary) {
 	if row > 0 {
 		b.json = append(b.json, ',')
