@@ -353,10 +353,18 @@ func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed ma
 	if err != nil {
 		return nil, err
 	}
+	return tx.evaluateLoaded(ctx, locked, loaded, claimed, now)
+}
+
+// evaluateLoaded is evaluate with the transactions as they are stored.
+func (tx Tx) evaluateLoaded(
+	ctx context.Context, locked []*transfer.Intent, loaded map[intents.TransferKey][]Observation, claimed map[intents.TransferKey]bool, now time.Time,
+) (events []transfer.Event, err error) {
 	var rescheduled []Observation
 	var moved []*transfer.Intent
-	for n, intent := range locked {
-		transactions := loaded[keys[n]]
+	for _, intent := range locked {
+		key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		transactions := loaded[key]
 		before := len(events)
 		if events, err = apply(intent, transactions, events, now); err != nil {
 			return nil, err
@@ -364,7 +372,7 @@ func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed ma
 		if len(events) > before {
 			moved = append(moved, intent)
 		}
-		rescheduled = append(rescheduled, reschedule(intent, transactions, claimed[keys[n]], now)...)
+		rescheduled = append(rescheduled, reschedule(intent, transactions, claimed[key], now)...)
 	}
 	if err := tx.saveObservations(ctx, rescheduled, now); err != nil {
 		return nil, err

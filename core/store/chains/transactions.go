@@ -226,11 +226,12 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	if err != nil {
 		return nil, false, err
 	}
-	loaded, err := tx.loadTransactions(ctx, []intents.TransferKey{{AccountID: intent.AccountID, ID: intent.ID}})
+	key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+	loaded, err := tx.loadTransactions(ctx, []intents.TransferKey{key})
 	if err != nil {
 		return nil, false, err
 	}
-	known := loaded[intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}]
+	known := loaded[key]
 	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: dueFirst, Transaction: transfer.Transaction{
 		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
 	}}
@@ -251,6 +252,12 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	}
 	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
 		return nil, false, err
+	}
+	if n < 0 { // it is stored as it is here: nothing is merged with it
+		attempt.SeenAt = now
+		loaded[key] = append(known, attempt)
+		events, err = tx.evaluateLoaded(ctx, []*transfer.Intent{intent}, loaded, nil, now)
+		return events, true, err
 	}
 	events, err = tx.evaluate(ctx, []*transfer.Intent{intent}, nil, now)
 	return events, true, err

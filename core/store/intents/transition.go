@@ -1,11 +1,9 @@
 package intents
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -124,19 +122,19 @@ func (tx Tx) Now(ctx context.Context) (now time.Time, err error) {
 type eventRow struct {
 	bun.BaseModel `bun:"table:events,alias:events"`
 
-	AccountID   uuid.UUID        `bun:"account_id"`
-	TransferID  uuid.UUID        `bun:"transfer_id"`
-	Trigger     transfer.Trigger `bun:"trigger,nullzero"`
-	From        transfer.Status  `bun:"from_status,nullzero"`
-	To          transfer.Status  `bun:"to_status"`
-	Hash        string           `bun:"hash,nullzero"`
-	Failure     transfer.Failure `bun:"failure,nullzero"`
-	ChainID     string           `bun:"chain_id,nullzero"`
-	TxHash      []byte           `bun:"tx_hash"`
-	BlockNumber *uint64          `bun:"block_number"`
-	Found       string           `bun:"found,nullzero"`
-	Sequence    int              `bun:"sequence"`
-	OccurredAt  time.Time        `bun:"occurred_at"`
+	AccountID   uuid.UUID        `bun:"account_id,type:uuid"`
+	TransferID  uuid.UUID        `bun:"transfer_id,type:uuid"`
+	Trigger     transfer.Trigger `bun:"trigger,type:text,nullzero"`
+	From        transfer.Status  `bun:"from_status,type:text,nullzero"`
+	To          transfer.Status  `bun:"to_status,type:text"`
+	Hash        string           `bun:"hash,type:text,nullzero"`
+	Failure     transfer.Failure `bun:"failure,type:text,nullzero"`
+	ChainID     string           `bun:"chain_id,type:text,nullzero"`
+	TxHash      []byte           `bun:"tx_hash,type:bytea"`
+	BlockNumber *uint64          `bun:"block_number,type:bigint"`
+	Found       string           `bun:"found,type:text,nullzero"`
+	Sequence    int              `bun:"sequence,type:integer"`
+	OccurredAt  time.Time        `bun:"occurred_at,type:timestamptz"`
 }
 
 func newEventRow(e transfer.Event) eventRow {
@@ -172,47 +170,34 @@ func (r eventRow) event() (transfer.Event, error) {
 	return e, nil
 }
 
-// insertEvents writes events of intents that the transaction has locked.
-func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
-	last, err := tx.lastSequences(ctx, events)
-	if err != nil {
-		return err
-	}
+// eventColumns are those of eventRow, in its order.
+const eventColumns = `account_id, transfer_id, trigger, from_status, to_status, hash, failure, chain_id, tx_hash, block_number, found, sequence, occurred_at`
+
+// insertNewEvents writes the events of the table new, whose sequence counts those of each intent from 1, after the intent's last event.
+const insertNewEvents = ` INSERT INTO events (` + eventColumns + `)
+	SELECT account_id, transfer_id, trigger, from_status, to_status, hash, failure, chain_id, tx_hash, block_number, found, sequence + coalesce((
+		SELECT max(earlier.sequence) FROM events AS earlier WHERE earlier.transfer_id = new.transfer_id AND earlier.account_id = new.account_id
+	), 0), occurred_at FROM new ORDER BY sequence`
+
+// newEvents are the rows of events for insertNewEvents.
+func (tx Tx) newEvents(events []transfer.Event) *bun.ValuesQuery {
+	last := make(map[uuid.UUID]int, len(events))
 	rows := make([]eventRow, len(events))
 	for n, e := range events {
 		last[e.TransferID]++
 		rows[n] = newEventRow(e)
 		rows[n].Sequence = last[e.TransferID]
 	}
-	if _, err := tx.db.NewInsert().Model(&rows).Exec(ctx); err != nil {
+	return tx.db.NewValues(&rows)
+}
+
+// insertEvents writes events of intents that the transaction has locked.
+func (tx Tx) insertEvents(ctx context.Context, events []transfer.Event) error {
+	_, err := tx.db.NewRaw(`WITH new (`+eventColumns+`) AS (?)`+insertNewEvents, tx.newEvents(events)).Exec(ctx)
+	if err != nil {
 		return fmt.Errorf("write %d events: %w", len(events), err)
 	}
 	return nil
-}
-
-// lastSequences reads the sequence of the last event of each intent.
-func (tx Tx) lastSequences(ctx context.Context, events []transfer.Event) (map[uuid.UUID]int, error) {
-	accounts, transfers := make([]uuid.UUID, len(events)), make([]uuid.UUID, len(events))
-	for n, e := range events {
-		accounts[n], transfers[n] = e.AccountID, e.TransferID
-	}
-	var rows []eventRow
-	err := tx.db.NewSelect().Model(&rows).Column("transfer_id").ColumnExpr("max(sequence) AS sequence").
-		Where("account_id IN (?) AND transfer_id IN (?)", bun.List(distinct(accounts)), bun.List(distinct(transfers))).Group("transfer_id").Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the events of %d transfers: %w", len(events), err)
-	}
-	last := make(map[uuid.UUID]int, len(events))
-	for _, row := range rows {
-		last[row.TransferID] = row.Sequence
-	}
-	return last, nil
-}
-
-// distinct are the ids in order, each once.
-func distinct(ids []uuid.UUID) []uuid.UUID {
-	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(ids)
 }
 
 // Events reads the events of one of an account's intents, oldest first, as far back as they are kept.
@@ -243,7 +228,7 @@ type transitionRow struct {
 	UpdatedAt    time.Time       `bun:"updated_at,type:timestamptz"`
 }
 
-// SaveTransitions writes the changed intents and the events.
+// SaveTransitions writes the changed intents and the events, in one statement.
 func (tx Tx) SaveTransitions(ctx context.Context, intents []*transfer.Intent, events []transfer.Event) error {
 	if len(events) == 0 {
 		return nil
@@ -255,12 +240,14 @@ func (tx Tx) SaveTransitions(ctx context.Context, intents []*transfer.Intent, ev
 			CancelledAt: i.CancelledAt, RefundableAt: i.RefundableAt, UpdatedAt: i.UpdatedAt,
 		}
 	}
-	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*TransferRow)(nil)).TableExpr("changed").
-		Set("status = changed.status").Set("hash = changed.hash").Set("failure = changed.failure").
-		Set("cancelled_at = changed.cancelled_at").Set("refundable_at = changed.refundable_at").Set("updated_at = changed.updated_at").
-		Where("transfers.account_id = changed.account_id AND transfers.id = changed.id").Exec(ctx)
+	_, err := tx.db.NewRaw(`WITH changed (account_id, id, status, hash, failure, cancelled_at, refundable_at, updated_at) AS (?),
+		moved AS (
+			UPDATE transfers SET status = changed.status, hash = changed.hash, failure = changed.failure,
+				cancelled_at = changed.cancelled_at, refundable_at = changed.refundable_at, updated_at = changed.updated_at
+			FROM changed WHERE transfers.account_id = changed.account_id AND transfers.id = changed.id
+		), new (`+eventColumns+`) AS (?)`+insertNewEvents, tx.db.NewValues(&rows), tx.newEvents(events)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("write the transitions of %d transfers: %w", len(rows), err)
 	}
-	return tx.insertEvents(ctx, events)
+	return nil
 }
