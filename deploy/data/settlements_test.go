@@ -9,7 +9,7 @@ import (
 // tempo has no coin, so that no input can be native.
 const tempo = "eip155:4217"
 
-// Settlements take native inputs wherever there is a coin. core tests what else the files promise.
+// Settlements take native inputs wherever there is a coin, and leave solvers the time that the framework's needs. core tests what else the files promise.
 func TestSettlements(t *testing.T) {
 	t.Parallel()
 	type list struct {
@@ -23,6 +23,9 @@ func TestSettlements(t *testing.T) {
 		for _, s := range chain.Settlements {
 			if native, _ := s["native"].(bool); native == (chain.ChainID == tempo) {
 				t.Errorf("%s: native is %v", chain.ChainID, s["native"])
+			}
+			if s["minDeadline"] != 1500.0 {
+				t.Errorf("%s: minDeadline is %v", chain.ChainID, s["minDeadline"])
 			}
 		}
 	}
