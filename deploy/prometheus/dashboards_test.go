@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,21 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s has no title, description, schema version or datasource variable", file)
 		}
 		checkPanels(t, file, d.Panels)
+	}
+}
+
+// What an alert is about stands in a panel too, so that who is woken sees how it came.
+func TestDashboards_Alerts(t *testing.T) {
+	t.Parallel()
+	shown := ""
+	for _, file := range files(t, "../grafana/dashboards/*.json") {
+		shown += read(t, file)
+	}
+	settings := []string{"intents_core_chain_tick_interval_seconds", "intents_core_screening_list_max_age_seconds"}
+	for _, metric := range regexp.MustCompile(`\bintents_[a-z_]+\b`).FindAllString(read(t, "rules/alerts.yml"), -1) {
+		if !regexp.MustCompile(`\b`+metric+`\b`).MatchString(shown) && !slices.Contains(settings, metric) {
+			t.Errorf("%s is in no panel", metric)
+		}
 	}
 }
 

@@ -147,13 +147,18 @@ func (p *prometheus) unknown(query string) (selectors []string) {
 	}
 	for _, grouping := range groupings.FindAllStringSubmatch(query, -1) {
 		for _, label := range regexp.MustCompile(`\w+`).FindAllString(grouping[1], -1) {
-			want("{" + label + `!=""}`)
+			if label != "slot" {
+				want("{" + label + `!=""}`)
+			}
 		}
 	}
 	for _, word := range words.FindAllStringSubmatch(groupings.ReplaceAllString(query, " "), -1) {
 		metric := word[1]
 		if word[3] != "" || slices.Contains([]string{"and", "or", "unless", "bool", "ALERTS", "intents_base_backup_timestamp_seconds"}, metric) {
 			continue // ALERTS comes with the first alert, and the mark of backups from node_exporter
+		}
+		if strings.HasPrefix(metric, "intents_core_postgres_slot_") {
+			continue // they come with the first replication slot, as the label slot does
 		}
 		want(metric)
 		for _, m := range matchers.FindAllStringSubmatch(word[2], -1) {
