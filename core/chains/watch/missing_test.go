@@ -82,6 +82,24 @@ func TestReplaced_Open(t *testing.T) {
 	}
 }
 
+// The sender of an order cancelled it: the reason names the transaction that took the nonce, as for a transfer.
+func TestReplaced_OpenCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	intent := w.bridge()
+	tx := w.open(intent)
+	w.seenPending(intent, tx)
+	other := rpctest.Tx{From: tx.From, Nonce: tx.Nonce, To: &tx.From}
+	w.mine(sepolia, other)
+	for range confirmations + 1 {
+		w.due()
+		w.deepen(sepolia, 1)
+	}
+	w.deepen(sepolia, confirmations)
+	w.want(intent, "created submitted failed")
+	w.wantReason(intent, transfer.TxReplaced, w.hash(other).Hex())
+}
+
 // A single provider must not know a transaction twice, a poll apart, before it counts as replaced.
 func TestReplaced_OneProvider(t *testing.T) {
 	t.Parallel()

@@ -24,24 +24,19 @@ type replacedAttempt struct {
 // replace marks attempts whose nonces other transactions have used, and looks for those transactions: they may have the effects of
 // the intents, for example at another gas price. Attempts whose search is not over stay pending until the next poll.
 func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt) (found []chains.Observation, failed []unreadableAttempt, err error) {
-	var transfers []replacedAttempt
-	for _, r := range replaced {
-		switch {
-		case v.to < v.head.Number: // its events may not have been read yet
+	if v.to < v.head.Number { // the events of the transactions may not have been read yet
+		for _, r := range replaced {
 			found = append(found, r.pending)
-		case r.Intent.Type != transfer.Transfer: // an event would have reported an order that another transaction opened
-			found = append(found, r.replaced(""))
-		default:
-			transfers = append(transfers, r)
 		}
+		return found, nil, nil
 	}
-	searches, err := l.findNonces(ctx, v, transfers)
+	searches, err := l.findNonces(ctx, v, replaced)
 	if err != nil {
 		return nil, nil, err
 	}
 	var searched []replacedAttempt
 	var successors []*compared
-	for _, r := range transfers {
+	for _, r := range replaced {
 		switch s := searches[r.nonce()]; {
 		case s == nil || !s.done: // the next poll goes on
 			r.pending.DueAt = l.Store.Now()
