@@ -145,14 +145,14 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 		providers[id.String()] = []any{map[string]any{"url": c.node.URL(), "requestsPerSecond": 1000}}
 	}
 	silent := func(int) {}
-	if _, err := b.store.Intents.ImportChains(ctx, entries, time.Now(), silent); err != nil {
+	if _, err := b.store.Registry.ImportChains(ctx, entries, time.Now(), silent); err != nil {
 		return err
 	}
-	if _, err := b.store.Intents.ImportTokens(ctx, tokens, time.Now(), silent); err != nil {
+	if _, err := b.store.Registry.ImportTokens(ctx, tokens, time.Now(), silent); err != nil {
 		return err
 	}
 	var err error
-	if b.known, err = b.store.Intents.Registry(ctx); err != nil {
+	if b.known, err = b.store.Registry.Registry(ctx); err != nil {
 		return err
 	}
 	text, err := json.Marshal(providers)

@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/screening"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/settings"
 )
 
@@ -38,7 +38,7 @@ type chainWatch struct {
 }
 
 func newChains(
-	config Config, providers rpc.Providers, store *store.Rooms, live *intents.LiveRegistry, screen *screening.Screen, log *slog.Logger, metrics prometheus.Registerer,
+	config Config, providers rpc.Providers, store *store.Rooms, live *registries.LiveRegistry, screen *screening.Screen, log *slog.Logger, metrics prometheus.Registerer,
 ) (chainWatch, error) {
 	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
 	if err != nil {

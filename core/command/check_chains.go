@@ -39,7 +39,7 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}
-	current, err := store.Intents.Registry(ctx)
+	current, err := store.Registry.Registry(ctx)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 )
 
@@ -108,7 +108,7 @@ func (c tokenImport) run(ctx context.Context, store *store.Rooms) error {
 	if err != nil {
 		return err
 	}
-	current, err := store.Intents.Registry(ctx)
+	current, err := store.Registry.Registry(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func importChains(ctx context.Context, store *store.Rooms, text []byte) error {
 		return err
 	}
 	printRefusedChains(list)
-	imported, err := store.Intents.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
+	imported, err := store.Registry.ImportChains(ctx, list.Chains, time.Now(), progress("chains", len(list.Chains)))
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func importTokens(ctx context.Context, store *store.Rooms, current *registry.Sna
 		fmt.Printf("left out: %d tokens of %s, which is not registered; import the chain with `core chains import` first to have them\n",
 			list.Unknown[number], caip.EIP155Chain(number))
 	}
-	imported, err := store.Intents.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
+	imported, err := store.Registry.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func importTokens(ctx context.Context, store *store.Rooms, current *registry.Sna
 
 // printTokenSources prints a line a source: its tokens, licence and name, with - for what is not recorded.
 func printTokenSources(ctx context.Context, store *store.Rooms) error {
-	sources, err := store.Intents.TokenSources(ctx)
+	sources, err := store.Registry.TokenSources(ctx)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func printRefusal(kind string, row int, name, reason string) {
 	fmt.Printf("refused %s in row %d %q: %s\n", kind, row, name, reason)
 }
 
-func printSummary(kind string, imported intents.Imported, accepted, refused int) {
+func printSummary(kind string, imported registries.Imported, accepted, refused int) {
 	fmt.Printf("%s: %d added, %d updated, %d unchanged, %d refused\n",
 		kind, imported.Added, imported.Updated, accepted-imported.Added-imported.Updated, refused)
 }

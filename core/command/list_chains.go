@@ -14,7 +14,7 @@ func listChains(ctx context.Context, store *store.Rooms, to io.Writer) error {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}
-	current, err := store.Intents.Registry(ctx)
+	current, err := store.Registry.Registry(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func resumeChain(ctx context.Context, args []string) error {
 }
 
 func resume(ctx context.Context, store *store.Rooms, id caip.ChainID, from uint64) error {
-	current, err := store.Intents.Registry(ctx)
+	current, err := store.Registry.Registry(ctx)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ import (
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/screening"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/listen"
@@ -172,7 +172,7 @@ func runServers(
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *store.Rooms, live *intents.LiveRegistry,
+	ctx context.Context, group *errgroup.Group, config Config, store *store.Rooms, live *registries.LiveRegistry,
 	follower *feed.Follower, oidc *identity.OIDC, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
@@ -219,12 +219,12 @@ func newIdentity(
 // openDatabase opens the store of a database of this version, and reads the registry.
 func openDatabase(
 	ctx context.Context, config Config, log *slog.Logger, metrics prometheus.Registerer,
-) (store *store.Rooms, live *intents.LiveRegistry, err error) {
+) (store *store.Rooms, live *registries.LiveRegistry, err error) {
 	if store, err = openStore(config, metrics); err != nil {
 		return nil, nil, err
 	}
 	if err = prepareDatabase(ctx, store, config, log); err == nil {
-		live, err = intents.NewLiveRegistry(ctx, store.Intents)
+		live, err = registries.NewLiveRegistry(ctx, store.Registry)
 	}
 	if err == nil && config.RequireWatched {
 		err = live.RequireWatched(ctx)

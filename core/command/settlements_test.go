@@ -36,7 +36,7 @@ func importsChains(t *testing.T, database, file, want string) {
 
 func loaded(t *testing.T, store *store.Rooms) *registry.Snapshot {
 	t.Helper()
-	known, err := store.Intents.Registry(t.Context())
+	known, err := store.Registry.Registry(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

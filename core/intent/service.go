@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/screening"
 	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -27,7 +28,7 @@ type Config struct {
 	Store *intents.Store
 	// Transactions are those of the intents, as their chains have them.
 	Transactions *chains.Store
-	Registry     *intents.LiveRegistry
+	Registry     *registries.LiveRegistry
 	// Chains has the nodes of the chains; nil if no chain has nodes.
 	Chains *rpc.Client
 	// Screening refuses accounts that the operator does not serve; nil for none.

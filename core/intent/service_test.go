@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -38,7 +39,7 @@ func start(t *testing.T) *service {
 	t.Helper()
 	s := &service{store: pgtest.New(t)}
 	pgtest.LoadRegistry(t, s.store)
-	live, err := intents.NewLiveRegistry(t.Context(), s.store.Intents)
+	live, err := registries.NewLiveRegistry(t.Context(), s.store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
@@ -47,7 +47,7 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 	s := &service{store: pgtest.New(t), by: transfer.Caller{AccountID: uuid.New(), KeyID: uuid.New(), Environment: network.Test}}
 	pgtest.LoadRegistry(t, s.store)
 	s.addDeployment(t)
-	live, err := intents.NewLiveRegistry(t.Context(), s.store.Intents)
+	live, err := registries.NewLiveRegistry(t.Context(), s.store.Registry)
 	pgtest.Must(t, err)
 	var endpoints []provider.Endpoint
 	for name, handle := range solvers {
@@ -86,7 +86,7 @@ func (s *service) addDeployment(t *testing.T) {
 			list.Chains[n].Settlements = []chain.Settlement{c.Settlements[0], other}
 		}
 	}
-	_, err = s.store.Intents.ImportChains(t.Context(), list.Chains, time.Now(), func(int) {})
+	_, err = s.store.Registry.ImportChains(t.Context(), list.Chains, time.Now(), func(int) {})
 	pgtest.Must(t, err)
 }
 

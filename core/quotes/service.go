@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/quotes"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -28,7 +29,7 @@ import (
 // Config is what the service needs.
 type Config struct {
 	Store    *quotes.Store
-	Registry *intents.LiveRegistry
+	Registry *registries.LiveRegistry
 	Intents  *intent.Service
 	// Providers are asked for quotes; nil for none.
 	Providers *provider.Providers

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/quotes"
+	"intents.internal/core/store/registries"
 	"intents.internal/core/store/retention"
 	"intents.internal/core/store/screening"
 )
@@ -20,6 +21,7 @@ type Rooms struct {
 	*postgres.DB
 
 	Identities *identities.Store
+	Registry   *registries.Store
 	Intents    *intents.Store
 	Events     *events.Store
 	Chains     *chains.Store
@@ -37,7 +39,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made := intents.New(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made),
+		DB: db, Identities: identities.New(db), Registry: registries.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made),
 		Quotes: quotes.New(db, made), Screening: screening.New(db), Retention: retention.New(db),
 	}, nil
 }

@@ -178,9 +178,9 @@ func newBridges(t *testing.T, db *database) *bridges {
 		t.Fatal(err)
 	}
 	silent := func(int) {}
-	_, chainsErr := store.Intents.ImportChains(t.Context(), entries, time.Now(), silent)
-	_, tokensErr := store.Intents.ImportTokens(t.Context(), tokens, time.Now(), silent)
-	known, err := store.Intents.Registry(t.Context())
+	_, chainsErr := store.Registry.ImportChains(t.Context(), entries, time.Now(), silent)
+	_, tokensErr := store.Registry.ImportTokens(t.Context(), tokens, time.Now(), silent)
+	known, err := store.Registry.Registry(t.Context())
 	if err := errors.Join(chainsErr, tokensErr, err); err != nil {
 		t.Fatal(err)
 	}

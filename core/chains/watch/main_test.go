@@ -15,8 +15,8 @@ import (
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/screening"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/metricstest"
@@ -40,7 +40,7 @@ var (
 type world struct {
 	*testing.T
 	store   *store.Rooms
-	live    *intents.LiveRegistry
+	live    *registries.LiveRegistry
 	watcher *watch.Watcher
 	metrics *prometheus.Registry
 	chains  map[caip.ChainID]*rpctest.Chain
@@ -65,7 +65,7 @@ func newWorld(t *testing.T, providers int) *world {
 	pgtest.LoadRegistry(t, w.store)
 	pgtest.Exec(t, w.store, fmt.Sprintf("UPDATE chains SET confirmations = %d, block_time_ms = 100", confirmations))
 	var err error
-	if w.live, err = intents.NewLiveRegistry(t.Context(), w.store.Intents); err != nil {
+	if w.live, err = registries.NewLiveRegistry(t.Context(), w.store.Registry); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []caip.ChainID{sepolia, baseSepolia} {

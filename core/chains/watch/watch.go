@@ -21,8 +21,8 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/screening"
 	"intents.internal/core/store/chains"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tokenbucket"
@@ -44,7 +44,7 @@ const (
 // Config is the watcher's configuration.
 type Config struct {
 	Store    *chains.Store
-	Registry *intents.LiveRegistry
+	Registry *registries.LiveRegistry
 	Client   *rpc.Client
 	Log      *slog.Logger
 	// Screening knows which accounts are listed; nil for none.

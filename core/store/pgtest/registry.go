@@ -34,13 +34,13 @@ func LoadRegistry(tb testing.TB, store *store.Rooms) *registry.Snapshot {
 		tb.Fatalf("read the tokens: %v, refused %+v", err, tokens.Refused)
 	}
 	silent := func(int) {}
-	if _, err := store.Intents.ImportChains(tb.Context(), chains.Chains, time.Now(), silent); err != nil {
+	if _, err := store.Registry.ImportChains(tb.Context(), chains.Chains, time.Now(), silent); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := store.Intents.ImportTokens(tb.Context(), tokens.Tokens, time.Now(), silent); err != nil {
+	if _, err := store.Registry.ImportTokens(tb.Context(), tokens.Tokens, time.Now(), silent); err != nil {
 		tb.Fatal(err)
 	}
-	snapshot, err := store.Intents.Registry(tb.Context())
+	snapshot, err := store.Registry.Registry(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
 	}

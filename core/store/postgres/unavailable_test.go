@@ -19,7 +19,7 @@ import (
 
 // use makes a query, as each of the store's methods does.
 func use(ctx context.Context, store *store.Rooms) error {
-	_, _, err := store.Intents.RegistryVersion(ctx)
+	_, _, err := store.Registry.RegistryVersion(ctx)
 	return err
 }
 

@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
@@ -34,7 +35,7 @@ type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
 	Events     *events.Store
-	Registry   *intents.LiveRegistry
+	Registry   *registries.LiveRegistry
 	Intents    *intent.Service
 	Quotes     *quotes.Service
 	Identity   *identity.Service

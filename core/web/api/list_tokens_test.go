@@ -120,7 +120,7 @@ func TestListTokens_ETagChanges(t *testing.T) {
 	entry := chain.Entry{KeepSettlements: true}
 	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
 	entry.Confirmations, entry.Finality = 64, chain.Safe
-	if _, err := s.store.Intents.ImportChains(t.Context(), []chain.Entry{entry}, time.Now(), func(int) {}); err != nil {
+	if _, err := s.store.Registry.ImportChains(t.Context(), []chain.Entry{entry}, time.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {

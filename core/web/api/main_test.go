@@ -18,8 +18,8 @@ import (
 	"intents.internal/core/intent"
 	"intents.internal/core/quotes"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
@@ -35,7 +35,7 @@ type service struct {
 	url     string
 	handler http.Handler
 	store   *store.Rooms
-	live    *intents.LiveRegistry
+	live    *registries.LiveRegistry
 	log     *asynctest.Buffer
 }
 
@@ -64,7 +64,7 @@ func start(t *testing.T, change ...func(*settings)) *service {
 func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *service {
 	t.Helper()
 	pgtest.LoadRegistry(t, store)
-	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
+	live, err := registries.NewLiveRegistry(t.Context(), store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}

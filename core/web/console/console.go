@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -32,7 +33,7 @@ type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
 	Events     *events.Store
-	Registry   *intents.LiveRegistry
+	Registry   *registries.LiveRegistry
 	Intents    *intent.Service
 	Cookie     identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.

@@ -17,8 +17,8 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/outbound"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
@@ -35,7 +35,7 @@ type site struct {
 	url   string
 	store *store.Rooms
 	known *registry.Snapshot
-	live  *intents.LiveRegistry
+	live  *registries.LiveRegistry
 	log   *asynctest.Buffer
 }
 
@@ -64,7 +64,7 @@ func startPages(
 ) *site {
 	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
-	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
+	live, err := registries.NewLiveRegistry(t.Context(), store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 )
@@ -176,7 +176,7 @@ func TestFormRoutes_Rights(t *testing.T) {
 func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 	t.Helper()
 	pgtest.LoadRegistry(t, rooms)
-	registry, err := intents.NewLiveRegistry(t.Context(), rooms.Intents)
+	registry, err := registries.NewLiveRegistry(t.Context(), rooms.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 )
 
 // addChain is what the script of a page may ask a wallet to add (EIP-3085), as JSON.
@@ -30,7 +30,7 @@ func (a *answer) addChain() string {
 // A wallet can be offered the chain where the registry has public URLs of it.
 func TestSendView_AddChain(t *testing.T) {
 	t.Parallel()
-	var live *intents.LiveRegistry
+	var live *registries.LiveRegistry
 	s := startWith(t, pgtest.New(t), func(c *intent.Config) { live = c.Registry })
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")

@@ -1,4 +1,4 @@
-package intents_test
+package registries_test
 
 import (
 	"bytes"
@@ -16,8 +16,8 @@ import (
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
@@ -34,9 +34,9 @@ func entry(number uint64, change func(*chain.Entry)) chain.Entry {
 	return e
 }
 
-func importChains(t *testing.T, store *store.Rooms, entries ...chain.Entry) intents.Imported {
+func importChains(t *testing.T, store *store.Rooms, entries ...chain.Entry) registries.Imported {
 	t.Helper()
-	imported, err := store.Intents.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {})
+	imported, err := store.Registry.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,33 +64,33 @@ func TestImportChains(t *testing.T) {
 	steps := []struct {
 		name        string
 		entries     []chain.Entry
-		want        intents.Imported
+		want        registries.Imported
 		settlements []chain.Settlement // of chain 1 afterwards
 	}{
-		{"two new", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, intents.Imported{Added: 2}, one},
-		{"the same again", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, intents.Imported{}, one},
+		{"two new", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, registries.Imported{Added: 2}, one},
+		{"the same again", []chain.Entry{entry(1, settled(one)), entry(2, nil)}, registries.Imported{}, one},
 		{"one new, one changed, one the same", []chain.Entry{
 			entry(3, nil), entry(2, func(e *chain.Entry) { e.Name = "Renamed" }), entry(1, settled(one)),
-		}, intents.Imported{Added: 1, Updated: 1}, one},
+		}, registries.Imported{Added: 1, Updated: 1}, one},
 		{"a list that says nothing of settlements", []chain.Entry{
 			entry(1, func(e *chain.Entry) { e.KeepSettlements, e.Name = true, "Renamed" }),
-		}, intents.Imported{Updated: 1}, one},
-		{"one more", []chain.Entry{entry(1, settled(both))}, intents.Imported{Updated: 1}, both},
-		{"both again", []chain.Entry{entry(1, settled(both))}, intents.Imported{}, both},
-		{"another order", []chain.Entry{entry(1, settled(turned))}, intents.Imported{Updated: 1}, turned},
-		{"every member but the contracts", []chain.Entry{entry(1, settled(changed))}, intents.Imported{Updated: 1}, changed},
-		{"none", []chain.Entry{entry(1, settled(nil))}, intents.Imported{Updated: 1}, nil},
-		{"none again", []chain.Entry{entry(1, settled(nil))}, intents.Imported{}, nil},
+		}, registries.Imported{Updated: 1}, one},
+		{"one more", []chain.Entry{entry(1, settled(both))}, registries.Imported{Updated: 1}, both},
+		{"both again", []chain.Entry{entry(1, settled(both))}, registries.Imported{}, both},
+		{"another order", []chain.Entry{entry(1, settled(turned))}, registries.Imported{Updated: 1}, turned},
+		{"every member but the contracts", []chain.Entry{entry(1, settled(changed))}, registries.Imported{Updated: 1}, changed},
+		{"none", []chain.Entry{entry(1, settled(nil))}, registries.Imported{Updated: 1}, nil},
+		{"none again", []chain.Entry{entry(1, settled(nil))}, registries.Imported{}, nil},
 		{"every other column", []chain.Entry{entry(1, func(e *chain.Entry) {
 			e.Name, e.Environment = "Renamed", network.Live
 			e.NativeCurrency = chain.Currency{Name: "", Symbol: "WEI", Decimals: 0}
-		})}, intents.Imported{Updated: 1}, nil},
+		})}, registries.Imported{Updated: 1}, nil},
 	}
 	for _, step := range steps {
 		if diff := cmp.Diff(step.want, importChains(t, store, step.entries...)); diff != "" {
 			t.Errorf("%s: counts differ (-want +got):\n%s", step.name, diff)
 		}
-		snapshot, err := store.Intents.Registry(t.Context())
+		snapshot, err := store.Registry.Registry(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 		}, data{1, chain.Safe, 10 * time.Minute, nil}},
 	} {
 		importChains(t, store, entry(1, step.change))
-		snapshot, err := store.Intents.Registry(t.Context())
+		snapshot, err := store.Registry.Registry(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestImport_Concurrent(t *testing.T) {
 			entries[i] = entry(number, func(e *chain.Entry) { e.Name = fmt.Sprintf("Chain of import %d", n) })
 		}
 		all.Go(func() {
-			if _, err := store.Intents.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {}); err != nil {
+			if _, err := store.Registry.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {}); err != nil {
 				t.Errorf("import %d: %v", n, err)
 			}
 		})
@@ -275,13 +275,13 @@ func TestImport_Failure(t *testing.T) {
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
 	broken := entry(7, func(e *chain.Entry) { e.Environment = "main" })
-	if _, err := store.Intents.ImportChains(t.Context(), []chain.Entry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Check+"chains_environment_check" {
+	if _, err := store.Registry.ImportChains(t.Context(), []chain.Entry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Check+"chains_environment_check" {
 		t.Errorf("chains: %v", err)
 	}
-	if _, err := store.Intents.ImportTokens(t.Context(), []token.Definition{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Foreign+"tokens_chain_id_fkey" {
+	if _, err := store.Registry.ImportTokens(t.Context(), []token.Definition{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Foreign+"tokens_chain_id_fkey" {
 		t.Errorf("tokens: %v", err)
 	}
-	after, err := store.Intents.Registry(t.Context())
+	after, err := store.Registry.Registry(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

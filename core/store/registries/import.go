@@ -1,4 +1,4 @@
-package intents
+package registries
 
 import (
 	"context"
@@ -31,12 +31,12 @@ type Imported struct {
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for i, entry := range entries {
 			row := newChainRow(entry.Chain, now)
 			if entry.DefaultDepth && entry.KeepBlockTime && !entry.KeepConfirmations {
 				var known chainRow
-				err := tx.db.NewSelect().Model(&known).Column("block_time_ms").Where("id = ?", row.ID).Scan(ctx)
+				err := tx.NewSelect().Model(&known).Column("block_time_ms").Where("id = ?", row.ID).Scan(ctx)
 				if err != nil && !errors.Is(err, sql.ErrNoRows) {
 					return fmt.Errorf("import chain %s: %w", entry.ID, err)
 				}
@@ -44,7 +44,7 @@ func (s *Store) ImportChains(ctx context.Context, entries []chain.Entry, now tim
 					row.Confirmations = entry.Over(chain.Chain{BlockTime: time.Duration(known.BlockTimeMS) * time.Millisecond}).Confirmations
 				}
 			}
-			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&row), "chains", "(id)", chainColumns(entry)); err != nil {
+			if err := imported.upsert(ctx, tx.NewInsert().Model(&row), "chains", "(id)", chainColumns(entry)); err != nil {
 				return fmt.Errorf("import chain %s: %w", entry.ID, err)
 			}
 			progress(i + 1)
@@ -96,7 +96,7 @@ func chainColumns(entry chain.Entry) []string {
 func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	columns := []string{"symbol", "decimals", "metadata", "source", "license"}
-	err := s.runImport(ctx, func(ctx context.Context, tx Tx) error {
+	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
 			rows := make([]tokenRow, len(batch))
@@ -106,7 +106,7 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 					Metadata: t.Metadata, Source: t.Source, License: t.License, CreatedAt: now, UpdatedAt: now,
 				}
 			}
-			if err := imported.upsert(ctx, tx.db.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {
+			if err := imported.upsert(ctx, tx.NewInsert().Model(&rows), "tokens", "(chain_id, address)", columns); err != nil {
 				return fmt.Errorf("import tokens: %w", err)
 			}
 			done += len(batch)
@@ -121,12 +121,12 @@ func (s *Store) ImportTokens(ctx context.Context, tokens []token.Definition, now
 }
 
 // runImport runs one import at a time. Two imports that lock the same rows in different orders would deadlock.
-func (s *Store) runImport(ctx context.Context, work func(context.Context, Tx) error) error {
-	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		if err := s.db.AllowLongLocks(ctx, tx.db); err != nil {
+func (s *Store) runImport(ctx context.Context, work func(context.Context, bun.Tx) error) error {
+	return s.db.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx bun.Tx) error {
+		if err := s.db.AllowLongLocks(ctx, tx); err != nil {
 			return err
 		}
-		if _, err := tx.db.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
+		if _, err := tx.NewRaw("SELECT pg_advisory_xact_lock(?)", importLock).Exec(ctx); err != nil {
 			return fmt.Errorf("wait for another import: %w", err)
 		}
 		return work(ctx, tx)

@@ -1,4 +1,4 @@
-package intents_test
+package registries_test
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -30,7 +30,7 @@ var snapshots = cmpopts.IgnoreUnexported(registry.Snapshot{})
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	empty, err := store.Intents.Registry(t.Context())
+	empty, err := store.Registry.Registry(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestRegistryVersion_EveryChange(t *testing.T) {
 		`DELETE FROM chains WHERE id = 'eip155:7'`,
 	} {
 		pgtest.Exec(t, store, statement)
-		next, _, err := store.Intents.RegistryVersion(t.Context())
+		next, _, err := store.Registry.RegistryVersion(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestRegistryVersion_Watched(t *testing.T) {
 		{`UPDATE watched_chains SET lease_until = now() + interval '1 hour'`, []caip.ChainID{chain}},
 	} {
 		pgtest.Exec(t, store, c.statement)
-		_, watched, err := store.Intents.RegistryVersion(t.Context())
+		_, watched, err := store.Registry.RegistryVersion(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestRegistry_OneSnapshot(t *testing.T) {
 	writer := pgtest.Lock(t, store, `LOCK TABLE tokens`)
 	read := make(chan *registry.Snapshot, 1)
 	go func() {
-		snapshot, err := store.Intents.Registry(t.Context())
+		snapshot, err := store.Registry.Registry(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -191,9 +191,9 @@ func TestLiveRegistry_Changes(t *testing.T) {
 }
 
 // runLive runs a live registry until the test ends.
-func runLive(t *testing.T, store *store.Rooms, log *slog.Logger) *intents.LiveRegistry {
+func runLive(t *testing.T, store *store.Rooms, log *slog.Logger) *registries.LiveRegistry {
 	t.Helper()
-	live, err := intents.NewLiveRegistry(t.Context(), store.Intents)
+	live, err := registries.NewLiveRegistry(t.Context(), store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestLiveRegistry_Outage(t *testing.T) {
 
 func TestLiveRegistry_StartWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	if _, err := intents.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t)).Intents); !postgres.Unavailable(err) {
+	if _, err := registries.NewLiveRegistry(t.Context(), pgtest.Open(t, pgtest.Closed(t)).Registry); !postgres.Unavailable(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package intents
+package registries
 
 import (
 	"context"

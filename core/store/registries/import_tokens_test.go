@@ -1,4 +1,4 @@
-package intents_test
+package registries_test
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/intent/token"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
 )
 
@@ -29,10 +29,10 @@ func TestImportTokens(t *testing.T) {
 	for n := range 1203 { // three statements' worth
 		tokens = append(tokens, definition(1, n))
 	}
-	load := func(step string, want intents.Imported) {
+	load := func(step string, want registries.Imported) {
 		t.Helper()
 		var told []int
-		imported, err := store.Intents.ImportTokens(t.Context(), tokens, pgtest.Now(), func(done int) { told = append(told, done) })
+		imported, err := store.Registry.ImportTokens(t.Context(), tokens, pgtest.Now(), func(done int) { told = append(told, done) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,20 +43,20 @@ func TestImportTokens(t *testing.T) {
 			t.Errorf("%s: progress differs (-want +got):\n%s", step, diff)
 		}
 	}
-	load("all new", intents.Imported{Added: 1203})
-	load("the same again", intents.Imported{})
+	load("all new", registries.Imported{Added: 1203})
+	load("the same again", registries.Imported{})
 	tokens[0].Symbol, tokens[700].Decimals, tokens[1202].Metadata = "NEW", 6, "https://example.com/t.svg"
-	load("three changed", intents.Imported{Updated: 3})
-	load("those again", intents.Imported{})
+	load("three changed", registries.Imported{Updated: 3})
+	load("those again", registries.Imported{})
 	tokens[1202].Metadata = ""
 	tokens[1] = definition(1, 5000)
-	load("one changed, one new", intents.Imported{Added: 1, Updated: 1})
+	load("one changed, one new", registries.Imported{Added: 1, Updated: 1})
 	tokens[2].Origin = token.Origin{Source: "https://example.com/list.json", License: "GPL-3.0-or-later"}
 	tokens[3].Source = "https://example.com/list.json"
-	load("two of a source", intents.Imported{Updated: 2})
-	load("those of a source again", intents.Imported{})
+	load("two of a source", registries.Imported{Updated: 2})
+	load("those of a source again", registries.Imported{})
 
-	snapshot, err := store.Intents.Registry(t.Context())
+	snapshot, err := store.Registry.Registry(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func TestTokenSources(t *testing.T) {
 		tokens = append(tokens, definition(1, n+1))
 		tokens[n].Origin = origin
 	}
-	if _, err := store.Intents.ImportTokens(t.Context(), tokens, pgtest.Now(), func(int) {}); err != nil {
+	if _, err := store.Registry.ImportTokens(t.Context(), tokens, pgtest.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := store.Intents.TokenSources(t.Context())
-	want := []intents.TokenSource{
+	got, err := store.Registry.TokenSources(t.Context())
+	want := []registries.TokenSource{
 		{Origin: token.Origin{Source: "b"}, Tokens: 3},
 		{Tokens: 1},
 		{Origin: token.Origin{Source: "a", License: "MIT"}, Tokens: 1},
@@ -103,10 +103,10 @@ func TestImportTokens_ConcurrentReaders(t *testing.T) {
 	for n := range 1203 {
 		tokens = append(tokens, definition(1, n+1))
 	}
-	_, err := store.Intents.ImportTokens(t.Context(), tokens, pgtest.Now(), func(done int) {
+	_, err := store.Registry.ImportTokens(t.Context(), tokens, pgtest.Now(), func(done int) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		during, err := store.Intents.Registry(ctx)
+		during, err := store.Registry.Registry(ctx)
 		if err != nil {
 			t.Errorf("after %d rows: %v", done, err)
 		} else if diff := cmp.Diff(before, during, snapshots); diff != "" {
@@ -116,7 +116,7 @@ func TestImportTokens_ConcurrentReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := store.Intents.Registry(t.Context())
+	after, err := store.Registry.Registry(t.Context())
 	if err != nil || len(after.Tokens) != len(before.Tokens)+1203 || after.Version <= before.Version {
 		t.Errorf("%v, %d tokens", err, len(after.Tokens))
 	}
