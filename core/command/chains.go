@@ -50,10 +50,10 @@ func newChains(
 		}
 	}
 	watcher := watch.New(watch.Config{
-		Store: store.Chains, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
+		Store: store.Intents, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
 		Screening: screen,
 	})
-	return chainWatch{client, watcher, watch.NewActivity(store.Chains, config.ChainGrace, watcher.Wake, log)}, nil
+	return chainWatch{client, watcher, watch.NewActivity(store.Intents, config.ChainGrace, watcher.Wake, log)}, nil
 }
 
 // start starts the workers of core serve, which run until ctx ends.

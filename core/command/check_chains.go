@@ -17,7 +17,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/registry"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -43,7 +43,7 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, err := store.Chains.AllProgress(ctx)
+	progress, err := store.Intents.AllProgress(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func requireProviders(findings []finding, planned *registry.Snapshot) {
 // checkAll checks all providers of some chains concurrently. Chains are in the order of ids, providers in the configured order; a
 // chain without providers has one finding.
 func checkAll(
-	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]chains.Progress,
+	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]intents.Progress,
 ) []finding {
 	findings := []*finding{}
 	var asking sync.WaitGroup

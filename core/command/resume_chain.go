@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -43,15 +43,15 @@ func resume(ctx context.Context, store *store.Rooms, id caip.ChainID, from uint6
 	if _, known := current.Chain(id); !known {
 		return fmt.Errorf("%s is not registered; import it with core chains import", id)
 	}
-	before, err := store.Chains.ChainProgress(ctx, id)
+	before, err := store.Intents.ChainProgress(ctx, id)
 	if err != nil {
 		return err
 	}
 	if before.Read && from > before.Head {
 		return fmt.Errorf("block %d is above block %d, the newest that was read: what happened between would be missed", from, before.Head)
 	}
-	err = store.Chains.ResumeChain(ctx, id, from)
-	if errors.Is(err, chains.ErrNotWatched) {
+	err = store.Intents.ResumeChain(ctx, id, from)
+	if errors.Is(err, intents.ErrNotWatched) {
 		return fmt.Errorf("%s has never been watched, so there is nothing to resume: name its providers in CORE_RPC_FILE", id)
 	}
 	if err != nil {

@@ -99,7 +99,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	intents := intent.New(intent.Config{
-		Store: store.Intents, Transactions: store.Chains, Registry: live, Chains: chains.client, Screening: screen, Created: chains.activity.Created, Reported: chains.watcher.Reported,
+		Store: store.Intents, Registry: live, Chains: chains.client, Screening: screen, Created: chains.activity.Created, Reported: chains.watcher.Reported,
 	})
 	quotes, asked, err := newQuotes(config, quoteProviders, store, live, intents, log, metrics)
 	if err != nil {
@@ -180,7 +180,7 @@ func startWorkers(
 	start(func() { store.FollowReplica(ctx, log) })
 	start(func() { prune(ctx, store.Retention, config.retention(), log) })
 	start(func() { expire(ctx, store.Intents, log) })
-	start(func() { writeRefundableEvents(ctx, store.Chains, log) })
+	start(func() { writeRefundableEvents(ctx, store.Intents, log) })
 	start(func() { follow(ctx, follower, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })

@@ -40,7 +40,7 @@ func newSepolia() *rpctest.Chain {
 
 func head(t *testing.T, store *store.Rooms) uint64 {
 	t.Helper()
-	progress, err := store.Chains.ChainProgress(t.Context(), sepolia)
+	progress, err := store.Intents.ChainProgress(t.Context(), sepolia)
 	if err != nil {
 		t.Fatal(err)
 	}

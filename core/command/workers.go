@@ -11,7 +11,6 @@ import (
 
 	"intents.internal/core/events/feed"
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/retention"
 	"intents.internal/pkg/background"
@@ -36,7 +35,7 @@ func expire(ctx context.Context, store *intents.Store, log *slog.Logger) {
 }
 
 // writeRefundableEvents writes the events of orders that can be refunded.
-func writeRefundableEvents(ctx context.Context, store *chains.Store, log *slog.Logger) {
+func writeRefundableEvents(ctx context.Context, store *intents.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "find refundable transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
 		written, err := store.WriteRefundableEvents(ctx)
 		return written > 0, err

@@ -136,7 +136,7 @@ func (s *Service) RecordCreated(
 		s.recordWithheld(ctx, stored, at)
 		return record, false, err
 	}
-	history, err := s.Transactions.TransferHistory(ctx, stored)
+	history, err := s.Store.TransferHistory(ctx, stored)
 	if err != nil {
 		return nil, false, err
 	}

@@ -31,7 +31,7 @@ func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent, stepsO
 	if err := s.refuseHandOut(ctx, intent); err != nil {
 		return Preflight{}, err
 	}
-	history, err := s.Transactions.TransferHistory(ctx, intent)
+	history, err := s.Store.TransferHistory(ctx, intent)
 	if err != nil {
 		return Preflight{}, err
 	}

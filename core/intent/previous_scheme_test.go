@@ -111,7 +111,7 @@ func (s *service) endPrevious(t *testing.T, by transfer.Caller, body string, fou
 	s.confirmAll(t)
 	pgtest.Exec(t, s.store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, complete_until) VALUES ($1, 'core', 1, now(), now() + interval '1 day')`,
 		found.Source.Account.Chain.String())
-	if n, err := s.store.Chains.WriteRefundableEvents(t.Context()); n != 0 || err != nil {
+	if n, err := s.store.Intents.WriteRefundableEvents(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d can be refunded, %v", n, err)
 	}
 	opened, err := s.Find(t.Context(), by.AccountID, found.ID.String())

@@ -73,7 +73,7 @@ func (s *Service) refuseHandOut(ctx context.Context, i *transfer.Intent) error {
 
 // Record returns the current record of an intent.
 func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, error) {
-	history, err := s.Transactions.TransferHistory(ctx, i)
+	history, err := s.Store.TransferHistory(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func (s *Service) Refund(ctx context.Context, intent *transfer.Intent) (*transfe
 	if err := s.refuseHandOut(ctx, intent); err != nil {
 		return nil, err
 	}
-	history, err := s.Transactions.TransferHistory(ctx, intent)
+	history, err := s.Store.TransferHistory(ctx, intent)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ var (
 // Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
 // again changes nothing; another hash is another attempt. The grant is that of the caller to the account.
 func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
-	reported, added, err := s.Transactions.ReportTransaction(ctx, grant, intent.AccountID, intent.ID, hash)
+	reported, added, err := s.Store.ReportTransaction(ctx, grant, intent.AccountID, intent.ID, hash)
 	switch {
 	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
 		return nil, &StatusError{reported.Status, ErrTooManyAttempts}

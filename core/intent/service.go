@@ -15,7 +15,6 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/chains"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
@@ -25,10 +24,8 @@ import (
 
 // Config is what the service needs.
 type Config struct {
-	Store *intents.Store
-	// Transactions are those of the intents, as their chains have them.
-	Transactions *chains.Store
-	Registry     *registries.LiveRegistry
+	Store    *intents.Store
+	Registry *registries.LiveRegistry
 	// Chains has the nodes of the chains; nil if no chain has nodes.
 	Chains *rpc.Client
 	// Screening refuses accounts that the operator does not serve; nil for none.

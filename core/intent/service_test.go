@@ -44,7 +44,7 @@ func start(t *testing.T) *service {
 		t.Fatal(err)
 	}
 	s.Service = intent.New(intent.Config{
-		Store: s.store.Intents, Transactions: s.store.Chains, Registry: live,
+		Store: s.store.Intents, Registry: live,
 		Created: func(i *transfer.Intent) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

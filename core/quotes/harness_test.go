@@ -69,7 +69,7 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 	t.Cleanup(providers.Close)
 	s.Service = quotes.New(quotes.Config{
 		Store: s.store.Quotes, Registry: live, Providers: providers,
-		Intents: intent.New(intent.Config{Store: s.store.Intents, Transactions: s.store.Chains, Registry: live}),
+		Intents: intent.New(intent.Config{Store: s.store.Intents, Registry: live}),
 	})
 	return s
 }

@@ -1,11 +1,10 @@
 // Package store has the store of each room over one database.
 //
 // A room's package has its tables and queries, and contains no domain rules. What must happen in one transaction over two rooms goes
-// through the transaction of the lower one: identities and intents are below, events and screening are above identities, and chains and quotes above intents.
+// through the transaction of the lower one: identities and intents are below, events and screening are above identities, and quotes above intents.
 package store
 
 import (
-	"intents.internal/core/store/chains"
 	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
@@ -24,7 +23,6 @@ type Rooms struct {
 	Registry   *registries.Store
 	Intents    *intents.Store
 	Events     *events.Store
-	Chains     *chains.Store
 	Quotes     *quotes.Store
 	Screening  *screening.Store
 	Retention  *retention.Store
@@ -39,7 +37,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made := intents.New(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Registry: registries.New(db), Intents: made, Events: events.New(db), Chains: chains.New(db, made),
+		DB: db, Identities: identities.New(db), Registry: registries.New(db), Intents: made, Events: events.New(db),
 		Quotes: quotes.New(db, made), Screening: screening.New(db), Retention: retention.New(db),
 	}, nil
 }

@@ -186,7 +186,7 @@ func newBridges(t *testing.T, db *database) *bridges {
 	}
 	b.known = known
 	for _, id := range b.ids {
-		if err := store.Chains.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
+		if err := store.Intents.KeepActive(t.Context(), id, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}

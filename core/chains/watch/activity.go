@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -22,7 +22,7 @@ const (
 // Activity records which chains new intents may touch, so that the watcher of a chain polls it often. It caches what it has
 // recorded: an intent whose chains are recorded for long enough needs no statement. It is safe for concurrent use.
 type Activity struct {
-	store *chains.Store
+	store *intents.Store
 	grace time.Duration
 	wake  func(caip.ChainID)
 	log   *slog.Logger
@@ -35,7 +35,7 @@ type Activity struct {
 }
 
 // NewActivity returns an Activity that calls wake for each chain that it has recorded. grace is Config.Grace.
-func NewActivity(store *chains.Store, grace time.Duration, wake func(caip.ChainID), log *slog.Logger) *Activity {
+func NewActivity(store *intents.Store, grace time.Duration, wake func(caip.ChainID), log *slog.Logger) *Activity {
 	return &Activity{
 		store: store, grace: grace, wake: wake, log: log, notEmpty: make(chan struct{}, 1),
 		written: map[caip.ChainID]time.Time{}, due: map[caip.ChainID]time.Time{},

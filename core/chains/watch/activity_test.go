@@ -54,7 +54,7 @@ func TestActivity(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	var woken atomic.Int64
-	activity := watch.NewActivity(store.Chains, activityGrace, func(caip.ChainID) { woken.Add(1) }, slog.New(slog.DiscardHandler))
+	activity := watch.NewActivity(store.Intents, activityGrace, func(caip.ChainID) { woken.Add(1) }, slog.New(slog.DiscardHandler))
 	stop := run(t, activity)
 	deadline := time.Date(2030, time.May, 1, 12, 0, 0, 0, time.UTC)
 	until := deadline.Add(activityGrace + time.Hour)
@@ -92,7 +92,7 @@ func TestActivity_Failing(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	var log asynctest.Buffer
-	activity := watch.NewActivity(store.Chains, activityGrace, func(caip.ChainID) {}, slog.New(slog.NewTextHandler(&log, nil)))
+	activity := watch.NewActivity(store.Intents, activityGrace, func(caip.ChainID) {}, slog.New(slog.NewTextHandler(&log, nil)))
 	run(t, activity)
 	pgtest.Exec(t, store, "ALTER TABLE chain_activity RENAME TO renamed")
 	activity.Created(intentOn(sepolia, sepolia, time.Now()))

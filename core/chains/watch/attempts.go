@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 const (
@@ -23,14 +23,14 @@ const (
 
 // readAttempts finds the reported transactions that are in blocks now, and looks up those that are due: they may be new, unknown,
 // replaced or too old. An attempt that no provider can show backs off alone.
-func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation, error) {
+func (l *loop) readAttempts(ctx context.Context, v *view) ([]intents.Observation, error) {
 	due, next, err := l.Store.DueAttempts(ctx, l.id, l.served, l.lookUps(v.provider))
 	if err != nil {
 		return nil, ofStore(err)
 	}
 	l.served = next
 	due, later := l.withinBudget(due)
-	isDue := make(map[chains.TransactionKey]bool, len(due))
+	isDue := make(map[intents.TransactionKey]bool, len(due))
 	for _, d := range due {
 		isDue[d.Key()] = true
 	}
@@ -38,20 +38,20 @@ func (l *loop) readAttempts(ctx context.Context, v *view) ([]chains.Observation,
 	if err != nil {
 		return nil, err
 	}
-	candidates = slices.DeleteFunc(candidates, func(c chains.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
+	candidates = slices.DeleteFunc(candidates, func(c intents.Followed) bool { return isDue[c.Key()] || l.backedOff(c) })
 	candidates = append(candidates, v.displacedAttempts()...) // they must be found again
 	found, pending, failed, err := l.classify(ctx, v, v.provider, append(candidates, due...))
 	if err != nil {
 		return nil, err
 	}
-	pending = slices.DeleteFunc(pending, func(f chains.Followed) bool { return !isDue[f.Key()] })
+	pending = slices.DeleteFunc(pending, func(f intents.Followed) bool { return !isDue[f.Key()] })
 	missing, unreadable, err := l.lookUp(ctx, v, pending)
 	if err != nil {
 		return nil, err
 	}
 	elsewhere, failed := l.classifyElsewhere(ctx, v, failed)
-	later = slices.DeleteFunc(later, func(o chains.Observation) bool { // it is in a block
-		return slices.ContainsFunc(found, func(f chains.Observation) bool { return f.Key() == o.Key() })
+	later = slices.DeleteFunc(later, func(o intents.Observation) bool { // it is in a block
+		return slices.ContainsFunc(found, func(f intents.Observation) bool { return f.Key() == o.Key() })
 	})
 	return slices.Concat(found, missing, elsewhere, l.backOff(append(failed, unreadable...)), later), nil
 }
@@ -64,7 +64,7 @@ func (l *loop) lookUps(provider *rpc.Provider) int {
 
 // candidates returns the attempts that may be in one of the new blocks. It uses whichever needs fewer calls: the receipt of each
 // attempt, or the list of each new block's transactions.
-func (l *loop) candidates(ctx context.Context, v *view) ([]chains.Followed, error) {
+func (l *loop) candidates(ctx context.Context, v *view) ([]intents.Followed, error) {
 	first := v.before.Head + 1
 	if v.fork != nil {
 		first = min(first, *v.fork+1)
@@ -77,7 +77,7 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]chains.Followed, erro
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	if uint64(len(attempts)) <= blocks && !slices.ContainsFunc(attempts, func(f chains.Followed) bool { return !l.mayLookUp(f.AccountID) }) {
+	if uint64(len(attempts)) <= blocks && !slices.ContainsFunc(attempts, func(f intents.Followed) bool { return !l.mayLookUp(f.AccountID) }) {
 		return attempts, nil
 	}
 	first = max(first, v.head.Number+1-min(v.head.Number+1, maxBlockLists)) // older ones are found when they are due
@@ -102,20 +102,20 @@ func (l *loop) candidates(ctx context.Context, v *view) ([]chains.Followed, erro
 
 // minedAttempt is an attempt with its receipt.
 type minedAttempt struct {
-	chains.Followed
+	intents.Followed
 	receipt evm.Receipt
 }
 
 // unreadableAttempt is an attempt that a provider cannot show: its receipt cannot be decoded, or the state of its block is pruned.
 type unreadableAttempt struct {
-	chains.Followed
+	intents.Followed
 	err error
 }
 
 // classify determines the effects of the attempts that are in blocks, as one provider shows them. pending are those without a receipt.
 // The returned error is of the provider or the database.
-func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []chains.Followed) (
-	found []chains.Observation, pending []chains.Followed, failed []unreadableAttempt, err error,
+func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, attempts []intents.Followed) (
+	found []intents.Observation, pending []intents.Followed, failed []unreadableAttempt, err error,
 ) {
 	receipts, err := l.receipts(ctx, v, provider, attempts)
 	if err != nil {
@@ -137,14 +137,14 @@ func (l *loop) classify(ctx context.Context, v *view, provider *rpc.Provider, at
 }
 
 // classifyElsewhere classifies attempts that the poll's provider cannot show as the others show them. It returns those that none can.
-func (l *loop) classifyElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]chains.Observation, []unreadableAttempt) {
-	var all []chains.Observation
+func (l *loop) classifyElsewhere(ctx context.Context, v *view, failed []unreadableAttempt) ([]intents.Observation, []unreadableAttempt) {
+	var all []intents.Observation
 	for _, other := range l.chain.Other(v.provider) {
 		if len(failed) == 0 {
 			break
 		}
-		errs := make(map[chains.TransactionKey]error, len(failed))
-		attempts := make([]chains.Followed, len(failed))
+		errs := make(map[intents.TransactionKey]error, len(failed))
+		attempts := make([]intents.Followed, len(failed))
 		for n, f := range failed {
 			errs[f.Key()], attempts[n] = f.err, f.Followed
 		}
@@ -168,7 +168,7 @@ const longestBackOff = time.Hour
 const maxBackedOff = 10_000
 
 // backOff reschedules attempts that no provider can show, later and later.
-func (l *loop) backOff(failed []unreadableAttempt) (later []chains.Observation) {
+func (l *loop) backOff(failed []unreadableAttempt) (later []intents.Observation) {
 	if len(failed) == 0 {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (l *loop) backOff(failed []unreadableAttempt) (later []chains.Observation) 
 }
 
 // backedOff reports whether an attempt could not be shown and is not due again.
-func (l *loop) backedOff(f chains.Followed) bool {
+func (l *loop) backedOff(f intents.Followed) bool {
 	at, ok := l.retryAt[f.Key()]
 	if ok && !l.Store.Now().Before(at) {
 		delete(l.retryAt, f.Key())

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/tokenbucket"
 )
 
@@ -25,7 +25,7 @@ func (l *loop) mayLookUp(account uuid.UUID) bool {
 }
 
 // withinBudget returns the due attempts that may be looked up, and the others as due later.
-func (l *loop) withinBudget(due []chains.Followed) (within []chains.Followed, later []chains.Observation) {
+func (l *loop) withinBudget(due []intents.Followed) (within []intents.Followed, later []intents.Observation) {
 	now := l.Store.Now()
 	for _, d := range due {
 		if l.mayLookUp(d.AccountID) {

@@ -11,7 +11,7 @@ import (
 
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 const (
@@ -39,16 +39,16 @@ var (
 type chosen struct {
 	hash  common.Hash
 	items []int
-	of    []chains.Followed
+	of    []intents.Followed
 }
 
 // concerns reports whether a log concerns one of the intents.
 func (c *chosen) concerns(l evm.Log) bool {
-	return slices.ContainsFunc(c.of, func(f chains.Followed) bool { return f.Intent.Concerns(l) })
+	return slices.ContainsFunc(c.of, func(f intents.Followed) bool { return f.Intent.Concerns(l) })
 }
 
 // receipts reads the receipts of transactions with the logs that concern their intents; see fetchChosen.
-func (l *loop) receipts(ctx context.Context, v *view, provider *rpc.Provider, transactions []chains.Followed) ([]rpc.Result[*evm.Receipt], error) {
+func (l *loop) receipts(ctx context.Context, v *view, provider *rpc.Provider, transactions []intents.Followed) ([]rpc.Result[*evm.Receipt], error) {
 	return fetchChosen(ctx, l, v, provider, transactions, func(c *chosen) *rpc.Call[*evm.Receipt] { return rpc.Receipt(c.hash, c.concerns) })
 }
 
@@ -56,12 +56,12 @@ func (l *loop) receipts(ctx context.Context, v *view, provider *rpc.Provider, tr
 // transactions. Time and bytes belong to the transactions: what takes too long, or is over its account's part, is the error of the
 // transaction. The returned error is of the provider.
 func fetchChosen[T any](
-	ctx context.Context, l *loop, v *view, provider *rpc.Provider, transactions []chains.Followed, call func(*chosen) *rpc.Call[T],
+	ctx context.Context, l *loop, v *view, provider *rpc.Provider, transactions []intents.Followed, call func(*chosen) *rpc.Call[T],
 ) ([]rpc.Result[T], error) {
 	results := make([]rpc.Result[T], len(transactions))
 	var prompt, slow []*chosen
 	for _, c := range distinct(transactions) {
-		if slices.ContainsFunc(c.of, func(f chains.Followed) bool { return !l.isSlow(f.AccountID) }) {
+		if slices.ContainsFunc(c.of, func(f intents.Followed) bool { return !l.isSlow(f.AccountID) }) {
 			prompt = append(prompt, c)
 		} else {
 			slow = append(slow, c)
@@ -88,7 +88,7 @@ func fetchChosen[T any](
 }
 
 // distinct groups transactions by their hashes, in their order.
-func distinct(transactions []chains.Followed) (all []*chosen) {
+func distinct(transactions []intents.Followed) (all []*chosen) {
 	byHash := make(map[common.Hash]*chosen, len(transactions))
 	for n, f := range transactions {
 		c := byHash[f.Hash]

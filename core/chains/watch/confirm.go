@@ -9,7 +9,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 const (
@@ -32,7 +32,7 @@ func (l *loop) confirm(ctx context.Context, v *view) error {
 			return err
 		}
 		if len(c.seen)+len(c.gone) > 0 {
-			if _, err := l.writeChain(ctx, chains.ChainWrite{Seen: c.seen, Gone: c.gone}); err != nil {
+			if _, err := l.writeChain(ctx, intents.ChainWrite{Seen: c.seen, Gone: c.gone}); err != nil {
 				return ofStore(err)
 			}
 		}
@@ -49,7 +49,7 @@ type effect struct {
 	block transfer.Block
 }
 
-func effectOf(o chains.Observation) (e effect) {
+func effectOf(o intents.Observation) (e effect) {
 	if e.state = o.State; o.Block != nil {
 		e.block = *o.Block
 	}
@@ -58,19 +58,19 @@ func effectOf(o chains.Observation) (e effect) {
 
 // compared is a transaction with the log indexes of the effects that providers show.
 type compared struct {
-	chains.Followed
+	intents.Followed
 	indexes map[effect]int64
 }
 
 // comparison is the result of comparing transactions.
 type comparison struct {
-	seen, gone, disputed []chains.Observation
+	seen, gone, disputed []intents.Observation
 	// answered is false if no provider was there to compare with.
 	answered bool
 }
 
 // compare compares recorded transactions with what all hosts show of them now.
-func (l *loop) compare(ctx context.Context, v *view, deep []chains.Followed) (c comparison, err error) {
+func (l *loop) compare(ctx context.Context, v *view, deep []intents.Followed) (c comparison, err error) {
 	items := make([]*compared, len(deep))
 	for n, f := range deep {
 		items[n] = &compared{f, map[effect]int64{}}
@@ -108,7 +108,7 @@ func (l *loop) compare(ctx context.Context, v *view, deep []chains.Followed) (c 
 }
 
 // as is the transaction with an effect that is certain.
-func (c *compared) as(e effect, v *view) chains.Observation {
+func (c *compared) as(e effect, v *view) intents.Observation {
 	o := c.Observation
 	deep := v.confirmed
 	if o.Role != transfer.RoleSend && o.Role != transfer.RoleOpen {
@@ -136,9 +136,9 @@ func (l *loop) doubt(v *view, item *compared, of verdict[effect]) {
 // not have the block, cannot tell, nor can one without the receipt of a transaction that is in no block. assigned are effects that other
 // intents have.
 func (l *loop) effects(
-	ctx context.Context, v *view, provider *rpc.Provider, items []*compared, assigned map[chains.Payment][]int64,
+	ctx context.Context, v *view, provider *rpc.Provider, items []*compared, assigned map[intents.Payment][]int64,
 ) ([]shown[effect], error) {
-	followed := make([]chains.Followed, len(items))
+	followed := make([]intents.Followed, len(items))
 	for n, item := range items {
 		followed[n] = item.Followed
 	}
@@ -148,8 +148,8 @@ func (l *loop) effects(
 	}
 	answers := make([]shown[effect], len(items))
 	var mined []minedAttempt
-	var unseen []chains.Followed
-	places := map[chains.TransactionKey]int{}
+	var unseen []intents.Followed
+	places := map[intents.TransactionKey]int{}
 	for n, f := range followed {
 		receipt := receipts[n].Value
 		places[f.Key()] = n
@@ -164,7 +164,7 @@ func (l *loop) effects(
 			answers[n] = eventEffect(items[n], *receipt)
 		}
 	}
-	others := make(map[chains.Payment][]int64, len(assigned))
+	others := make(map[intents.Payment][]int64, len(assigned))
 	for payment, indexes := range assigned {
 		others[payment] = slices.Clone(indexes)
 	}

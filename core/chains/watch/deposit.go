@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // checkDeposits judges the orders that the window's events show open by the receipts of their transactions, each read once: the event alone is
 // no deposit. known are the recorded transactions of the window, which are judged already. An opening whose receipt the provider cannot show
 // is followed like a reported attempt that is due: its look-up asks other providers and backs off alone.
-func (l *loop) checkDeposits(ctx context.Context, v *view, found []chains.Followed, known map[chains.TransactionKey]chains.Observation) error {
-	var openings []chains.Followed
+func (l *loop) checkDeposits(ctx context.Context, v *view, found []intents.Followed, known map[intents.TransactionKey]intents.Observation) error {
+	var openings []intents.Followed
 	var places []int
 	for n := range found {
 		o := &found[n]

@@ -12,14 +12,14 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/token"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // evaluate determines the effects of attempts that are in blocks, as one provider shows them. assigned are the effects that this reading has
 // assigned already. It returns apart those whose blocks, transactions or accounts the
 // provider cannot show.
-func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []minedAttempt, assigned map[chains.Payment][]int64) (
-	found []chains.Observation, failed []unreadableAttempt, err error,
+func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []minedAttempt, assigned map[intents.Payment][]int64) (
+	found []intents.Observation, failed []unreadableAttempt, err error,
 ) {
 	if len(mined) == 0 {
 		return nil, nil, nil
@@ -29,12 +29,12 @@ func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []min
 		return nil, nil, err
 	}
 	slices.SortStableFunc(inclusions, byOldEffect)
-	payments := make([]chains.Payment, len(inclusions))
-	classified := make(map[chains.Effect]bool, len(inclusions))
+	payments := make([]intents.Payment, len(inclusions))
+	classified := make(map[intents.Effect]bool, len(inclusions))
 	for n, s := range inclusions {
-		payments[n] = chains.Payment{AccountID: s.AccountID, Hash: s.Hash}
+		payments[n] = intents.Payment{AccountID: s.AccountID, Hash: s.Hash}
 		if s.State == transfer.Mined {
-			classified[chains.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
+			classified[intents.Effect{TransferID: s.TransferID, LogIndex: s.LogIndex}] = true
 		}
 	}
 	taken, err := l.Store.TakenEffects(ctx, l.id, payments)

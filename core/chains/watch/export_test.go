@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -27,7 +27,7 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	}
 	leases, err := w.Store.AcquireLeases(ctx, []caip.ChainID{id}, nil, w.holder, leaseTTL)
 	if err != nil || len(leases) == 0 {
-		return Loop{}, errors.Join(err, chains.ErrLeaseLost)
+		return Loop{}, errors.Join(err, intents.ErrLeaseLost)
 	}
 	return newTestLoop(newLoop(w, chain, leases[0], func() {})), nil
 }
@@ -43,7 +43,7 @@ func (l Loop) Tick(ctx context.Context) (more bool, err error) {
 // Unleased is the loop of a chain without a lease: it cannot write.
 func (w *Watcher) Unleased(id caip.ChainID) Loop {
 	chain, _ := w.Client.Chain(id)
-	return newTestLoop(newLoop(w, chain, chains.Lease{Chain: id}, func() {}))
+	return newTestLoop(newLoop(w, chain, intents.Lease{Chain: id}, func() {}))
 }
 
 // WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
@@ -59,7 +59,7 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 }
 
 // Lease is the loop's lease.
-func (l Loop) Lease() chains.Lease { return l.lease }
+func (l Loop) Lease() intents.Lease { return l.lease }
 
 // Hosts are the hosts of the providers, the preferred one first.
 func (l Loop) Hosts() (names []string) {
@@ -87,7 +87,7 @@ var (
 )
 
 // Batches are the writes of one poll.
-func Batches(seen, gone []chains.Observation) []chains.ChainWrite { return batches(seen, gone) }
+func Batches(seen, gone []intents.Observation) []intents.ChainWrite { return batches(seen, gone) }
 
 // Share divides the chains once, and runs the loops of those that the watcher takes until running is done.
 func (w *Watcher) Share(ctx context.Context, running *sync.WaitGroup) { w.share(ctx, running) }

@@ -48,7 +48,7 @@ func TestFollow_ReportedOpen(t *testing.T) {
 	w.want(late, "created submitted confirmed")
 	w.wantTransactions(early, "open mined*")
 	w.report(early, w.hash(first)) // it confirmed the intent, so the same report is no error
-	if _, _, err := w.store.Chains.ReportTransaction(t.Context(), identities.OfOperator, early.AccountID, early.ID, w.hash(second)); !errors.Is(err, transfer.ErrTransition) {
+	if _, _, err := w.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, early.AccountID, early.ID, w.hash(second)); !errors.Is(err, transfer.ErrTransition) {
 		t.Errorf("another transaction after that: %v", err)
 	}
 }
@@ -76,7 +76,7 @@ func TestFollow_FinalityTag(t *testing.T) {
 				}
 				w.want(intent, want)
 			}
-			progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia)
+			progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
 			if head := w.chains[sepolia].Head().Number; err != nil || progress.Final != head-4 {
 				t.Errorf("block %d is final at block %d, %v", progress.Final, head, err)
 			}

@@ -14,7 +14,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/chain"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 var (
@@ -33,7 +33,7 @@ type view struct {
 	provider   *rpc.Provider
 	definition chain.Chain
 	// before is the chain's progress when the poll began.
-	before chains.Progress
+	before intents.Progress
 	head   evm.Block
 	// start is the block after which a chain is read that is read for the first time.
 	start uint64
@@ -57,13 +57,13 @@ type view struct {
 	to     uint64
 	toTime time.Time
 	// displaced are the recorded transactions whose blocks were read and do not have them any more, as a second provider shows too.
-	displaced []chains.Followed
+	displaced []intents.Followed
 	// forkTime is the time of the fork by the chain's clock, zero if it is unknown.
 	forkTime time.Time
 	// anchors are the blocks to store for later comparison.
 	anchors []transfer.Block
 	// assigned are the effects that this poll has assigned, by their transactions: one payment confirms one intent of an account.
-	assigned map[chains.Payment][]int64
+	assigned map[intents.Payment][]int64
 	// read is what the poll has read of transactions that clients have named.
 	read bytesRead
 }
@@ -112,8 +112,8 @@ func (v *view) checkAbove() uint64 {
 
 // next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it and another host after
 // that, and if it is deep: so what one host leaves out or a reorganization changes is corrected.
-func (v *view) next() chains.Progress {
-	p := chains.Progress{
+func (v *view) next() intents.Progress {
+	p := intents.Progress{
 		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
 	}
 	switch {
@@ -153,9 +153,9 @@ func tagsOf(f chain.Finality) []rpc.BlockID {
 
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
 // finds the fork. A provider whose head is before it is used only where stepBack is set.
-func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before chains.Progress, stepBack bool) (*view, error) {
+func (l *loop) readHead(ctx context.Context, definition chain.Chain, provider *rpc.Provider, before intents.Progress, stepBack bool) (*view, error) {
 	v := &view{
-		provider: provider, definition: definition, before: before, assigned: map[chains.Payment][]int64{}, readLast: l.reader == provider.Host(),
+		provider: provider, definition: definition, before: before, assigned: map[intents.Payment][]int64{}, readLast: l.reader == provider.Host(),
 		read: bytesRead{perAccount: l.accountBytes},
 	}
 	if v.readLast {

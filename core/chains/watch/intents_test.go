@@ -51,7 +51,7 @@ func (w *world) intent(body string) *transfer.Intent {
 func (w *world) active(intent *transfer.Intent) {
 	w.Helper()
 	for _, id := range []caip.ChainID{intent.Source.Account.Chain, intent.Destination.Account.Chain} {
-		if err := w.store.Chains.KeepActive(w.Context(), id, time.Now().Add(time.Hour)); err != nil {
+		if err := w.store.Intents.KeepActive(w.Context(), id, time.Now().Add(time.Hour)); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
 // report reports a transaction as a client does.
 func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	w.Helper()
-	if _, _, err := w.store.Chains.ReportTransaction(w.Context(), identities.OfOperator, intent.AccountID, intent.ID, hash); err != nil {
+	if _, _, err := w.store.Intents.ReportTransaction(w.Context(), identities.OfOperator, intent.AccountID, intent.ID, hash); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -178,7 +178,7 @@ func (w *world) want(intent *transfer.Intent, way string) {
 // wantTransactions compares the transactions of an intent, as "role state" with * where they are confirmed, oldest first.
 func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
 	w.Helper()
-	transactions, err := w.store.Chains.Transactions(w.Context(), intent.AccountID, intent.ID)
+	transactions, err := w.store.Intents.Transactions(w.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func (w *world) wantTransactions(intent *transfer.Intent, want ...string) {
 // wantReason wants that the intent and the event of its failure have the failure, with what was found.
 func (w *world) wantReason(intent *transfer.Intent, failure transfer.Failure, found string) {
 	w.Helper()
-	transactions, err := w.store.Chains.Transactions(w.Context(), intent.AccountID, intent.ID)
+	transactions, err := w.store.Intents.Transactions(w.Context(), intent.AccountID, intent.ID)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/screening"
 	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
@@ -34,7 +34,7 @@ type loop struct {
 	*hosts
 
 	id      caip.ChainID
-	lease   chains.Lease
+	lease   intents.Lease
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	metrics chainMetrics
@@ -52,22 +52,22 @@ type loop struct {
 	reader    string
 	readTwice uint64
 	// served is after which turn the next poll begins with the accounts that have due attempts.
-	served chains.Turn
+	served intents.Turn
 	// rereadAfter is after which turn the next poll begins with the accounts that have due failed attempts.
-	rereadAfter chains.Turn
+	rereadAfter intents.Turn
 	// retryAt is when attempts that no provider can show are due again.
-	retryAt map[chains.TransactionKey]time.Time
+	retryAt map[intents.TransactionKey]time.Time
 	// slowUntil is until when the transactions of an account are read after those of others.
 	slowUntil map[uuid.UUID]time.Time
 	// searches are for the transactions that have used the nonces of replaced attempts.
 	searches map[usedNonce]*nonceSearch
 }
 
-func newLoop(w *Watcher, chain *rpc.Chain, lease chains.Lease, cancel context.CancelFunc) *loop {
+func newLoop(w *Watcher, chain *rpc.Chain, lease intents.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
 		Watcher: w, hosts: &hosts{chain: chain}, id: chain.ID(), lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
-		retryAt: map[chains.TransactionKey]time.Time{}, slowUntil: map[uuid.UUID]time.Time{}, searches: map[usedNonce]*nonceSearch{},
+		retryAt: map[intents.TransactionKey]time.Time{}, slowUntil: map[uuid.UUID]time.Time{}, searches: map[usedNonce]*nonceSearch{},
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *loop) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, chains.ErrLeaseLost) {
+		if errors.Is(err, intents.ErrLeaseLost) {
 			l.log.Info("another process follows the chain now")
 			return
 		}
@@ -186,7 +186,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	for n := 0; n < len(order); n++ {
 		provider := order[n]
 		more, err := l.poll(ctx, definition, provider, progress, provider == furthest.provider)
-		if err == nil || errors.Is(err, chains.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
+		if err == nil || errors.Is(err, intents.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
 		}
 		l.metrics.providerFailed(provider, err)
@@ -245,7 +245,7 @@ func ofStore(err error) error {
 }
 
 // poll reads the chain at one provider and writes the result.
-func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress chains.Progress, stepBack bool) (more bool, err error) {
+func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.Provider, progress intents.Progress, stepBack bool) (more bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress, stepBack)
 	if err != nil {
 		return false, err
@@ -280,8 +280,8 @@ func (l *loop) poll(ctx context.Context, definition chain.Chain, provider *rpc.P
 
 // merge adds attempts to the transactions from events. An order whose opening an event shows needs no receipt, but its sender is
 // stored. A transaction that was found in two ways is written once.
-func merge(events, attempts []chains.Observation) []chains.Observation {
-	byKey := make(map[chains.TransactionKey]int, len(events))
+func merge(events, attempts []intents.Observation) []intents.Observation {
+	byKey := make(map[intents.TransactionKey]int, len(events))
 	for n, o := range events {
 		byKey[o.Key()] = n
 	}
@@ -302,7 +302,7 @@ const writeBatch = 500
 
 // write writes the transactions in batches, and the cursor with the last one. After a crash between two batches the next poll
 // finds the rest, and the fork, again.
-func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observation) error {
+func (l *loop) write(ctx context.Context, v *view, seen, gone []intents.Observation) error {
 	next := v.next()
 	transitions := 0
 	writes := batches(seen, gone)
@@ -325,7 +325,7 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []chains.Observati
 }
 
 // writeChain writes under the lease of the chain, and records effects of listed accounts: what happens on chain is followed all the same.
-func (l *loop) writeChain(ctx context.Context, write chains.ChainWrite) ([]transfer.Event, error) {
+func (l *loop) writeChain(ctx context.Context, write intents.ChainWrite) ([]transfer.Event, error) {
 	write.Effect = func(i *transfer.Intent) {
 		_ = l.Screening.Refused(ctx, screening.AboutIntent(hit.Chain, i), l.Screening.CheckIntent(hit.Chain, i))
 	}
@@ -334,9 +334,9 @@ func (l *loop) writeChain(ctx context.Context, write chains.ChainWrite) ([]trans
 
 // batches splits a poll's result, at least into one. Transactions of one intent stay together, because a transaction that is gone
 // and another that is seen are one change of its status.
-func batches(seen, gone []chains.Observation) []chains.ChainWrite {
+func batches(seen, gone []intents.Observation) []intents.ChainWrite {
 	type transferKey struct{ account, transfer uuid.UUID }
-	keyOf := func(o chains.Observation) transferKey { return transferKey{o.AccountID, o.TransferID} }
+	keyOf := func(o intents.Observation) transferKey { return transferKey{o.AccountID, o.TransferID} }
 	all := slices.Concat(seen, gone)
 	sizes := map[transferKey]int{}
 	for _, o := range all {
@@ -355,7 +355,7 @@ func batches(seen, gone []chains.Observation) []chains.ChainWrite {
 		batchOf[key] = last
 		filled += sizes[key]
 	}
-	writes := make([]chains.ChainWrite, last+1)
+	writes := make([]intents.ChainWrite, last+1)
 	for n, o := range all {
 		w := &writes[batchOf[keyOf(o)]]
 		if n < len(seen) {

@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // missing is an attempt without a receipt at the poll's provider, with what the hosts show of it.
 type missing struct {
-	chains.Followed
+	intents.Followed
 	// pending, unknown and used are how many hosts show it in no block, do not know it, and do not know it while another transaction with
 	// its nonce is confirmed.
 	pending, unknown, used int
@@ -55,7 +55,7 @@ func (m *missing) nonceUsed() bool { return m.used >= m.quorum }
 
 // lookUp determines why attempts are in no block: they are pending, replaced, or unknown. Attempts that do not seem to be pending
 // are looked up at other providers too. It returns apart those that no provider can show.
-func (l *loop) lookUp(ctx context.Context, v *view, attempts []chains.Followed) (found []chains.Observation, failed []unreadableAttempt, err error) {
+func (l *loop) lookUp(ctx context.Context, v *view, attempts []intents.Followed) (found []intents.Observation, failed []unreadableAttempt, err error) {
 	all := make([]*missing, len(attempts))
 	now := l.Store.Now()
 	for n, a := range attempts {
@@ -106,7 +106,7 @@ func (m *missing) hasSender() bool { return len(m.senders) > 0 }
 
 // queryAttempts adds the response of one provider. The poll's provider is known to have no receipts.
 func (l *loop) queryAttempts(ctx context.Context, v *view, provider *rpc.Provider, attempts []*missing) error {
-	followed := make([]chains.Followed, len(attempts))
+	followed := make([]intents.Followed, len(attempts))
 	for n, a := range attempts {
 		followed[n] = a.Followed
 	}
@@ -187,7 +187,7 @@ func (l *loop) overUnknown(ctx context.Context, all []*missing) (map[uuid.UUID]b
 // resolveMissing decides the state of an attempt without a receipt. What a provider shows as pending is pending, unless two do not know it.
 // One provider's silence is no proof: a second one must not know it either or, if there is none, the only one must not know it for
 // unknownFor. replaced is set if another transaction has used its nonce.
-func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confirmedLater time.Duration) (o chains.Observation, replaced bool) {
+func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confirmedLater time.Duration) (o intents.Observation, replaced bool) {
 	o = m.Observation
 	o.Sender, o.Nonce = m.sender()
 	if m.pending > 0 && m.unknown < 2 && o.State == transfer.Dropped {
@@ -215,7 +215,7 @@ func (l *loop) resolveMissing(m *missing, now time.Time, overUnknown bool, confi
 }
 
 // nextLookUp returns when an attempt in no block is looked up again: soon while it is young, and at the latest after longest.
-func (l *loop) nextLookUp(o chains.Observation, now time.Time, longest time.Duration) time.Time {
+func (l *loop) nextLookUp(o intents.Observation, now time.Time, longest time.Duration) time.Time {
 	age := now.Sub(o.SeenAt)
 	switch {
 	case o.State != transfer.Dropped:

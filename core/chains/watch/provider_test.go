@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 )
 
@@ -125,13 +125,13 @@ func TestLease_Lost(t *testing.T) {
 	before := w.loops[sepolia]
 	w.follow(sepolia)
 	w.chains[sepolia].Mine(w.open(intent))
-	if _, err := before.Tick(t.Context()); !errors.Is(err, chains.ErrLeaseLost) {
+	if _, err := before.Tick(t.Context()); !errors.Is(err, intents.ErrLeaseLost) {
 		t.Errorf("the old one: %v", err)
 	}
 	w.want(intent, "created")
 	w.tick(sepolia)
 	w.want(intent, "created submitted")
-	if renewal, err := w.store.Chains.RenewLeases(t.Context(), []chains.Lease{before.Lease()}, time.Minute); len(renewal.Lost) != 1 || err != nil {
+	if renewal, err := w.store.Intents.RenewLeases(t.Context(), []intents.Lease{before.Lease()}, time.Minute); len(renewal.Lost) != 1 || err != nil {
 		t.Errorf("the old lease is renewed: %+v, %v", renewal, err)
 	}
 }

@@ -31,7 +31,7 @@ func TestRefundable_ClaimedInBacklog(t *testing.T) {
 		if more, err = w.loops[sepolia].Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil {
+		if _, err := w.store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestRefundable_FilledInBacklog(t *testing.T) {
 	w.chains[baseSepolia].MineEmpty(2 * confirmations)
 	pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() - interval '1 minute'")
 	w.deepen(sepolia, 2*confirmations)
-	if _, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil {
+	if _, err := w.store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.wantRefundable(map[*transfer.Intent]bool{intent: true})

@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -34,7 +34,7 @@ type repairer struct {
 	hosts *hosts
 
 	// turn is after which one the next round begins with the accounts that have due orders.
-	turn chains.Turn
+	turn intents.Turn
 	// warnedAt is when an order that cannot be compared was last logged.
 	warnedAt time.Time
 	// searches are the last blocks of the ranges in which missed events are looked for next.
@@ -49,7 +49,7 @@ func newRepairer(l *loop) *repairer {
 
 // eventKey names an event of an order.
 type eventKey struct {
-	order chains.TransactionKey
+	order intents.TransactionKey
 	role  transfer.Role
 }
 
@@ -63,7 +63,7 @@ func (r *repairer) run(ctx context.Context) {
 		}
 		err := r.repair(ctx)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, chains.ErrLeaseLost):
+		case ctx.Err() != nil, errors.Is(err, intents.ErrLeaseLost):
 			return
 		case err != nil:
 			r.log.Warn("unfilled orders are not compared with their settlers; trying again", "error", err)
@@ -88,7 +88,7 @@ func (r *repairer) repair(ctx context.Context) error {
 		return err
 	}
 	r.turn, r.logs = next, maxRepairLogs
-	readable := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return !o.Intent.HasOrder() })
+	readable := slices.DeleteFunc(slices.Clone(orders), func(o intents.Followed) bool { return !o.Intent.HasOrder() })
 	seen, err := r.missedEvents(ctx, at, readable)
 	if err != nil {
 		return err
@@ -99,25 +99,25 @@ func (r *repairer) repair(ctx context.Context) error {
 	}
 	now := r.Store.Now()
 	for _, o := range orders {
-		if o.DueAt = chains.NextRepair(o.Intent, o.Transaction, now); r.searching(o) {
+		if o.DueAt = intents.NextRepair(o.Intent, o.Transaction, now); r.searching(o) {
 			o.DueAt = now
 		}
 		seen = append(seen, o.Observation)
 	}
-	_, err = r.writeChain(ctx, chains.ChainWrite{Seen: seen})
+	_, err = r.writeChain(ctx, intents.ChainWrite{Seen: seen})
 	return err
 }
 
 // missedEvents compares orders with the input settlers of this chain and the output settlers of their destinations, and finds the events
 // that these have recorded and that were not seen. An order that cannot be compared, such as one to a chain without providers, does not
 // delay the others: its next comparison may succeed. An order whose refund was seen is compared with its output settler alone.
-func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []chains.Followed) ([]chains.Observation, error) {
-	open := slices.DeleteFunc(slices.Clone(orders), func(o chains.Followed) bool { return o.Role == transfer.RoleRefund })
+func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []intents.Followed) ([]intents.Observation, error) {
+	open := slices.DeleteFunc(slices.Clone(orders), func(o intents.Followed) bool { return o.Role == transfer.RoleRefund })
 	seen, claimed, err := r.compareInputs(ctx, here, open)
 	if err != nil {
 		return nil, err
 	}
-	byDestination := map[caip.ChainID][]chains.Followed{}
+	byDestination := map[caip.ChainID][]intents.Followed{}
 	for _, o := range orders {
 		id := o.Intent.Destination.Account.Chain
 		byDestination[id] = append(byDestination[id], o)
@@ -139,7 +139,7 @@ func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []
 // settlerView is how a provider shows a chain's settlers: their state is read at the newest block, since nodes keep no states of blocks far
 // below it, and events up to the final block count. Events are looked for from the confirmed block on.
 type settlerView struct {
-	chains.Progress
+	intents.Progress
 
 	chain    caip.ChainID
 	provider *rpc.Provider
@@ -164,14 +164,14 @@ var endedBy = map[transfer.OrderStatus]transfer.Role{transfer.OrderClaimed: tran
 
 // compareInputs reads the statuses of orders at their input settlers. It returns the missed claims and refunds, and which orders are claimed.
 func (r *repairer) compareInputs(
-	ctx context.Context, at settlerView, orders []chains.Followed,
-) (missed []chains.Observation, claimed map[chains.TransactionKey]bool, err error) {
+	ctx context.Context, at settlerView, orders []intents.Followed,
+) (missed []intents.Observation, claimed map[intents.TransactionKey]bool, err error) {
 	answers, err := rpc.FetchEach(ctx, at.provider, orders, orderStatusCall)
 	if err != nil {
 		r.uncompared(orders[0], err)
 		return nil, nil, nil
 	}
-	claimed = map[chains.TransactionKey]bool{}
+	claimed = map[intents.TransactionKey]bool{}
 	for n, answer := range answers {
 		o := orders[n]
 		status, ok := transfer.ParseOrderStatus(answer.Value)
@@ -197,8 +197,8 @@ func (r *repairer) compareInputs(
 // compareOutputs reads the fill records of orders at the output settlers of one destination and returns the missed fills. It counts the
 // claimed orders that have none: the input settler believed a proof of a fill that does not exist.
 func (r *repairer) compareOutputs(
-	ctx context.Context, at settlerView, orders []chains.Followed, claimed map[chains.TransactionKey]bool,
-) (missed []chains.Observation, err error) {
+	ctx context.Context, at settlerView, orders []intents.Followed, claimed map[intents.TransactionKey]bool,
+) (missed []intents.Observation, err error) {
 	for _, record := range r.fillRecords(ctx, at.provider, orders) {
 		if !record.filled {
 			if claimed[record.Key()] {
@@ -218,14 +218,14 @@ func (r *repairer) compareOutputs(
 
 // fillRecord is whether an output settler has recorded the fill of an order.
 type fillRecord struct {
-	chains.Followed
+	intents.Followed
 	filled bool
 }
 
 // fillRecords reads the fill records of orders, without those that cannot be read.
-func (r *repairer) fillRecords(ctx context.Context, provider *rpc.Provider, orders []chains.Followed) (records []fillRecord) {
+func (r *repairer) fillRecords(ctx context.Context, provider *rpc.Provider, orders []intents.Followed) (records []fillRecord) {
 	type question struct {
-		chains.Followed
+		intents.Followed
 		data []byte
 	}
 	var questions []question
@@ -260,8 +260,8 @@ func (r *repairer) fillRecords(ctx context.Context, provider *rpc.Provider, orde
 
 // findMissed finds the event that a settler has recorded of an order, unless one with that role is known or it is not final yet.
 func (r *repairer) findMissed(
-	ctx context.Context, at settlerView, o chains.Followed, settler common.Address, role transfer.Role,
-) ([]chains.Observation, error) {
+	ctx context.Context, at settlerView, o intents.Followed, settler common.Address, role transfer.Role,
+) ([]intents.Observation, error) {
 	known, err := r.Store.Transactions(ctx, o.AccountID, o.TransferID)
 	if err != nil {
 		return nil, err
@@ -277,11 +277,11 @@ func (r *repairer) findMissed(
 	if !ok || t.Block.Number > at.Final {
 		return nil, nil
 	}
-	return []chains.Observation{{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t}}, nil
+	return []intents.Observation{{AccountID: o.AccountID, TransferID: o.TransferID, Transaction: t}}, nil
 }
 
 // uncompared logs one of the orders that could not be compared.
-func (r *repairer) uncompared(o chains.Followed, err error) {
+func (r *repairer) uncompared(o intents.Followed, err error) {
 	if time.Since(r.warnedAt) < warnEvery {
 		return
 	}
@@ -290,7 +290,7 @@ func (r *repairer) uncompared(o chains.Followed, err error) {
 }
 
 // searching reports whether an event of an order is still looked for.
-func (r *repairer) searching(o chains.Followed) bool {
+func (r *repairer) searching(o intents.Followed) bool {
 	for _, role := range []transfer.Role{transfer.RoleFill, transfer.RoleFinalise, transfer.RoleRefund} {
 		if _, open := r.searches[eventKey{o.Key(), role}]; open {
 			return true
@@ -302,7 +302,7 @@ func (r *repairer) searching(o chains.Followed) bool {
 // findEvent looks for a settler's event about one order, from the confirmed block back to the time of the intent. Where the round has read
 // its ranges, ok is false and the next round goes on.
 func (r *repairer) findEvent(
-	ctx context.Context, at settlerView, o chains.Followed, settler common.Address, role transfer.Role,
+	ctx context.Context, at settlerView, o intents.Followed, settler common.Address, role transfer.Role,
 ) (t transfer.Transaction, ok bool, err error) {
 	key := eventKey{o.Key(), role}
 	to, open := r.searches[key]

@@ -12,18 +12,18 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // replacedAttempt is an attempt whose nonce another transaction has used, with what is recorded of it unless it is replaced.
 type replacedAttempt struct {
-	chains.Followed
-	pending chains.Observation
+	intents.Followed
+	pending intents.Observation
 }
 
 // replace marks attempts whose nonces other transactions have used, and looks for those transactions: they may have the effects of
 // the intents, for example at another gas price. Attempts whose search is not over stay pending until the next poll.
-func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt) (found []chains.Observation, failed []unreadableAttempt, err error) {
+func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt) (found []intents.Observation, failed []unreadableAttempt, err error) {
 	if v.to < v.head.Number { // the events of the transactions may not have been read yet
 		for _, r := range replaced {
 			found = append(found, r.pending)
@@ -65,7 +65,7 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 		}
 		found = append(found, r.replaced(successor.Hash.Hex()))
 		if fact.state == transfer.Mined {
-			payment := chains.Payment{AccountID: r.AccountID, Hash: successor.Hash}
+			payment := intents.Payment{AccountID: r.AccountID, Hash: successor.Hash}
 			v.assigned[payment] = append(v.assigned[payment], successor.indexes[fact])
 			o := successor.as(fact, v)
 			o.Confirmed = false // it is confirmed like any attempt
@@ -78,14 +78,14 @@ func (l *loop) replace(ctx context.Context, v *view, replaced []replacedAttempt)
 func (r replacedAttempt) nonce() usedNonce { return usedNonce{*r.pending.Sender, r.pending.Nonce} }
 
 // replaced is the attempt once the search for its successor is over, empty for one that was not found.
-func (r replacedAttempt) replaced(successor string) chains.Observation {
+func (r replacedAttempt) replaced(successor string) intents.Observation {
 	o := r.pending
 	o.State, o.DueAt, o.Confirmed, o.Found = transfer.Replaced, time.Time{}, true, successor
 	return o
 }
 
 // successor is the transaction that took the attempt's place, as another attempt of the same intent.
-func (r replacedAttempt) successor(hash common.Hash) chains.Followed {
+func (r replacedAttempt) successor(hash common.Hash) intents.Followed {
 	other := r.Followed
 	other.Hash, other.Reported, other.SeenAt, other.Sender, other.Nonce = hash, false, time.Time{}, r.pending.Sender, r.pending.Nonce
 	return other

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 const (
@@ -30,21 +30,21 @@ func (l *loop) reread(ctx context.Context, v *view) error {
 	if err != nil {
 		return err
 	}
-	result := map[chains.TransactionKey]chains.Observation{}
+	result := map[intents.TransactionKey]intents.Observation{}
 	for _, o := range c.seen {
 		result[o.Key()] = o
 	}
-	isGone := func(f chains.Followed) bool {
-		return slices.ContainsFunc(c.gone, func(o chains.Observation) bool { return o.Key() == f.Key() })
+	isGone := func(f intents.Followed) bool {
+		return slices.ContainsFunc(c.gone, func(o intents.Observation) bool { return o.Key() == f.Key() })
 	}
-	write, now := chains.ChainWrite{Gone: c.gone}, l.Store.Now()
+	write, now := intents.ChainWrite{Gone: c.gone}, l.Store.Now()
 	for _, f := range slices.DeleteFunc(due, isGone) {
 		o, decided := result[f.Key()]
 		if !decided {
 			o = f.Observation
 		}
 		if o.DueAt = (time.Time{}); o.Failed() {
-			o.DueAt = chains.NextReread(o.Transaction, now)
+			o.DueAt = intents.NextReread(o.Transaction, now)
 		}
 		write.Seen = append(write.Seen, o)
 	}
@@ -54,7 +54,7 @@ func (l *loop) reread(ctx context.Context, v *view) error {
 
 // reviveReplaced returns the attempts that a reorganization below the confirmed block may have freed of what replaced them: they are
 // pending again, and their senders' nonces are read anew.
-func (l *loop) reviveReplaced(ctx context.Context, v *view) ([]chains.Observation, error) {
+func (l *loop) reviveReplaced(ctx context.Context, v *view) ([]intents.Observation, error) {
 	if v.fork == nil || *v.fork >= v.before.Confirmed {
 		return nil, nil
 	}

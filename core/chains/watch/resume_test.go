@@ -10,7 +10,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/chains/watch"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // confirmedAlong confirms bridges and reported transfers in every fifth block of a long chain.
@@ -44,7 +44,7 @@ func (w *world) wantConfirmed(intents []*transfer.Intent) {
 
 func (w *world) resume(from uint64) {
 	w.Helper()
-	if err := w.store.Chains.ResumeChain(w.Context(), sepolia, from); err != nil {
+	if err := w.store.Intents.ResumeChain(w.Context(), sepolia, from); err != nil {
 		w.Fatal(err)
 	}
 	w.follow(sepolia)
@@ -109,9 +109,9 @@ func TestResume_EmptyLogs(t *testing.T) {
 // The changes of a poll are written in bounded batches, those of one intent together.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	var seen, gone []chains.Observation
+	var seen, gone []intents.Observation
 	for range 700 {
-		o := chains.Observation{AccountID: uuid.New(), TransferID: uuid.New()}
+		o := intents.Observation{AccountID: uuid.New(), TransferID: uuid.New()}
 		seen, gone = append(seen, o), append(gone, o)
 	}
 	writes := watch.Batches(seen, gone)

@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	w.report(sent, w.hash(pay))
 	w.watcher.Reported(sepolia, sent.AccountID, sent.ID, w.hash(pay))
 	asynctest.Eventually(t, "the sender of the reported transaction", func() bool {
-		transactions, err := w.store.Chains.Transactions(t.Context(), sent.AccountID, sent.ID)
+		transactions, err := w.store.Intents.Transactions(t.Context(), sent.AccountID, sent.ID)
 		return err == nil && len(transactions) == 1 && transactions[0].Sender != nil
 	})
 	w.chains[sepolia].Mine(w.open(bridge), pay)

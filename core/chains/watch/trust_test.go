@@ -99,7 +99,7 @@ func TestTrust_InventedClaim(t *testing.T) {
 	w.polls(2)
 	w.wantTransactions(intent, "open mined*", "finalise mined")
 	pgtest.Exec(t, w.store, "UPDATE transfers SET expires = now() - interval '1 hour'")
-	if n, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil || n != 1 {
+	if n, err := w.store.Intents.WriteRefundableEvents(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d orders can be refunded, %v", n, err)
 	}
 }
@@ -176,7 +176,7 @@ func TestTrust_Tags(t *testing.T) {
 		w.chains[sepolia].SetTag("safe", 6)
 		w.fault(0, func(f *rpctest.Faults) { f.Tags = map[string]uint64{"finalized": 0, "safe": 0} })
 		w.polls(10)
-		progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia)
+		progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
 		if head := w.chains[sepolia].Head().Number; err != nil || progress.Final != head-final || progress.Confirmed != head-final {
 			t.Errorf("%d providers: block %d is final at block %d, %v", providers, progress.Final, head, err)
 		}
@@ -194,7 +194,7 @@ func TestTrust_BlockTime(t *testing.T) {
 			return hexutil.EncodeUint64(uint64(time.Now().Add(4 * time.Minute).Unix()))
 		}))
 		w.polls(3 * confirmations)
-		if _, err := w.store.Chains.WriteRefundableEvents(t.Context()); err != nil {
+		if _, err := w.store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		w.wantRefundable(map[*transfer.Intent]bool{intent: false})
@@ -228,7 +228,7 @@ func TestTrust_NoStop(t *testing.T) {
 				}
 				w.loops[sepolia].SetOthersDown()
 			}
-			if progress, err := w.store.Chains.ChainProgress(t.Context(), sepolia); err != nil || progress.Stopped != "" {
+			if progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia); err != nil || progress.Stopped != "" {
 				t.Errorf("stopped: %q, %v", progress.Stopped, err)
 			}
 			for n := range c.providers {

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // blockDelay is how much later than by its own time a block may be seen: a chain without new blocks has nothing that an order waits for.
@@ -39,7 +39,7 @@ func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit in
 			until = until.Add(-time.Microsecond)
 		}
 	}
-	var seen []chains.Observation
+	var seen []intents.Observation
 	for n, o := range overdue {
 		status, certain := verdicts[n].decided()
 		if !certain && (len(verdicts[n].facts) > 0 || verdicts[n].heard < verdicts[n].quorum) {
@@ -53,7 +53,7 @@ func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit in
 	if len(seen) > 0 {
 		r.metrics.repaired(len(seen))
 		r.log.Error("openings of orders were missed and are recorded now", "events", len(seen))
-		if _, err := r.writeChain(ctx, chains.ChainWrite{Seen: seen}); err != nil {
+		if _, err := r.writeChain(ctx, intents.ChainWrite{Seen: seen}); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit in
 }
 
 // orderStatuses are what a provider's settlers have recorded of orders.
-func orderStatuses(ctx context.Context, provider *rpc.Provider, orders []chains.Followed) ([]shown[transfer.OrderStatus], error) {
+func orderStatuses(ctx context.Context, provider *rpc.Provider, orders []intents.Followed) ([]shown[transfer.OrderStatus], error) {
 	answers, err := rpc.FetchEach(ctx, provider, orders, orderStatusCall)
 	if err != nil {
 		return nil, err
@@ -74,13 +74,13 @@ func orderStatuses(ctx context.Context, provider *rpc.Provider, orders []chains.
 	return statuses, nil
 }
 
-func orderStatusCall(o chains.Followed) *rpc.Call[[]byte] {
+func orderStatusCall(o intents.Followed) *rpc.Call[[]byte] {
 	settler := common.HexToAddress(o.Intent.Settlement.InputSettler)
 	return rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Latest)
 }
 
 // findOpening looks for the event of an order's opening at each host: the one that has left it out before may do so again.
-func (r *repairer) findOpening(ctx context.Context, at settlerView, o chains.Followed) []chains.Observation {
+func (r *repairer) findOpening(ctx context.Context, at settlerView, o intents.Followed) []intents.Observation {
 	for _, provider := range r.chain.Providers() {
 		at.provider, r.logs = provider, maxRepairLogs
 		t, ok, err := r.findEvent(ctx, at, o, common.HexToAddress(o.Intent.Settlement.InputSettler), transfer.RoleOpen)
@@ -88,7 +88,7 @@ func (r *repairer) findOpening(ctx context.Context, at settlerView, o chains.Fol
 		if ok {
 			o.Transaction = transfer.Transaction{Role: t.Role, Chain: t.Chain, Hash: t.Hash, State: transfer.Pending, Reported: true}
 			o.DueAt = r.Store.Now()
-			return []chains.Observation{o.Observation}
+			return []intents.Observation{o.Observation}
 		}
 		if err != nil {
 			r.uncompared(o, err)

@@ -63,7 +63,7 @@ func TestUnreadable(t *testing.T) {
 			}
 			w.due()
 			w.tick(sepolia)
-			if stored, _ := w.store.Chains.Transactions(t.Context(), poisoned.AccountID, poisoned.ID); stored[0].Block == nil {
+			if stored, _ := w.store.Intents.Transactions(t.Context(), poisoned.AccountID, poisoned.ID); stored[0].Block == nil {
 				t.Errorf("%s once the providers show it", stored[0].State)
 			}
 		})

@@ -20,7 +20,7 @@ import (
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/core/store/registries"
 	"intents.internal/pkg/caip"
@@ -43,7 +43,7 @@ const (
 
 // Config is the watcher's configuration.
 type Config struct {
-	Store    *chains.Store
+	Store    *intents.Store
 	Registry *registries.LiveRegistry
 	Client   *rpc.Client
 	Log      *slog.Logger
@@ -131,7 +131,7 @@ func (w *Watcher) share(ctx context.Context, running *sync.WaitGroup) {
 	alive, err := w.Store.Watching(attempt, w.holder, known, leaseTTL)
 	if err == nil {
 		own, others := w.divide(known, alive)
-		var leases []chains.Lease
+		var leases []intents.Lease
 		leases, err = w.Store.AcquireLeases(attempt, own, others, w.holder, leaseTTL)
 		for _, lease := range leases {
 			if chain, ok := w.Client.Chain(lease.Chain); ok {
@@ -202,7 +202,7 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	w.mu.Lock()
-	var leases []chains.Lease
+	var leases []intents.Lease
 	loops := make(map[caip.ChainID]*loop, len(w.loops))
 	for id, l := range w.loops {
 		if _, known := w.Registry.Current().Chain(id); known {
@@ -211,17 +211,17 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	renew := func(ctx context.Context, leases []chains.Lease) (postgres.Renewal[chains.Lease], error) {
+	renew := func(ctx context.Context, leases []intents.Lease) (postgres.Renewal[intents.Lease], error) {
 		return w.Store.RenewLeases(ctx, leases, leaseTTL)
 	}
-	_ = postgres.RenewLeases(ctx, leases, renew, func(lease chains.Lease) { // after an error the next attempt is well before they run out
+	_ = postgres.RenewLeases(ctx, leases, renew, func(lease intents.Lease) { // after an error the next attempt is well before they run out
 		loops[lease.Chain].log.Info("another process follows the chain now")
 		loops[lease.Chain].cancel()
 	})
 }
 
 // follow runs the loop of a chain until its lease is lost or ctx ends, and then releases the lease.
-func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease chains.Lease, running *sync.WaitGroup) {
+func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease intents.Lease, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := newLoop(w, chain, lease, cancel)
 	w.mu.Lock()

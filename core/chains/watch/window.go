@@ -12,7 +12,7 @@ import (
 	"intents.internal/core/chains/evm"
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 )
 
 // errMissingLogs is returned for a provider that lacks an event whose block is still on the chain.
@@ -20,7 +20,7 @@ var errMissingLogs = errors.New("the provider lacks events that were seen before
 
 // readWindow reads the settlers' events of the blocks above the cursor and returns the transactions that are new or have changed. Events that
 // only the second host shows are among them.
-func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, error) {
+func (l *loop) readWindow(ctx context.Context, v *view) ([]intents.Observation, error) {
 	logs, err := l.readLogs(ctx, v)
 	if err != nil {
 		return nil, err
@@ -33,14 +33,14 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, e
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	byKey := make(map[chains.TransactionKey]chains.Observation, len(known))
+	byKey := make(map[intents.TransactionKey]intents.Observation, len(known))
 	for _, o := range known {
 		byKey[o.Key()] = o
 	}
 	if err := l.checkDeposits(ctx, v, found, byKey); err != nil {
 		return nil, err
 	}
-	var changed []chains.Observation
+	var changed []intents.Observation
 	for _, f := range found {
 		o := f.Observation
 		old, ok := byKey[o.Key()]
@@ -60,7 +60,7 @@ func (l *loop) readWindow(ctx context.Context, v *view) ([]chains.Observation, e
 	return changed, err
 }
 
-func isEvent(o chains.Observation) bool {
+func isEvent(o intents.Observation) bool {
 	return o.Role != transfer.RoleSend && o.State == transfer.Mined
 }
 
@@ -141,7 +141,7 @@ func readEvents(ctx context.Context, provider *rpc.Provider, settlers []common.A
 }
 
 // match finds the intents of the events. Most events may belong to orders of others.
-func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Followed, error) {
+func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]intents.Followed, error) {
 	byOrder := map[[32]byte][]evm.Log{}
 	var orders [][32]byte
 	for _, log := range logs {
@@ -155,25 +155,25 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Fol
 		}
 		byOrder[e.OrderID] = append(byOrder[e.OrderID], log)
 	}
-	intents, err := l.Store.TransfersByOrders(ctx, orders)
+	own, err := l.Store.TransfersByOrders(ctx, orders)
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	var found []chains.Followed
-	matched := map[chains.TransactionKey]bool{}
-	for _, intent := range intents {
+	var found []intents.Followed
+	matched := map[intents.TransactionKey]bool{}
+	for _, intent := range own {
 		for _, log := range byOrder[intent.OrderID] {
 			t, ok := intent.MatchLog(l.id, log)
 			if !ok { // another contract or chain than the intent's
 				l.metrics.unmatched(v, log)
 				continue
 			}
-			o := chains.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t}
+			o := intents.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t}
 			if matched[o.Key()] {
 				continue // both hosts show it, or a provider shows it twice with two indexes
 			}
 			matched[o.Key()] = true
-			found = append(found, chains.Followed{Observation: o, Intent: intent})
+			found = append(found, intents.Followed{Observation: o, Intent: intent})
 		}
 	}
 	return found, nil
@@ -181,8 +181,8 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]chains.Fol
 
 // findDisplaced checks what is recorded of the window's blocks and is not among its events: events, and after a reorganization attempts
 // too. It returns the transactions that are not in their blocks. What is provisional blocks no poll.
-func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.TransactionKey]chains.Observation) (displaced []chains.Followed, err error) {
-	maps.DeleteFunc(absent, func(_ chains.TransactionKey, o chains.Observation) bool {
+func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[intents.TransactionKey]intents.Observation) (displaced []intents.Followed, err error) {
+	maps.DeleteFunc(absent, func(_ intents.TransactionKey, o intents.Observation) bool {
 		return o.Block.Number <= v.readFrom() || !isEvent(o) && o.Block.Number <= v.checkAbove()
 	})
 	if len(absent) == 0 {
@@ -192,11 +192,11 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 	if err != nil {
 		return nil, ofStore(err)
 	}
-	observed = slices.DeleteFunc(observed, func(f chains.Followed) bool {
+	observed = slices.DeleteFunc(observed, func(f intents.Followed) bool {
 		_, ok := absent[f.Key()]
 		return !ok
 	})
-	verdicts, err := testify(ctx, l.hosts, v.provider, observed, func(ctx context.Context, p *rpc.Provider, asked []chains.Followed) ([]shown[bool], error) {
+	verdicts, err := testify(ctx, l.hosts, v.provider, observed, func(ctx context.Context, p *rpc.Provider, asked []intents.Followed) ([]shown[bool], error) {
 		return l.inBlocks(ctx, v, p, asked)
 	})
 	if err != nil {
@@ -224,14 +224,14 @@ func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[chains.Tra
 
 // inBlocks is whether a provider shows transactions in the blocks in which they are recorded. One that shows the block with the
 // transaction and has no receipt cannot tell.
-func (l *loop) inBlocks(ctx context.Context, v *view, provider *rpc.Provider, observed []chains.Followed) ([]shown[bool], error) {
+func (l *loop) inBlocks(ctx context.Context, v *view, provider *rpc.Provider, observed []intents.Followed) ([]shown[bool], error) {
 	blocks, err := blocksOf(ctx, provider, observed)
 	if err != nil {
 		return nil, err
 	}
 	answers := make([]shown[bool], len(observed))
 	var included []int
-	var events []chains.Followed
+	var events []intents.Followed
 	for n, f := range observed {
 		block := blocks[f.Block.Number]
 		answers[n].known = block != nil
@@ -254,7 +254,7 @@ func (l *loop) inBlocks(ctx context.Context, v *view, provider *rpc.Provider, ob
 }
 
 // blocksOf reads the blocks in which transactions are recorded, each once; without those that the provider cannot show.
-func blocksOf(ctx context.Context, provider *rpc.Provider, observed []chains.Followed) (map[uint64]*evm.Block, error) {
+func blocksOf(ctx context.Context, provider *rpc.Provider, observed []intents.Followed) (map[uint64]*evm.Block, error) {
 	var numbers []uint64
 	for _, f := range observed {
 		if f.Block != nil {
@@ -277,19 +277,19 @@ func blocksOf(ctx context.Context, provider *rpc.Provider, observed []chains.Fol
 }
 
 // displacedAttempts are the displaced transactions that may be in another block now, and whose receipt shows it.
-func (v *view) displacedAttempts() []chains.Followed {
-	return slices.DeleteFunc(slices.Clone(v.displaced), func(f chains.Followed) bool {
+func (v *view) displacedAttempts() []intents.Followed {
+	return slices.DeleteFunc(slices.Clone(v.displaced), func(f intents.Followed) bool {
 		return f.Role != transfer.RoleSend && (f.Role != transfer.RoleOpen || !f.Reported)
 	})
 }
 
 // gone are the displaced transactions that were not seen elsewhere, and the confirmed ones: what is provisional takes no place of theirs.
-func (v *view) gone(seen []chains.Observation) []chains.Observation {
-	has := make(map[chains.TransactionKey]bool, len(seen))
+func (v *view) gone(seen []intents.Observation) []intents.Observation {
+	has := make(map[intents.TransactionKey]bool, len(seen))
 	for _, o := range seen {
 		has[o.Key()] = true
 	}
-	var gone []chains.Observation
+	var gone []intents.Observation
 	for _, f := range v.displaced {
 		if f.Confirmed || !has[f.Key()] {
 			gone = append(gone, f.Observation)

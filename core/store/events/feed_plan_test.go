@@ -42,7 +42,7 @@ func TestFeed_UsesIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	pgtest.CancelTransfer(t, store, intent)
-	if _, err := store.Chains.WriteRefundableEvents(t.Context()); err != nil {
+	if _, err := store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Events.FeedEntries(t.Context(), events[0].Position, 10); err != nil {

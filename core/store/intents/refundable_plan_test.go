@@ -24,7 +24,7 @@ func TestTransfersRefundable_UsesIndex(t *testing.T) {
 	pgtest.Exec(t, plain, `ANALYZE`)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if n, err := store.Chains.WriteRefundableEvents(t.Context()); n != 0 || err != nil {
+	if n, err := store.Intents.WriteRefundableEvents(t.Context()); n != 0 || err != nil {
 		t.Errorf("%d can be refunded, %v", n, err)
 	}
 	all := asked.Take()

@@ -1,8 +1,9 @@
-// Package intents stores transfer intents with their events, and the registry of chains and tokens.
+// Package intents stores transfer intents with their events and transactions, and what the watcher of each chain has read.
 package intents
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,6 +16,8 @@ type Store struct {
 	db      *postgres.DB
 	writer  *transferWriter
 	metrics *metrics
+	// unreadable is told of rows that this version cannot read.
+	unreadable atomic.Pointer[func(error)]
 }
 
 // New is the store of a database, which writes the intents that wait for a commit when it is closed.
@@ -38,4 +41,28 @@ func Within(tx bun.Tx) Tx { return Tx{tx} }
 // InTx runs work in a transaction, see postgres.DB.InTx.
 func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
 	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+}
+
+// OnUnreadable has report called for each row that this version cannot read, such as one of a later version during an upgrade. The other
+// rows of its statement are read, and it is left to the other version.
+func (s *Store) OnUnreadable(report func(error)) { s.unreadable.Store(&report) }
+
+func (s *Store) skip(err error) {
+	if report := s.unreadable.Load(); report != nil {
+		(*report)(err)
+	}
+}
+
+// readEach parses rows, and skips those that this version cannot read.
+func readEach[Row, T any](s *Store, rows []Row, parse func(Row) (T, error)) []T {
+	read := make([]T, 0, len(rows))
+	for _, row := range rows {
+		t, err := parse(row)
+		if err != nil {
+			s.skip(err)
+			continue
+		}
+		read = append(read, t)
+	}
+	return read
 }

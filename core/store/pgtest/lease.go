@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
 // AcquireLease takes the lease of a chain that nobody holds.
-func AcquireLease(tb testing.TB, store *store.Rooms, chain caip.ChainID, ttl time.Duration) chains.Lease {
+func AcquireLease(tb testing.TB, store *store.Rooms, chain caip.ChainID, ttl time.Duration) intents.Lease {
 	tb.Helper()
-	leases, err := store.Chains.AcquireLeases(tb.Context(), []caip.ChainID{chain}, nil, "test", ttl)
+	leases, err := store.Intents.AcquireLeases(tb.Context(), []caip.ChainID{chain}, nil, "test", ttl)
 	if err != nil || len(leases) == 0 {
 		tb.Fatalf("acquire the lease of %s: %d leases, %v", chain, len(leases), err)
 	}

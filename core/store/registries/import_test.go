@@ -123,11 +123,11 @@ func TestImportChains_SettlersStay(t *testing.T) {
 	for _, text := range []string{a.InputSettler, a.OutputSettler, b.InputSettler, b.OutputSettler, c.OutputSettler} {
 		want = append(want, common.HexToAddress(text))
 	}
-	got, err := store.Chains.ChainSettlers(t.Context(), caip.EIP155Chain(1))
+	got, err := store.Intents.ChainSettlers(t.Context(), caip.EIP155Chain(1))
 	if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b common.Address) bool { return a.Cmp(b) < 0 })); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if others, err := store.Chains.ChainSettlers(t.Context(), caip.EIP155Chain(2)); len(others) > 0 || err != nil {
+	if others, err := store.Intents.ChainSettlers(t.Context(), caip.EIP155Chain(2)); len(others) > 0 || err != nil {
 		t.Errorf("of another chain: %v, %v", others, err)
 	}
 }

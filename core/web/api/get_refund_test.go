@@ -15,7 +15,7 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/api"
 	"intents.internal/pkg/caip"
@@ -49,7 +49,7 @@ func deposited() *rpctest.Chain {
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
 	_, location, _ = s.create(t, bridgeBody, keyed(owner, "test")...)
-	s.observe(t, owner, location, chains.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, intents.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'`)
 	s.readSepolia(t, "now()")
 	return location

@@ -75,7 +75,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 			Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Feed: eventfeed.New(store.Events), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
-		intents: intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live},
+		intents: intent.Config{Store: store.Intents, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
 			Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
@@ -32,19 +32,19 @@ func transactionOn(chain caip.ChainID, role transfer.Role, digit string, block u
 }
 
 // observe writes what a watcher has seen of an intent on one chain.
-func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress chains.Progress, seen ...transfer.Transaction) {
+func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress intents.Progress, seen ...transfer.Transaction) {
 	t.Helper()
-	write := chains.ChainWrite{Progress: &progress}
+	write := intents.ChainWrite{Progress: &progress}
 	for _, transaction := range seen {
-		write.Seen = append(write.Seen, chains.Observation{
+		write.Seen = append(write.Seen, intents.Observation{
 			AccountID: owner, TransferID: uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), Transaction: transaction,
 		})
 	}
 	lease := pgtest.AcquireLease(t, s.store, seen[0].Chain, time.Minute)
-	if _, err := s.store.Chains.WriteChain(t.Context(), lease, write); err != nil {
+	if _, err := s.store.Intents.WriteChain(t.Context(), lease, write); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Chains.ReleaseLease(t.Context(), lease); err != nil {
+	if err := s.store.Intents.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,7 +127,7 @@ func TestReportTransaction_Carried(t *testing.T) {
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, transferBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
-	s.observe(t, owner, location, chains.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
+	s.observe(t, owner, location, intents.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
 	late := conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
 	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))

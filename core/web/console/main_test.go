@@ -85,7 +85,7 @@ func startPages(
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents := intent.Config{Store: store.Intents, Transactions: store.Chains, Registry: live}
+	intents := intent.Config{Store: store.Intents, Registry: live}
 	changeIntents(&intents)
 	pages := console.Config{
 		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,

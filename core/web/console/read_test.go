@@ -18,7 +18,6 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
@@ -222,7 +221,7 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	t.Helper()
 	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
-	if _, err := s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
+	if _, err := s.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {
@@ -251,14 +250,14 @@ func TestShowTransfer_History(t *testing.T) {
 	}
 	hash := common.HexToHash(strings.Repeat("ab", 32))
 	lost := common.HexToHash(strings.Repeat("cd", 32))
-	if _, _, err := s.store.Chains.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, intent.ID, lost); err != nil {
+	if _, _, err := s.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, intent.ID, lost); err != nil {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain
 	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
-	_, err := s.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
-		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
-		Seen: []chains.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
+	_, err := s.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{
+		Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen: []intents.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},
 		}}},
 	})

@@ -191,7 +191,7 @@ func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 	})
 	c := &console{Config: Config{
 		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Events, Registry: registry, PublicURL: url,
-		Intents:  intent.New(intent.Config{Store: rooms.Intents, Transactions: rooms.Chains, Registry: registry}),
+		Intents:  intent.New(intent.Config{Store: rooms.Intents, Registry: registry}),
 		Webhooks: pgtest.WebhookRules(t, make([]byte, 32), nil), Cookie: identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
 	}, assets: newAssets()}
 	if c.pages, err = newPages(c.assets); err != nil {

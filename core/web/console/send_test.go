@@ -17,7 +17,7 @@ import (
 	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/intent"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
@@ -241,9 +241,9 @@ func (p *payer) observe(t *testing.T, intent *transfer.Intent, seen transfer.Tra
 	chain := intent.Source.Account.Chain
 	seen.Chain, seen.Confirmed = chain, true
 	lease := pgtest.AcquireLease(t, p.store, chain, time.Minute)
-	_, err := p.store.Chains.WriteChain(t.Context(), lease, chains.ChainWrite{
-		Progress: &chains.Progress{Head: 102, Confirmed: 100, Final: 88},
-		Seen:     []chains.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: seen}},
+	_, err := p.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{
+		Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Seen:     []intents.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: seen}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"crypto/sha256"
@@ -13,7 +13,6 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
@@ -50,7 +49,7 @@ func (l life) run(b *testing.B) {
 		all[n] = &one
 	}
 	origin, destination := template.Source.Account.Chain, template.Destination.Account.Chain
-	leases := map[caip.ChainID]chains.Lease{}
+	leases := map[caip.ChainID]intents.Lease{}
 	for _, chain := range []caip.ChainID{origin, destination} {
 		if _, held := leases[chain]; !held { // both may be the same
 			leases[chain] = pgtest.AcquireLease(b, store, chain, time.Hour)
@@ -81,7 +80,7 @@ func (l life) run(b *testing.B) {
 	})
 	step("create")
 	each(b, all, func(one *transfer.Intent) error {
-		_, _, err := store.Chains.ReportTransaction(b.Context(), identities.OfOperator, one.AccountID, one.ID, hashOf(one, l.roles[0]))
+		_, _, err := store.Intents.ReportTransaction(b.Context(), identities.OfOperator, one.AccountID, one.ID, hashOf(one, l.roles[0]))
 		return err
 	})
 	step("report")
@@ -128,20 +127,20 @@ func each(b *testing.B, all []*transfer.Intent, do func(*transfer.Intent) error)
 }
 
 // observe writes what polls of a chain find, 100 transactions each.
-func observe(b *testing.B, store *store.Rooms, lease chains.Lease, all []*transfer.Intent, role transfer.Role, confirmed bool) {
+func observe(b *testing.B, store *store.Rooms, lease intents.Lease, all []*transfer.Intent, role transfer.Role, confirmed bool) {
 	b.Helper()
 	block := uint64(1)
 	for part := range slices.Chunk(all, 100) {
 		block++
-		seen := make([]chains.Observation, len(part))
+		seen := make([]intents.Observation, len(part))
 		for n, one := range part {
 			sender := common.Address{1}
-			seen[n] = chains.Observation{AccountID: one.AccountID, TransferID: one.ID, Transaction: transfer.Transaction{
+			seen[n] = intents.Observation{AccountID: one.AccountID, TransferID: one.ID, Transaction: transfer.Transaction{
 				Role: role, Chain: lease.Chain, Hash: hashOf(one, role), State: transfer.Mined, Block: &transfer.Block{Number: block, Hash: common.Hash{byte(block)}},
 				LogIndex: int64(n), Confirmed: confirmed, Sender: &sender, Nonce: block,
 			}}
 		}
-		if _, err := store.Chains.WriteChain(b.Context(), lease, chains.ChainWrite{Seen: seen}); err != nil {
+		if _, err := store.Intents.WriteChain(b.Context(), lease, intents.ChainWrite{Seen: seen}); err != nil {
 			b.Fatal(err)
 		}
 	}

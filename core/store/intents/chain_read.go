@@ -1,4 +1,4 @@
-package chains
+package intents
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
 	"intents.internal/pkg/caip"
 )
 
@@ -26,11 +25,11 @@ func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*
 	for n := range orderIDs {
 		ids[n] = orderIDs[n][:]
 	}
-	var rows []intents.TransferRow
+	var rows []TransferRow
 	if err := s.db.NewSelect().Model(&rows).Where("order_id = ANY (?)", pgdialect.Array(ids)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the transfers of %d orders: %w", len(ids), err)
 	}
-	return readEach(s, rows, intents.TransferRow.Intent), nil
+	return readEach(s, rows, TransferRow.Intent), nil
 }
 
 // OldestUnsent reads the creation time of the oldest swap or bridge from a chain that has no known transaction; ok is false if
@@ -133,19 +132,19 @@ func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	var transfers []intents.TransferRow
+	var transfers []TransferRow
 	err := s.db.NewSelect().With("wanted", s.db.NewValues(&keys)).Model(&transfers).
 		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").Scan(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the transfers of %d transactions: %w", len(rows), err)
 	}
-	byKey := make(map[intents.TransferKey]*transfer.Intent, len(transfers))
-	for _, intent := range readEach(s, transfers, intents.TransferRow.Intent) {
-		byKey[intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}] = intent
+	byKey := make(map[TransferKey]*transfer.Intent, len(transfers))
+	for _, intent := range readEach(s, transfers, TransferRow.Intent) {
+		byKey[TransferKey{AccountID: intent.AccountID, ID: intent.ID}] = intent
 	}
 	all := make([]Followed, 0, len(read))
 	for _, o := range read {
-		if intent := byKey[intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID}]; intent != nil {
+		if intent := byKey[TransferKey{AccountID: o.AccountID, ID: o.TransferID}]; intent != nil {
 			all = append(all, Followed{o, intent})
 		}
 	}

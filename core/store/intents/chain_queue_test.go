@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
@@ -41,9 +41,9 @@ func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 	}
 	queueAttempts(t, store, known, uuid.New(), 5, "now() + interval '1 hour'")
 	served := map[uuid.UUID]int{}
-	var after chains.Turn
+	var after intents.Turn
 	for range 7 {
-		page, next, err := store.Chains.DueAttempts(t.Context(), chain, after, 3)
+		page, next, err := store.Intents.DueAttempts(t.Context(), chain, after, 3)
 		if err != nil || len(page) != 3 {
 			t.Fatalf("%d attempts, %v", len(page), err)
 		}
@@ -57,7 +57,7 @@ func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 			t.Errorf("account %d was served %d times in 7 pages of 3 places for 7 accounts", n, served[id])
 		}
 	}
-	page, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 20)
+	page, _, err := store.Intents.DueAttempts(t.Context(), chain, intents.Turn{}, 20)
 	if err != nil || len(page) > 20 {
 		t.Fatalf("%d attempts, %v", len(page), err)
 	}
@@ -70,7 +70,7 @@ func TestDueAttempts_AccountsTakeTurns(t *testing.T) {
 			t.Errorf("account %d has %d of 20 places", n, got)
 		}
 	}
-	everything, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 500)
+	everything, _, err := store.Intents.DueAttempts(t.Context(), chain, intents.Turn{}, 500)
 	if err != nil || len(everything) != 4+3*21 {
 		t.Errorf("%d attempts, %v; want those of all accounts that are due", len(everything), err)
 	}
@@ -83,7 +83,7 @@ func TestDueAttempts_NewFirst(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	queueAttempts(t, store, known, owner, 3, "now() - interval '1 hour'")
 	queueAttempts(t, store, known, owner, 2, "to_timestamp(0)")
-	page, _, err := store.Chains.DueAttempts(t.Context(), caip.EIP155Chain(11155111), chains.Turn{}, 3)
+	page, _, err := store.Intents.DueAttempts(t.Context(), caip.EIP155Chain(11155111), intents.Turn{}, 3)
 	if err != nil || len(page) != 3 {
 		t.Fatalf("%d attempts, %v", len(page), err)
 	}
@@ -107,17 +107,17 @@ func TestDueAttempts_UsesIndexes(t *testing.T) {
 	pgtest.Exec(t, plain, "ANALYZE")
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if _, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 10); err != nil {
+	if _, _, err := store.Intents.DueAttempts(t.Context(), chain, intents.Turn{}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if orders, _, err := store.Chains.DueOrders(t.Context(), chain, chains.Turn{}, 10); err != nil || len(orders) != 10 {
+	if orders, _, err := store.Intents.DueOrders(t.Context(), chain, intents.Turn{}, 10); err != nil || len(orders) != 10 {
 		t.Fatalf("%d orders, %v", len(orders), err)
 	}
-	over, err := store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 999)
+	over, err := store.Intents.AccountsOverUnknown(t.Context(), chain, accounts[:2], 999)
 	if err != nil || len(over) != 2 {
 		t.Errorf("accounts with more than 999 unknown attempts: %v, %v", over, err)
 	}
-	if over, err = store.Chains.AccountsOverUnknown(t.Context(), chain, accounts[:2], 1000); err != nil || len(over) != 0 {
+	if over, err = store.Intents.AccountsOverUnknown(t.Context(), chain, accounts[:2], 1000); err != nil || len(over) != 0 {
 		t.Errorf("accounts with more than 1000 unknown attempts: %v, %v", over, err)
 	}
 	asked.Mu.Lock()
@@ -147,7 +147,7 @@ func TestChainActive_Refunded(t *testing.T) {
 	pgtest.Exec(t, plain, "ANALYZE")
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if active, err := store.Chains.ChainActive(t.Context(), chain); err != nil || active {
+	if active, err := store.Intents.ChainActive(t.Context(), chain); err != nil || active {
 		t.Errorf("active %t, %v", active, err)
 	}
 	asked.Mu.Lock()
@@ -169,8 +169,8 @@ func TestDueAttempts_Unreadable(t *testing.T) {
 	queueAttempts(t, store, known, other, 2, "now() - interval '1 hour'")
 	pgtest.Exec(t, store, "UPDATE transfers SET source_chain = 'of a later version', destination_chain = 'of a later version' WHERE account_id <> $1", other)
 	reported := 0
-	store.Chains.OnUnreadable(func(error) { reported++ })
-	page, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 10)
+	store.Intents.OnUnreadable(func(error) { reported++ })
+	page, _, err := store.Intents.DueAttempts(t.Context(), chain, intents.Turn{}, 10)
 	if err != nil || len(page) != 2 || page[0].AccountID != other || reported == 0 {
 		t.Errorf("%d attempts, %v, %d reported", len(page), err, reported)
 	}

@@ -1,4 +1,4 @@
-package chains
+package intents
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 )
 
@@ -68,7 +67,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 	if err != nil {
 		return nil, err
 	}
-	s.intents.CountTransitions(events)
+	s.CountTransitions(events)
 	if w.Effect != nil {
 		w.reportEffects(locked)
 	}
@@ -77,40 +76,40 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 
 // reportEffects calls Effect with each intent of which Seen has a transaction with the effect of its role.
 func (w *ChainWrite) reportEffects(locked []*transfer.Intent) {
-	effects := map[intents.TransferKey]bool{}
+	effects := map[TransferKey]bool{}
 	for _, o := range w.Seen {
 		if o.State == transfer.Mined {
-			effects[intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+			effects[TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
 		}
 	}
 	for _, i := range locked {
-		if effects[intents.TransferKey{AccountID: i.AccountID, ID: i.ID}] {
+		if effects[TransferKey{AccountID: i.AccountID, ID: i.ID}] {
 			w.Effect(i)
 		}
 	}
 }
 
-func keysOf(lists ...[]Observation) []intents.TransferKey {
-	var keys []intents.TransferKey
+func keysOf(lists ...[]Observation) []TransferKey {
+	var keys []TransferKey
 	for _, list := range lists {
 		for _, o := range list {
-			keys = append(keys, intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID})
+			keys = append(keys, TransferKey{AccountID: o.AccountID, ID: o.TransferID})
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
 	return slices.Compact(keys)
 }
 
-func compareKeys(a, b intents.TransferKey) int {
+func compareKeys(a, b TransferKey) int {
 	return cmp.Or(bytes.Compare(a.AccountID[:], b.AccountID[:]), bytes.Compare(a.ID[:], b.ID[:]))
 }
 
 // lockTransfers locks intents in the order of their keys, so that the watchers of two chains do not deadlock.
-func (tx Tx) lockTransfers(ctx context.Context, keys []intents.TransferKey) ([]*transfer.Intent, error) {
+func (tx Tx) lockTransfers(ctx context.Context, keys []TransferKey) ([]*transfer.Intent, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	var rows []intents.TransferRow
+	var rows []TransferRow
 	err := tx.db.NewSelect().With("wanted", tx.db.NewValues(&keys)).Model(&rows).
 		Join("JOIN wanted ON wanted.account_id = transfers.account_id AND wanted.id = transfers.id").
 		OrderExpr("transfers.account_id, transfers.id").For("UPDATE OF transfers").Scan(ctx)
@@ -232,7 +231,7 @@ func (tx Tx) saveObservations(ctx context.Context, seen []Observation, now time.
 }
 
 // loadTransactions reads the transactions of intents.
-func (tx Tx) loadTransactions(ctx context.Context, keys []intents.TransferKey) (map[intents.TransferKey][]Observation, error) {
+func (tx Tx) loadTransactions(ctx context.Context, keys []TransferKey) (map[TransferKey][]Observation, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
@@ -243,13 +242,13 @@ func (tx Tx) loadTransactions(ctx context.Context, keys []intents.TransferKey) (
 	if err != nil {
 		return nil, fmt.Errorf("read the transactions of %d transfers: %w", len(keys), err)
 	}
-	loaded := make(map[intents.TransferKey][]Observation, len(keys))
+	loaded := make(map[TransferKey][]Observation, len(keys))
 	for _, row := range rows {
 		o, err := row.observation()
 		if err != nil {
 			return nil, err
 		}
-		key := intents.TransferKey{AccountID: row.AccountID, ID: row.TransferID}
+		key := TransferKey{AccountID: row.AccountID, ID: row.TransferID}
 		loaded[key] = append(loaded[key], o)
 	}
 	return loaded, nil
@@ -288,18 +287,18 @@ func NextReread(failed transfer.Transaction, now time.Time) time.Time {
 }
 
 // claimed are the intents of the claims among transactions.
-func claimed(seen []Observation) map[intents.TransferKey]bool {
-	keys := map[intents.TransferKey]bool{}
+func claimed(seen []Observation) map[TransferKey]bool {
+	keys := map[TransferKey]bool{}
 	for _, o := range seen {
 		if o.Role == transfer.RoleFinalise {
-			keys[intents.TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+			keys[TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
 		}
 	}
 	return keys
 }
 
 // answeredBy are the intents of settlers' transactions other than openings.
-func answeredBy(lists ...[]Observation) []intents.TransferKey {
+func answeredBy(lists ...[]Observation) []TransferKey {
 	return keysOf(slices.DeleteFunc(slices.Concat(lists...), func(o Observation) bool { return o.Role == transfer.RoleSend || o.Role == transfer.RoleOpen }))
 }
 
@@ -312,7 +311,7 @@ type answeredRow struct {
 
 // saveAnswered writes which of the locked intents' orders are answered, of those with these keys: an answered one is not looked at to know
 // whether it can be refunded.
-func (tx Tx) saveAnswered(ctx context.Context, keys []intents.TransferKey, locked []*transfer.Intent) error {
+func (tx Tx) saveAnswered(ctx context.Context, keys []TransferKey, locked []*transfer.Intent) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -322,7 +321,7 @@ func (tx Tx) saveAnswered(ctx context.Context, keys []intents.TransferKey, locke
 	}
 	var rows []answeredRow
 	for _, intent := range locked {
-		key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
 		if _, found := slices.BinarySearchFunc(keys, key, compareKeys); found {
 			rows = append(rows, answeredRow{key.AccountID, key.ID, intent.Answered(transactionsOf(loaded[key]))})
 		}
@@ -334,7 +333,7 @@ func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*intents.TransferRow)(nil)).TableExpr("changed").
+	_, err := tx.db.NewUpdate().With("changed", tx.db.NewValues(&rows)).Model((*TransferRow)(nil)).TableExpr("changed").
 		Set("answered = changed.answered").
 		Where("transfers.account_id = changed.account_id AND transfers.id = changed.id AND transfers.answered <> changed.answered").Exec(ctx)
 	if err != nil {
@@ -344,10 +343,10 @@ func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
 }
 
 // evaluate updates the statuses of locked intents from their transactions. claimed are those whose claim is written now.
-func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[intents.TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
-	keys := make([]intents.TransferKey, len(locked))
+func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
+	keys := make([]TransferKey, len(locked))
 	for n, intent := range locked {
-		keys[n] = intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		keys[n] = TransferKey{AccountID: intent.AccountID, ID: intent.ID}
 	}
 	loaded, err := tx.loadTransactions(ctx, keys)
 	if err != nil {
@@ -358,12 +357,12 @@ func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed ma
 
 // evaluateLoaded is evaluate with the transactions as they are stored.
 func (tx Tx) evaluateLoaded(
-	ctx context.Context, locked []*transfer.Intent, loaded map[intents.TransferKey][]Observation, claimed map[intents.TransferKey]bool, now time.Time,
+	ctx context.Context, locked []*transfer.Intent, loaded map[TransferKey][]Observation, claimed map[TransferKey]bool, now time.Time,
 ) (events []transfer.Event, err error) {
 	var rescheduled []Observation
 	var moved []*transfer.Intent
 	for _, intent := range locked {
-		key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
 		transactions := loaded[key]
 		before := len(events)
 		if events, err = apply(intent, transactions, events, now); err != nil {

@@ -1,4 +1,4 @@
-package chains
+package intents
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 )
 
@@ -29,11 +28,11 @@ func (s *Store) writeRefundableBatch(ctx context.Context) (written int, more boo
 	defer cancel()
 	var events []transfer.Event
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		var rows []intents.TransferRow
+		var rows []TransferRow
 		err := tx.db.NewSelect().Model(&rows).
 			Join("JOIN watched_chains ON chain_id = source_chain AND expires < complete_until").
 			Where("status = ? AND type <> ? AND refundable_at IS NULL AND NOT answered", transfer.Confirmed, transfer.Transfer).
-			Limit(intents.ExpireBatch).For("UPDATE OF transfers SKIP LOCKED").Scan(ctx)
+			Limit(ExpireBatch).For("UPDATE OF transfers SKIP LOCKED").Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
@@ -45,19 +44,19 @@ func (s *Store) writeRefundableBatch(ctx context.Context) (written int, more boo
 	if err != nil {
 		return 0, false, err
 	}
-	s.intents.CountTransitions(events)
+	s.CountTransitions(events)
 	return len(events), more, nil
 }
 
 // writeRefundableEvents writes the events of locked intents that are still refundable, and marks those that will not be.
-func (tx Tx) writeRefundableEvents(ctx context.Context, rows []intents.TransferRow) (events []transfer.Event, marked int, err error) {
+func (tx Tx) writeRefundableEvents(ctx context.Context, rows []TransferRow) (events []transfer.Event, marked int, err error) {
 	now, err := tx.Now(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	keys := make([]intents.TransferKey, len(rows))
+	keys := make([]TransferKey, len(rows))
 	for n, row := range rows {
-		keys[n] = intents.TransferKey{AccountID: row.AccountID, ID: row.ID}
+		keys[n] = TransferKey{AccountID: row.AccountID, ID: row.ID}
 	}
 	known, err := tx.loadTransactions(ctx, keys)
 	if err != nil {

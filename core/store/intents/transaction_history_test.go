@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"testing"
@@ -14,12 +14,12 @@ func TestTransferHistory_LaterColumns(t *testing.T) {
 	store := pgtest.New(t)
 	known, owner := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
 	intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
-	if _, _, err := store.Chains.ReportTransaction(t.Context(), identities.OfOperator, owner, intent.ID, [32]byte{1}); err != nil {
+	if _, _, err := store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner, intent.ID, [32]byte{1}); err != nil {
 		t.Fatal(err)
 	}
 	intent.Status = transfer.Submitted
 	pgtest.Exec(t, store, "ALTER TABLE transactions ADD COLUMN later timestamptz")
-	history, err := store.Chains.TransferHistory(t.Context(), intent)
+	history, err := store.Intents.TransferHistory(t.Context(), intent)
 	if err != nil || len(history.Transactions) != 1 {
 		t.Errorf("%d transactions, %v", len(history.Transactions), err)
 	}

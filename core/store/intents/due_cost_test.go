@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
@@ -50,21 +50,21 @@ func TestPoll_ReadsOnlyWhatIsDue(t *testing.T) {
 			store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 			pgtest.Exec(t, plain, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
 				VALUES ('eip155:11155111', 'core', 1, now(), 9, 8, 7, now(), now() + interval '1 h')`)
-			chain, progress := caip.EIP155Chain(11155111), chains.Progress{Confirmed: 8, Final: 7}
+			chain, progress := caip.EIP155Chain(11155111), intents.Progress{Confirmed: 8, Final: 7}
 			var asked pgtest.Statements
 			pgtest.Watch(store, &asked)
 			poll := func() (blocks int, statements string) {
-				_, _, err := store.Chains.DueAttempts(t.Context(), chain, chains.Turn{}, 500)
+				_, _, err := store.Intents.DueAttempts(t.Context(), chain, intents.Turn{}, 500)
 				pgtest.Must(t, err)
-				_, _, err = store.Chains.DueFailed(t.Context(), chain, chains.Turn{}, 50)
+				_, _, err = store.Intents.DueFailed(t.Context(), chain, intents.Turn{}, 50)
 				pgtest.Must(t, err)
-				_, _, err = store.Chains.DueOrders(t.Context(), chain, chains.Turn{}, 100)
+				_, _, err = store.Intents.DueOrders(t.Context(), chain, intents.Turn{}, 100)
 				pgtest.Must(t, err)
-				_, err = store.Chains.UnconfirmedTransactions(t.Context(), chain, progress, store.Chains.Now(), 500)
+				_, err = store.Intents.UnconfirmedTransactions(t.Context(), chain, progress, store.Intents.Now(), 500)
 				pgtest.Must(t, err)
-				_, err = store.Chains.ChainActive(t.Context(), chain)
+				_, err = store.Intents.ChainActive(t.Context(), chain)
 				pgtest.Must(t, err)
-				_, err = store.Chains.WriteRefundableEvents(t.Context())
+				_, err = store.Intents.WriteRefundableEvents(t.Context())
 				pgtest.Must(t, err)
 				asked.Mu.Lock()
 				defer asked.Mu.Unlock()
@@ -125,7 +125,7 @@ func TestUnconfirmedTransactions_Shares(t *testing.T) {
 			intent.AccountID, intent.ID, block, count)
 	}
 	read := func() map[uuid.UUID]int {
-		page, err := store.Chains.UnconfirmedTransactions(t.Context(), chain, chains.Progress{Confirmed: 8, Final: 7}, store.Chains.Now(), 500)
+		page, err := store.Intents.UnconfirmedTransactions(t.Context(), chain, intents.Progress{Confirmed: 8, Final: 7}, store.Intents.Now(), 500)
 		pgtest.Must(t, err)
 		of := map[uuid.UUID]int{}
 		for _, f := range page {

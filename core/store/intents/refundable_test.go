@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"testing"
@@ -46,7 +46,7 @@ func TestWriteRefundableEvents(t *testing.T) {
 		VALUES ($1, $2, 'eip155:11155111', sha256('claim'), 'finalise', 'mined', false, 1, sha256('1'), 0, now())`, ann, answered.ID)
 	tell := func(want int) {
 		t.Helper()
-		if n, err := store.Chains.WriteRefundableEvents(t.Context()); n != want || err != nil {
+		if n, err := store.Intents.WriteRefundableEvents(t.Context()); n != want || err != nil {
 			t.Errorf("%d told, %v; want %d", n, err, want)
 		}
 	}

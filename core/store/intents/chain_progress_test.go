@@ -1,4 +1,4 @@
-package chains_test
+package intents_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/store/chains"
+	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/caip"
 )
@@ -17,14 +17,14 @@ func TestProgress_LeaseReleased(t *testing.T) {
 	store := pgtest.New(t)
 	chain := caip.EIP155Chain(1)
 	lease := pgtest.AcquireLease(t, store, chain, time.Minute)
-	if err := store.Chains.ReleaseLease(t.Context(), lease); err != nil {
+	if err := store.Intents.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	all, err := store.Chains.AllProgress(t.Context())
+	all, err := store.Intents.AllProgress(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[caip.ChainID]chains.Progress{chain: {}}, all); diff != "" {
+	if diff := cmp.Diff(map[caip.ChainID]intents.Progress{chain: {}}, all); diff != "" {
 		t.Error(diff)
 	}
 }

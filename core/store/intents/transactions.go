@@ -1,4 +1,4 @@
-package chains
+package intents
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store/identities"
-	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/caip"
 )
@@ -217,7 +216,7 @@ func (s *Store) ReportTransaction(
 	if err != nil {
 		return intent, false, err
 	}
-	s.intents.CountTransitions(events)
+	s.CountTransitions(events)
 	return intent, added, nil
 }
 
@@ -226,8 +225,8 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	if err != nil {
 		return nil, false, err
 	}
-	key := intents.TransferKey{AccountID: intent.AccountID, ID: intent.ID}
-	loaded, err := tx.loadTransactions(ctx, []intents.TransferKey{key})
+	key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+	loaded, err := tx.loadTransactions(ctx, []TransferKey{key})
 	if err != nil {
 		return nil, false, err
 	}
