@@ -107,16 +107,16 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	}
 	defer asked.Close()
 	pages, err := console.New(console.Config{
-		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Intents: intents, Quotes: quotes, Webhooks: rules,
+		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Intents: intents, Quotes: quotes, WebhookRules: rules,
 	})
 	if err != nil {
 		return err
 	}
 	var draining drain
-	memory, follower := topology.NewMemory("core", metrics), feed.New(store.Events)
+	memory, follower := topology.NewMemory("core", metrics), feed.New(store.Feed)
 	handler, err := api.New(api.Config{
-		Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Identity: identities, Feed: follower, Webhooks: rules, Log: log, Metrics: metrics,
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
@@ -207,7 +207,7 @@ func newIdentity(
 		return nil, nil, err
 	}
 	options := identity.Config{
-		Store: store.Identities, Events: store.Events, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Store: store.Identities, Webhooks: store.Webhooks, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
 	}
 	if outbox != nil {

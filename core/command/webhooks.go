@@ -65,7 +65,7 @@ func startWebhooks(
 		return
 	}
 	options := delivery.Config{
-		Store: store.Events, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
+		Store: store.Webhooks, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
 		Client: delivery.NewClient(rules.Networks, store.Now),
 	}
 	if outbox != nil {

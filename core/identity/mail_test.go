@@ -18,9 +18,9 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/network"
 )
 
@@ -184,15 +184,15 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	rules := &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
 	e := must2(rules.New(event.Owner{AccountID: shop, Environment: network.Test}, webhook.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
-	ok(t, core.Events.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
-	ok(t, call(core.Events.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID)))
-	deliveries, _, err := core.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
+	ok(t, core.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
+	ok(t, call(core.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID)))
+	deliveries, _, err := core.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
 	}
 	gone := webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
-	record := events.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
-	if recorded, err := core.Events.RecordAttempts(t.Context(), []events.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
+	record := webhooks.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
+	if recorded, err := core.Webhooks.RecordAttempts(t.Context(), []webhooks.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
 	core.MailQueued()
@@ -216,7 +216,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	compose("to another person", false)
 	queued.Recipient = "ann@example.com"
 	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
-	ok(t, call(core.Events.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (string, error) {
+	ok(t, call(core.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (string, error) {
 		return rules.Change(e, webhook.Change{Enabled: new(true)}, core.Store.Now())
 	})))
 	compose("after it was enabled", false)

@@ -21,8 +21,8 @@ import (
 	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
+	"intents.internal/core/store/webhooks"
 )
 
 // What callers branch on, besides *LimitedError and the errors of package account.
@@ -66,7 +66,7 @@ var (
 type Config struct {
 	Store *identities.Store
 	// Events has the webhooks whose owners get mail.
-	Events    *events.Store
+	Webhooks  *webhooks.Store
 	Passwords *account.Passwords
 	// Redis keeps the limits that all cores share. With nil this core counts in memory.
 	Redis  redis.UniversalClient

@@ -11,7 +11,7 @@ import (
 )
 
 // CreateWebhook stores a new endpoint of the account. A live one needs a fresh session or the client's password. formToken is the
-// SHA-256 of the form's one-time token. It returns what events.Store.InsertWebhook returns, and the errors of a confirmation.
+// SHA-256 of the form's one-time token. It returns what webhooks.Store.InsertWebhook returns, and the errors of a confirmation.
 func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal, e *webhook.Endpoint, formToken [32]byte) error {
 	c, entry := s.change(client, p), s.entry(client, p.Account.ID, account.WebhookCreated, "")
 	given := webhookEffect(nil, e)
@@ -20,7 +20,7 @@ func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal
 	}
 	entry.Notice = s.notice(tells[given])
 	return c.run(ctx, func() error {
-		return s.Events.InsertWebhook(ctx, c.deciding(p.Account.ID, Develop, given), e, entry, formToken)
+		return s.Webhooks.InsertWebhook(ctx, c.deciding(p.Account.ID, Develop, given), e, entry, formToken)
 	})
 }
 
@@ -32,7 +32,7 @@ func (s *Service) ChangeWebhook(
 ) (changed *webhook.Endpoint, err error) {
 	c, entry := s.change(client, p), s.entry(client, p.Account.ID, action, "")
 	err = c.run(ctx, func() (err error) {
-		changed, err = s.Events.ChangeWebhook(ctx, c.grant(p.Account.ID, Develop), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
+		changed, err = s.Webhooks.ChangeWebhook(ctx, c.grant(p.Account.ID, Develop), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
 			before := *e
 			detail, err := apply(e)
 			if err != nil {
@@ -48,24 +48,24 @@ func (s *Service) ChangeWebhook(
 
 // DeleteWebhook removes one of the account's endpoints. It returns webhook.ErrNotFound.
 func (s *Service) DeleteWebhook(ctx context.Context, client Client, p *Principal, id uuid.UUID) error {
-	return s.Events.DeleteWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, s.entry(client, p.Account.ID, account.WebhookDeleted, ""))
+	return s.Webhooks.DeleteWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, s.entry(client, p.Account.ID, account.WebhookDeleted, ""))
 }
 
-// ReplayWebhook sends the events after a position of the feed again, see events.Store.ReplayWebhook.
+// ReplayWebhook sends the events after a position of the feed again, see webhooks.Store.ReplayWebhook.
 func (s *Service) ReplayWebhook(ctx context.Context, client Client, p *Principal, id uuid.UUID, position int64) error {
 	entry := s.entry(client, p.Account.ID, account.WebhookReplayed, "")
-	return s.Events.ReplayWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, position, entry)
+	return s.Webhooks.ReplayWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, position, entry)
 }
 
-// TestWebhook queues a test event, see events.Store.TestWebhook.
+// TestWebhook queues a test event, see webhooks.Store.TestWebhook.
 func (s *Service) TestWebhook(ctx context.Context, p *Principal, id uuid.UUID) error {
-	_, err := s.Events.TestWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id)
+	_, err := s.Webhooks.TestWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id)
 	return err
 }
 
-// RetryDelivery sends an event again at once, see events.Store.RetryDelivery.
+// RetryDelivery sends an event again at once, see webhooks.Store.RetryDelivery.
 func (s *Service) RetryDelivery(ctx context.Context, p *Principal, id uuid.UUID, eventID event.ID) error {
-	return s.Events.RetryDelivery(ctx, s.Grant(p, Develop), ownerOf(p), id, eventID)
+	return s.Webhooks.RetryDelivery(ctx, s.Grant(p, Develop), ownerOf(p), id, eventID)
 }
 
 // ownerOf is the acting account, in both environments.

@@ -14,7 +14,7 @@ import (
 // composeWebhookDisabled writes the mail to an owner that a webhook was disabled, or nothing if the webhook was enabled or deleted
 // meanwhile or the recipient is no longer an owner.
 func (s *Service) composeWebhookDisabled(ctx context.Context, m identities.Mail) (*mail.Message, error) {
-	disabled, err := s.Events.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
+	disabled, err := s.Webhooks.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
 	if errors.Is(err, webhook.ErrNotFound) {
 		return nil, nil
 	}

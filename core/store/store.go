@@ -5,7 +5,7 @@
 package store
 
 import (
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/store/registries"
 	"intents.internal/core/store/retention"
 	"intents.internal/core/store/screening"
+	"intents.internal/core/store/webhooks"
 )
 
 // Rooms are the stores of a database, for those who make the services of several rooms.
@@ -22,7 +23,8 @@ type Rooms struct {
 	Identities *identities.Store
 	Registry   *registries.Store
 	Intents    *intents.Store
-	Events     *events.Store
+	Feed       *feeds.Store
+	Webhooks   *webhooks.Store
 	Quotes     *quotes.Store
 	Screening  *screening.Store
 	Retention  *retention.Store
@@ -35,9 +37,9 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := intents.New(db)
+	made, feed := intents.New(db), feeds.New(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Registry: registries.New(db), Intents: made, Events: events.New(db),
+		DB: db, Identities: identities.New(db), Registry: registries.New(db), Intents: made, Feed: feed, Webhooks: webhooks.New(db, feed),
 		Quotes: quotes.New(db, made), Screening: screening.New(db), Retention: retention.New(db),
 	}, nil
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 )
@@ -28,7 +28,7 @@ func TestDispatcher_BacklogMetric(t *testing.T) {
 	}
 	release()
 	asynctest.Eventually(t, "the event arrives", func() bool { return s.Deliveries(e)[0].Status == webhook.Delivered })
-	if backlog := s.Backlog(); backlog != (events.Backlog{}) {
+	if backlog := s.Backlog(); backlog != (webhooks.Backlog{}) {
 		t.Errorf("after that: %+v", backlog)
 	}
 }

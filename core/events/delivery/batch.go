@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/webhooks"
 )
 
 // batch calls work with the waiting items, at most size at once, until in is closed, and at the earliest batchEvery after the
@@ -37,19 +37,19 @@ func batch[T any](in <-chan T, size int, work func([]T)) {
 
 // load requests due deliveries of an endpoint.
 type load struct {
-	events.Claim
+	webhooks.Claim
 	reply chan<- loaded
 }
 
 // loaded has no endpoint if nothing may be sent to it any more.
 type loaded struct {
-	due events.DueDeliveries
+	due webhooks.DueDeliveries
 	err error
 }
 
 // runLoads reads what loads request. If that fails for a reason of one of them, it reads each for itself.
 func (d *Dispatcher) runLoads(ctx context.Context, all []load) {
-	claims := make([]events.Claim, len(all))
+	claims := make([]webhooks.Claim, len(all))
 	for n, l := range all {
 		claims[n] = l.Claim
 	}
@@ -69,7 +69,7 @@ func (d *Dispatcher) runLoads(ctx context.Context, all []load) {
 	}
 }
 
-func (d *Dispatcher) readDue(ctx context.Context, claims []events.Claim) (map[uuid.UUID]events.DueDeliveries, error) {
+func (d *Dispatcher) readDue(ctx context.Context, claims []webhooks.Claim) (map[uuid.UUID]webhooks.DueDeliveries, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	return d.Store.DueDeliveries(ctx, d.lease, claims)
@@ -77,7 +77,7 @@ func (d *Dispatcher) readDue(ctx context.Context, claims []events.Claim) (map[uu
 
 // resultWrite requests that the result of an attempt is written, and receives whether it was.
 type resultWrite struct {
-	events.AttemptRecord
+	webhooks.AttemptRecord
 	written chan<- bool
 }
 
@@ -91,7 +91,7 @@ const (
 // writeResults writes results. While the database is unavailable it retries until ctx ends; events whose results are not written
 // are sent again. Results of endpoints that are locked are written later, and delay no others.
 func (d *Dispatcher) writeResults(ctx context.Context, all []resultWrite) {
-	records := make([]events.AttemptRecord, len(all))
+	records := make([]webhooks.AttemptRecord, len(all))
 	for n, r := range all {
 		records[n] = r.AttemptRecord
 	}
@@ -120,7 +120,7 @@ func (d *Dispatcher) writeResults(ctx context.Context, all []resultWrite) {
 	}
 }
 
-func (d *Dispatcher) recordAttempts(ctx context.Context, records []events.AttemptRecord) (events.Recorded, error) {
+func (d *Dispatcher) recordAttempts(ctx context.Context, records []webhooks.AttemptRecord) (webhooks.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	return d.Store.RecordAttempts(ctx, records, d.MailQueued != nil)

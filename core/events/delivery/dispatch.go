@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/feed"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/webhooks"
 )
 
 const (
@@ -114,7 +114,7 @@ func (d *Dispatcher) renewDispatchLease(ctx context.Context, state *dispatchStat
 		return nil
 	}
 	state.checked = time.Now()
-	held, err := d.Store.AcquireDispatchLease(ctx, events.WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
+	held, err := d.Store.AcquireDispatchLease(ctx, webhooks.WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
 	if state.held = held && err == nil; !state.held {
 		d.newEvents.clear() // the process that has the lease finds them
 		state.searched = time.Time{}
@@ -132,7 +132,7 @@ func (d *Dispatcher) releaseDispatchLease(ctx context.Context) {
 }
 
 // directLease is the lease for endpoints with new deliveries: none if this process has enough of them.
-func (d *Dispatcher) directLease() events.WebhookLease {
+func (d *Dispatcher) directLease() webhooks.WebhookLease {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	lease := d.lease

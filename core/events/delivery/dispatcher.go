@@ -18,8 +18,8 @@ import (
 
 	"intents.internal/core/events/feed"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/background"
 )
 
@@ -52,7 +52,7 @@ const (
 
 // Config is the dispatcher's configuration.
 type Config struct {
-	Store *events.Store
+	Store *webhooks.Store
 	// Feed reports accounts with new events.
 	Feed   *feed.Follower
 	Sealer *webhook.Sealer
@@ -69,7 +69,7 @@ type Config struct {
 // Dispatcher makes deliveries and sends them.
 type Dispatcher struct {
 	Config
-	lease   events.WebhookLease
+	lease   webhooks.WebhookLease
 	metrics *metrics
 
 	// enabled is false while there is no endpoint to send to, so that nothing is searched.
@@ -95,7 +95,7 @@ type Dispatcher struct {
 // New returns a dispatcher, which does nothing before Run.
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
-		Config: config, lease: events.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
+		Config: config, lease: webhooks.WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
 		newEvents: newAccountQueue(), sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), results: make(chan resultWrite, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),
@@ -194,7 +194,7 @@ func (d *Dispatcher) sweep(ctx, work context.Context) (more bool, err error) {
 // leaseCapacity returns how many healthy and how many failing endpoints this process may lease; half of each is for accounts that
 // have none leased. If there is no capacity for healthy ones, those that were leased longest end, and have their turn again after
 // others.
-func (d *Dispatcher) leaseCapacity() (healthy, failing events.LeaseRoom) {
+func (d *Dispatcher) leaseCapacity() (healthy, failing webhooks.LeaseRoom) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var yielding []*runner
@@ -218,8 +218,8 @@ func (d *Dispatcher) leaseCapacity() (healthy, failing events.LeaseRoom) {
 	return capacityOf(maxRunners, running), capacityOf(maxFailingRunners, runningFailing)
 }
 
-func capacityOf(size, running int) events.LeaseRoom {
-	return events.LeaseRoom{Free: min(max(0, size-running), sweepLease), Shared: max(0, size/2-running)}
+func capacityOf(size, running int) webhooks.LeaseRoom {
+	return webhooks.LeaseRoom{Free: min(max(0, size-running), sweepLease), Shared: max(0, size/2-running)}
 }
 
 // setWaiting notes whether a runner is one of the dispatcher's waiting.

@@ -123,7 +123,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	}
 	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
 	once := in.ids()
-	if err := s.Store.Events.ReplayWebhook(t.Context(), identities.OfOperator, owner, e.ID, 0, s.Entry(owner.AccountID, account.WebhookReplayed)); err != nil {
+	if err := s.Store.Webhooks.ReplayWebhook(t.Context(), identities.OfOperator, owner, e.ID, 0, s.Entry(owner.AccountID, account.WebhookReplayed)); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })
@@ -135,7 +135,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 		return !slices.ContainsFunc(s.Deliveries(e), func(d webhook.Delivery) bool { return d.Status != webhook.Delivered })
 	})
 	one := s.Deliveries(e)[1]
-	if err := s.Store.Events.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, one.EventID); err != nil {
+	if err := s.Store.Webhooks.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, one.EventID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "one arrives again", func() bool { return len(in.requests()) == 7 })

@@ -38,7 +38,7 @@ func TestDispatcher_Delivers(t *testing.T) {
 	if err := verify(t, secret, got[0]); err != nil {
 		t.Error(err)
 	}
-	page, err := s.Store.Events.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+	page, err := s.Store.Feed.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
 	if err != nil || len(page.Events) != 2 {
 		t.Fatalf("%d events, %v", len(page.Events), err)
 	}
@@ -131,7 +131,7 @@ func TestDispatcher_Filter(t *testing.T) {
 	e, _ := s.Endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.Store.Events.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID); err != nil {
+	if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/webhooks"
 )
 
 // SetTimeout replaces the time limit of an attempt, for tests whose receivers never answer, and returns the one that it had.
@@ -38,7 +38,7 @@ func (s Slots) More(account uuid.UUID, n int) int { return s.s.more(account, n) 
 func (s Slots) Release(account uuid.UUID, n int) { s.s.release(account, n) }
 
 // LeaseCapacity is what a process that has leased so many healthy endpoints, for so long, may lease besides, and how many it hands back.
-func LeaseCapacity(leased int, since time.Duration) (healthy events.LeaseRoom, yielded int) {
+func LeaseCapacity(leased int, since time.Duration) (healthy webhooks.LeaseRoom, yielded int) {
 	d := New(Config{})
 	now := time.Now()
 	for n := range leased {

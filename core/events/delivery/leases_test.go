@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -42,16 +42,16 @@ func TestDispatcher_LateRecord(t *testing.T) {
 	s.intent(owner)
 	s.assignPositions()
 	paused := pgtest.NewLease()
-	done, err := s.Store.Events.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
+	done, err := s.Store.Webhooks.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	claims := []events.Claim{{WebhookID: done.Leased[0].ID, Limit: 8}}
-	held, err := s.Store.Events.DueDeliveries(t.Context(), paused, claims)
+	claims := []webhooks.Claim{{WebhookID: done.Leased[0].ID, Limit: 8}}
+	held, err := s.Store.Webhooks.DueDeliveries(t.Context(), paused, claims)
 	if err != nil || len(held[e.ID].Deliveries) != 1 {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if leased, err := s.Store.Events.LeaseDue(t.Context(), pgtest.NewLease(), events.LeaseRoom{Free: 10}, events.LeaseRoom{}); err != nil || len(leased) != 0 {
+	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), pgtest.NewLease(), webhooks.LeaseRoom{Free: 10}, webhooks.LeaseRoom{}); err != nil || len(leased) != 0 {
 		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
 	}
 	pgtest.Exec(t, s.Store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")
@@ -59,8 +59,8 @@ func TestDispatcher_LateRecord(t *testing.T) {
 	asynctest.Eventually(t, "the other process delivers", func() bool { return s.Deliveries(e)[0].Status == webhook.Delivered })
 	want := s.Deliveries(e)
 	late := webhook.Attempt{Outcome: webhook.TimedOut, EndedAt: s.Store.Now()}
-	record := events.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
-	if _, err := s.Store.Events.RecordAttempts(t.Context(), []events.AttemptRecord{record}, false); err != nil {
+	record := webhooks.AttemptRecord{Endpoint: held[e.ID].Endpoint, Delivery: held[e.ID].Deliveries[0].Delivery, Attempt: late}
+	if _, err := s.Store.Webhooks.RecordAttempts(t.Context(), []webhooks.AttemptRecord{record}, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, s.Deliveries(e)); diff != "" {
@@ -69,7 +69,7 @@ func TestDispatcher_LateRecord(t *testing.T) {
 	if s.Read(e).FailingSince != nil {
 		t.Error("the endpoint is marked as failing")
 	}
-	if again, err := s.Store.Events.DueDeliveries(t.Context(), paused, claims); err != nil || len(again) != 0 {
+	if again, err := s.Store.Webhooks.DueDeliveries(t.Context(), paused, claims); err != nil || len(again) != 0 {
 		t.Errorf("the paused process may still send: %+v, %v", again, err)
 	}
 }

@@ -58,7 +58,7 @@ func onlyReceiver() *outbound.Networks {
 // assignPositions puts the events of intents into the feed.
 func (s *service) assignPositions() {
 	s.Helper()
-	if _, err := s.Store.Events.AssignPositions(s.Context(), true, false); err != nil {
+	if _, err := s.Store.Feed.AssignPositions(s.Context(), true, false); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -77,13 +77,13 @@ func (s *service) start() *core {
 	s.Helper()
 	store, c := pgtest.OpenImpatient(s.T, s.URL), &core{metrics: telemetry.NewRegistry()}
 	pgtest.Watch(store, &c.asked)
-	follower := feed.New(store.Events)
+	follower := feed.New(store.Feed)
 	client := delivery.NewClient(s.Rules.Networks, store.Now)
 	if s.timeout != 0 {
 		client.SetTimeout(s.timeout)
 	}
 	dispatcher := delivery.New(delivery.Config{
-		Store: store.Events, Feed: follower, Sealer: s.Rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
+		Store: store.Webhooks, Feed: follower, Sealer: s.Rules.Sealer, Log: slog.New(slog.NewTextHandler(s.Output(), nil)), Metrics: c.metrics, Grace: time.Minute,
 		Client: client, MailQueued: s.mailQueued,
 	})
 	ctx, cancel := context.WithCancel(s.Context())
@@ -110,7 +110,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhook.Secret
 	entry := s.Entry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.Store.Events.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (detail string, err error) {
+	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (detail string, err error) {
 		secret, detail, err = s.Rules.Rotate(e, grace, s.Store.Now())
 		return detail, err
 	})
@@ -123,7 +123,7 @@ func (s *service) rotate(e *webhook.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhook.Endpoint) {
 	s.Helper()
-	if err := s.Store.Events.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/webhooks"
 )
 
 type metrics struct {
@@ -60,7 +60,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 // observeFirstAttempt observes the time to the first attempt of an event. A retry, a replay and an event that an endpoint missed
 // while it was disabled do not count: the delivery or the endpoint has changed since the event.
-func (m *metrics) observeFirstAttempt(endpoint *webhook.Endpoint, due events.DueDelivery, now time.Time) {
+func (m *metrics) observeFirstAttempt(endpoint *webhook.Endpoint, due webhooks.DueDelivery, now time.Time) {
 	unchanged := due.UpdatedAt.Equal(due.CreatedAt) && !endpoint.UpdatedAt.After(due.Event.At)
 	if due.Attempts == 0 && due.Type != event.TypeWebhookTest && unchanged {
 		m.firstAttempt.Observe(now.Sub(due.Event.At).Seconds())

@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/webhooks"
 )
 
 // searchEvery is how often a runner that sends searches for further due deliveries without being woken.
@@ -16,7 +16,7 @@ const searchEvery = time.Second
 // runner sends to one leased endpoint. Only its own goroutine may use it, except for stop, wake and the fields of the dispatcher.
 type runner struct {
 	*Dispatcher
-	events.LeasedWebhook
+	webhooks.LeasedWebhook
 	// leasedFailing is whether the endpoint was failing when the lease was taken, at started.
 	leasedFailing bool
 	started       time.Time
@@ -39,7 +39,7 @@ type step struct {
 }
 
 // start sends the deliveries of a leased endpoint, with its runner or a new one.
-func (d *Dispatcher) start(work context.Context, leased events.LeasedWebhook) {
+func (d *Dispatcher) start(work context.Context, leased webhooks.LeasedWebhook) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if r := d.runners[leased.ID]; r != nil {
@@ -186,7 +186,7 @@ func (r *runner) load(n int) loaded {
 	r.mu.Lock()
 	r.reload = false
 	r.mu.Unlock()
-	claim := events.Claim{WebhookID: r.ID, Limit: n}
+	claim := webhooks.Claim{WebhookID: r.ID, Limit: n}
 	for id := range r.inFlight {
 		claim.InFlight = append(claim.InFlight, id)
 	}
@@ -206,7 +206,7 @@ func (r *runner) handle(s step) (ok bool) {
 }
 
 // attempt sends an event, releases its slot and records the result.
-func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due events.DueDelivery) (ok, succeeded bool) {
+func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due webhooks.DueDelivery) (ok, succeeded bool) {
 	attempt, ok := r.post(work, loaded, due)
 	pool.release(r.AccountID, 1)
 	r.steps <- step{id: due.EventID}
@@ -214,13 +214,13 @@ func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due e
 		return ok, false
 	}
 	written := make(chan bool, 1)
-	r.results <- resultWrite{events.AttemptRecord{Endpoint: loaded.due.Endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
+	r.results <- resultWrite{webhooks.AttemptRecord{Endpoint: loaded.due.Endpoint, Delivery: due.Delivery, Attempt: *attempt}, written}
 	return <-written, attempt.Outcome == webhook.Succeeded
 }
 
 // post makes the request. The result is nil if there was no attempt, or one that was canceled: the delivery stays due. With ok false
 // something failed, or the dispatcher ends.
-func (r *runner) post(work context.Context, loaded loaded, due events.DueDelivery) (result *webhook.Attempt, ok bool) {
+func (r *runner) post(work context.Context, loaded loaded, due webhooks.DueDelivery) (result *webhook.Attempt, ok bool) {
 	endpoint, now := loaded.due.Endpoint, r.Store.Now()
 	if due.Event == nil {
 		return &webhook.Attempt{Outcome: webhook.EventGone, EndedAt: now}, true

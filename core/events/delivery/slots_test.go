@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/delivery"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/webhooks"
 )
 
 // However many accounts take all they can get, one that has nothing in flight gets a slot at once.
@@ -72,14 +72,14 @@ func TestDispatcher_LeaseCapacity(t *testing.T) {
 	for _, c := range []struct {
 		leased  int
 		since   time.Duration
-		want    events.LeaseRoom
+		want    webhooks.LeaseRoom
 		yielded int
 	}{
-		{0, time.Minute, events.LeaseRoom{Free: 500, Shared: 2000}, 0},
-		{1900, time.Minute, events.LeaseRoom{Free: 500, Shared: 100}, 0},
-		{3999, time.Minute, events.LeaseRoom{Free: 1}, 0},
-		{4000, time.Second, events.LeaseRoom{}, 0},
-		{4000, time.Minute, events.LeaseRoom{}, 250},
+		{0, time.Minute, webhooks.LeaseRoom{Free: 500, Shared: 2000}, 0},
+		{1900, time.Minute, webhooks.LeaseRoom{Free: 500, Shared: 100}, 0},
+		{3999, time.Minute, webhooks.LeaseRoom{Free: 1}, 0},
+		{4000, time.Second, webhooks.LeaseRoom{}, 0},
+		{4000, time.Minute, webhooks.LeaseRoom{}, 250},
 	} {
 		if got, yielded := delivery.LeaseCapacity(c.leased, c.since); got != c.want || yielded != c.yielded {
 			t.Errorf("with %d for %s: %+v and %d are handed back, want %+v and %d", c.leased, c.since, got, yielded, c.want, c.yielded)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"intents.internal/core/events/event"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 )
 
 // Interval is the time between two calls of Follow; on average an event waits half of it for its position. A round costs Postgres
@@ -32,7 +32,7 @@ var (
 
 // Follower follows the feed in one process. It is safe for concurrent use; any number of processes may have a follower each.
 type Follower struct {
-	store *events.Store
+	store *feeds.Store
 	// roundLock is a semaphore of one: its holder runs a round or reads new events.
 	roundLock chan struct{}
 	// runs counts the runs that have begun, and caughtUp is the newest run that found every waiting event. roundLock guards caughtUp.
@@ -45,7 +45,7 @@ type Follower struct {
 	// following is true once from and seen are set.
 	following bool
 	// entries are the events above from and up to seen, oldest first.
-	entries    []events.FeedEntry
+	entries    []feeds.FeedEntry
 	from, seen int64
 	// news is closed and replaced when there are new entries.
 	news     chan struct{}
@@ -54,7 +54,7 @@ type Follower struct {
 }
 
 // New returns a follower, which Follow advances.
-func New(store *events.Store) *Follower {
+func New(store *feeds.Store) *Follower {
 	return &Follower{store: store, roundLock: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
 }
 
@@ -96,7 +96,7 @@ func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error)
 		return false, err
 	}
 	last := f.startAt(status.LastPosition)
-	round := events.FeedRound{}
+	round := feeds.FeedRound{}
 	if status.Unread {
 		if round, err = f.store.AssignPositions(ctx, wait, f.behind); err != nil {
 			return false, err
@@ -140,7 +140,7 @@ func (f *Follower) readNews(ctx context.Context, last int64) error {
 	}
 }
 
-func (f *Follower) buffer(entries []events.FeedEntry) {
+func (f *Follower) buffer(entries []feeds.FeedEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, entries...)
@@ -191,7 +191,7 @@ func (f *Follower) since(after int64) (Notification, <-chan struct{}, error) {
 	if f.following && after < f.from {
 		return Notification{}, nil, ErrMissed
 	}
-	first, _ := slices.BinarySearchFunc(f.entries, after, func(e events.FeedEntry, after int64) int { return cmp.Compare(e.Position, after+1) })
+	first, _ := slices.BinarySearchFunc(f.entries, after, func(e feeds.FeedEntry, after int64) int { return cmp.Compare(e.Position, after+1) })
 	news := Notification{Position: max(after, f.seen)}
 	known := make(map[event.Owner]bool)
 	for _, e := range f.entries[first:] {

@@ -79,7 +79,7 @@ func TestFollower_Wait(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	one, two := d.account(), d.account()
-	f := feed.New(d.store.Events)
+	f := feed.New(d.store.Feed)
 	before := d.now(f)
 	if news := d.wait(f, before); len(news.Owners) > 0 || news.Position != before {
 		t.Errorf("after everything that there was: %+v, want nobody and %d", news, before)
@@ -116,7 +116,7 @@ func TestFollower_OtherProcess(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	owner := d.account()
-	gives, hears := feed.New(d.store.Events), feed.New(d.store.Events)
+	gives, hears := feed.New(d.store.Feed), feed.New(d.store.Feed)
 	before := d.now(hears)
 	d.event(owner)
 	d.follow(gives)
@@ -131,7 +131,7 @@ func TestFollower_CatchUp(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	owner := d.account()
-	f := feed.New(d.store.Events)
+	f := feed.New(d.store.Feed)
 	var calling sync.WaitGroup
 	defer calling.Wait()
 	for range 8 {
@@ -155,7 +155,7 @@ func TestFollower_CatchUpCanceled(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := feed.New(pgtest.New(t).Events).CatchUp(ended); !errors.Is(err, context.Canceled) {
+	if err := feed.New(pgtest.New(t).Feed).CatchUp(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %v", err, context.Canceled)
 	}
 }
@@ -165,8 +165,8 @@ func TestFollower_Missed(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.account()
-	d.follow(feed.New(d.store.Events))
-	f := feed.New(d.store.Events)
+	d.follow(feed.New(d.store.Feed))
+	f := feed.New(d.store.Feed)
 	now := d.now(f)
 	if _, err := f.Wait(t.Context(), now-1); !errors.Is(err, feed.ErrMissed) {
 		t.Errorf("before the start: %v, want %v", err, feed.ErrMissed)
@@ -187,7 +187,7 @@ func TestFollower_Drain(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.account()
-	f := feed.New(d.store.Events)
+	f := feed.New(d.store.Feed)
 	now := d.now(f)
 	ended := make(chan error, 1)
 	go func() {

@@ -275,7 +275,7 @@ func TestAuditLog_ByKey(t *testing.T) {
 	owner := pgtest.SignUp(t, store, "ann@example.com")
 	key := pgtest.InsertKey(t, store, owner.ID)
 	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), owner)
-	if err := store.Events.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
+	if err := store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := store.Identities.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)
@@ -369,7 +369,7 @@ func TestAuditLog_HourlyByKey(t *testing.T) {
 		entry, err := account.NewAuditEntry(owner.ID, pgtest.Browser, account.WebhookUpdated, at.Add(time.Duration(n)*time.Second))
 		pgtest.Must(t, err)
 		entry = entry.ByKey(by.ID)
-		_, err = store.Events.ChangeWebhook(t.Context(), identities.OfOperator, changed.Owner(), changed.ID, &entry, func(*webhook.Endpoint) (string, error) {
+		_, err = store.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, changed.Owner(), changed.ID, &entry, func(*webhook.Endpoint) (string, error) {
 			return fmt.Sprintf("change %d", n), nil
 		})
 		pgtest.Must(t, err)

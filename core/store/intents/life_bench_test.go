@@ -66,7 +66,7 @@ func (l life) run(b *testing.B) {
 	}
 	feed := func() {
 		for more := true; more; {
-			round, err := store.Events.AssignPositions(b.Context(), true, false)
+			round, err := store.Feed.AssignPositions(b.Context(), true, false)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -21,7 +21,7 @@ func TestFeed(accountID uuid.UUID) event.Owner {
 func AssignPositions(tb testing.TB, store *store.Rooms) {
 	tb.Helper()
 	for more := true; more; {
-		round, err := store.Events.AssignPositions(tb.Context(), true, false)
+		round, err := store.Feed.AssignPositions(tb.Context(), true, false)
 		if err != nil || round.Skipped {
 			tb.Fatalf("%+v, %v", round, err)
 		}
@@ -33,7 +33,7 @@ func AssignPositions(tb testing.TB, store *store.Rooms) {
 func ReadFeed(tb testing.TB, store *store.Rooms, owner event.Owner, after int64) (events []event.Event, next int64) {
 	tb.Helper()
 	for {
-		page, err := store.Events.EventPage(tb.Context(), owner, after, event.Filter{}, 1000)
+		page, err := store.Feed.EventPage(tb.Context(), owner, after, event.Filter{}, 1000)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -311,7 +311,7 @@ func InsertWebhook(t *testing.T, store *store.Rooms, r *webhook.Rules, owner *ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Events.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	return e, secret

@@ -88,7 +88,7 @@ func (s *Shop) insertWebhook(t *testing.T, store *store.Rooms) {
 	e, _, err := WebhookRules(t, make([]byte, 32), nil).New(owner, webhook.Draft{URL: "https://example.com", Types: []string{"transfer.filled"}}, Now())
 	Must(t, err)
 	e.Enabled, e.DisabledReason = false, webhook.DisabledByOwner
-	Must(t, store.Events.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(s.Account.ID, account.WebhookCreated), [32]byte{}))
+	Must(t, store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(s.Account.ID, account.WebhookCreated), [32]byte{}))
 	s.Webhook = e
 }
 

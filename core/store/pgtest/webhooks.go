@@ -14,8 +14,8 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/outbound"
 	"intents.internal/core/store"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
+	"intents.internal/core/store/webhooks"
 )
 
 // Webhooks is a database with accounts and endpoints, and the rules that these obey.
@@ -38,8 +38,8 @@ func NewWebhooks(t *testing.T, networks *outbound.Networks) *Webhooks {
 }
 
 // NewLease is an hour's lease of a process of its own.
-func NewLease() events.WebhookLease {
-	return events.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+func NewLease() webhooks.WebhookLease {
+	return webhooks.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
 }
 
 // Lock locks rows as another transaction does, until release is called.
@@ -84,7 +84,7 @@ func (s *Webhooks) Endpoint(owner event.Owner, url string, types ...string) (*we
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := s.Store.Events.InsertWebhook(s.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := s.Store.Webhooks.InsertWebhook(s.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 		s.Fatal(err)
 	}
 	return e, secret.Reveal()
@@ -93,7 +93,7 @@ func (s *Webhooks) Endpoint(owner event.Owner, url string, types ...string) (*we
 // Change changes an endpoint as its owner does.
 func (s *Webhooks) Change(e *webhook.Endpoint, change webhook.Change) {
 	s.Helper()
-	_, err := s.Store.Events.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, new(s.Entry(e.AccountID, account.WebhookUpdated)), func(e *webhook.Endpoint) (string, error) {
+	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, new(s.Entry(e.AccountID, account.WebhookUpdated)), func(e *webhook.Endpoint) (string, error) {
 		return s.Rules.Change(e, change, s.Store.Now())
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Webhooks) Change(e *webhook.Endpoint, change webhook.Change) {
 // Read is the endpoint as it is stored.
 func (s *Webhooks) Read(e *webhook.Endpoint) *webhook.Endpoint {
 	s.Helper()
-	found, err := s.Store.Events.Webhook(s.Context(), e.Owner(), e.ID)
+	found, err := s.Store.Webhooks.Webhook(s.Context(), e.Owner(), e.ID)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func (s *Webhooks) Read(e *webhook.Endpoint) *webhook.Endpoint {
 // Deliveries are those of an endpoint, newest first.
 func (s *Webhooks) Deliveries(e *webhook.Endpoint) []webhook.Delivery {
 	s.Helper()
-	found, _, err := s.Store.Events.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
+	found, _, err := s.Store.Webhooks.Deliveries(s.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -153,9 +153,9 @@ func (s *Webhooks) Enqueue(each int, owners ...event.Owner) {
 }
 
 // Backlog is the backlog of deliveries.
-func (s *Webhooks) Backlog() events.Backlog {
+func (s *Webhooks) Backlog() webhooks.Backlog {
 	s.Helper()
-	backlog, err := s.Store.Events.Backlog(s.Context())
+	backlog, err := s.Store.Webhooks.Backlog(s.Context())
 	if err != nil {
 		s.Fatal(err)
 	}

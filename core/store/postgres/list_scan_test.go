@@ -222,15 +222,15 @@ func TestListScan_RowsRead(t *testing.T) {
 			}
 		}
 		l.check("delivered", func() (int, bool, error) {
-			rows, next, err := l.store.Events.Deliveries(t.Context(), l.owner, l.endpoint.ID, webhook.DeliveryQuery{Status: webhook.Delivered, Limit: limit})
+			rows, next, err := l.store.Webhooks.Deliveries(t.Context(), l.owner, l.endpoint.ID, webhook.DeliveryQuery{Status: webhook.Delivered, Limit: limit})
 			return len(rows), next != nil, err
 		})
 		l.check("events", func() (int, bool, error) {
-			page, err := l.store.Events.EventPage(t.Context(), l.owner, 0, none, limit)
+			page, err := l.store.Feed.EventPage(t.Context(), l.owner, 0, none, limit)
 			return len(page.Events), !page.End, err
 		})
 		l.check("events of the other environment", func() (int, bool, error) {
-			page, err := l.store.Events.EventPage(t.Context(), event.Owner{AccountID: l.owner.AccountID, Environment: network.Live}, 0, none, limit)
+			page, err := l.store.Feed.EventPage(t.Context(), event.Owner{AccountID: l.owner.AccountID, Environment: network.Live}, 0, none, limit)
 			return len(page.Events), !page.End, err
 		})
 		l.check("audit log", func() (int, bool, error) {
@@ -300,7 +300,7 @@ func TestListScan_FollowsToTheEnd(t *testing.T) {
 	var delivered []int64
 	query := webhook.DeliveryQuery{Status: webhook.Delivered, Limit: 2}
 	for more := true; more; more = query.After != nil {
-		page, next, err := l.store.Events.Deliveries(t.Context(), l.owner, l.endpoint.ID, query)
+		page, next, err := l.store.Webhooks.Deliveries(t.Context(), l.owner, l.endpoint.ID, query)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,17 +71,17 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 	}{
 		"long page": {"transfers", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, err := store.Events.EventPage(t.Context(), e.Owner(), 0, pgtest.NoFilter, 1000)
+			_, err := store.Feed.EventPage(t.Context(), e.Owner(), 0, pgtest.NoFilter, 1000)
 			return err
 		}},
 		"long search": {"transfers", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, err := store.Events.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
+			_, err := store.Feed.EventPage(t.Context(), e.Owner(), 0, cancelled, 10)
 			return err
 		}},
 		"deliveries": {"deliveries", func(t *testing.T, store *store.Rooms, e *webhook.Endpoint) error {
 			t.Helper()
-			_, _, err := store.Events.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
+			_, _, err := store.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1000})
 			return err
 		}},
 	} {

@@ -232,7 +232,7 @@ func TestStore_PartitionedByAccount(t *testing.T) {
 		t.Errorf("the feed (-want +got):\n%s", diff)
 	}
 	bound("the feed")
-	if again, err := store.Events.EventsAt(t.Context(), []int64{events[0].Position}); err != nil || len(again) != 1 {
+	if again, err := store.Feed.EventsAt(t.Context(), []int64{events[0].Position}); err != nil || len(again) != 1 {
 		t.Errorf("%d events at a position, %v", len(again), err)
 	}
 	asked.Take() // it is of any account, and passes over the other partitions when it runs

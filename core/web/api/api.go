@@ -20,10 +20,11 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/intent"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/registries"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
@@ -34,7 +35,8 @@ import (
 type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
-	Events     *events.Store
+	Events     *feeds.Store
+	Webhooks   *webhooks.Store
 	Registry   *registries.LiveRegistry
 	Intents    *intent.Service
 	Quotes     *quotes.Service
@@ -58,7 +60,7 @@ type Config struct {
 	// out.
 	Console http.Handler
 	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
-	Webhooks *webhook.Rules
+	WebhookRules *webhook.Rules
 }
 
 // Server serves core's requests.

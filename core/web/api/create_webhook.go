@@ -7,8 +7,8 @@ import (
 
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
+	"intents.internal/core/store/webhooks"
 )
 
 // webhookBody is the body of POST /v2/webhooks.
@@ -34,7 +34,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	created, secret, err := s.Webhooks.New(by.owner, webhook.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
+	created, secret, err := s.WebhookRules.New(by.owner, webhook.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 		return err
 	}
 	if key == "" {
-		err = s.Events.InsertWebhook(r.Context(), by.grant, created, entry, [32]byte{})
+		err = s.Webhooks.InsertWebhook(r.Context(), by.grant, created, entry, [32]byte{})
 	} else {
 		response, err = s.createWebhookOnce(w, r, by.grant, created, entry, key, body, response)
 	}
@@ -71,8 +71,8 @@ func (s *Server) createWebhookOnce(
 	if err != nil {
 		return nil, err
 	}
-	sealer := s.Webhooks.Sealer
-	first, err := s.Events.InsertWebhookOnce(r.Context(), grant, created, entry, events.WebhookRequest{
+	sealer := s.WebhookRules.Sealer
+	first, err := s.Webhooks.InsertWebhookOnce(r.Context(), grant, created, entry, webhooks.WebhookRequest{
 		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
 	})
 	if first == nil || err != nil {

@@ -12,7 +12,7 @@ func (s *Server) deleteWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	if err := s.Events.DeleteWebhook(r.Context(), by.grant, by.owner, by.id, entry); err != nil {
+	if err := s.Webhooks.DeleteWebhook(r.Context(), by.grant, by.owner, by.id, entry); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

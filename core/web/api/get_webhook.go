@@ -5,7 +5,7 @@ import "net/http"
 // getWebhook answers GET /v2/webhooks/{id}. An endpoint of another account or environment gets the same response as one that does
 // not exist.
 func (s *Server) getWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	found, err := s.Events.Webhook(r.Context(), by.owner, by.id)
+	found, err := s.Webhooks.Webhook(r.Context(), by.owner, by.id)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/intent/representation"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/wire"
 )
@@ -66,27 +66,27 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (events.EventPage, error) {
+func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (feeds.EventPage, error) {
 	if list.now {
 		// A client that reads from now on must not get events that were committed before.
 		if err := s.Feed.CatchUp(ctx); err != nil {
-			return events.EventPage{}, err
+			return feeds.EventPage{}, err
 		}
 		position, err := s.Events.LatestPosition(ctx)
-		return events.EventPage{Next: position, End: true}, err
+		return feeds.EventPage{Next: position, End: true}, err
 	}
 	if list.wait == 0 { // a waiting client is notified of events that have no position yet
 		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
 		defer cancel()
 		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
-			return events.EventPage{}, err
+			return feeds.EventPage{}, err
 		} // later events are on a later page
 	}
 	return s.Events.EventPage(ctx, owner, list.after, list.filter, list.limit)
 }
 
 // appendEventPage appends a page of events, and the cursor of the next page.
-func appendEventPage(b []byte, owner event.Owner, page events.EventPage) (_ []byte, err error) {
+func appendEventPage(b []byte, owner event.Owner, page feeds.EventPage) (_ []byte, err error) {
 	b = append(b, `{"events":[`...)
 	for n := range page.Events {
 		if n > 0 {

@@ -4,7 +4,7 @@ import "net/http"
 
 // listWebhooks answers GET /v2/webhooks with the endpoints of the key's account and environment, newest first.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	endpoints, err := s.Events.Webhooks(r.Context(), by.owner)
+	endpoints, err := s.Webhooks.Webhooks(r.Context(), by.owner)
 	if err != nil {
 		return err
 	}

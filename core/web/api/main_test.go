@@ -72,13 +72,13 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
-			Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Feed: eventfeed.New(store.Events), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: eventfeed.New(store.Feed), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
 		intents: intent.Config{Store: store.Intents, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
-			Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {
@@ -90,7 +90,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	config.api.Quotes = quotes.New(config.quotes)
 	if config.pages {
 		config.api.Console, err = console.New(console.Config{
-			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live,
+			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live,
 			Intents: config.api.Intents, Cookie: identity.NewCookie(config.api.PublicURL), PublicURL: config.api.PublicURL, Log: log,
 		})
 		if err != nil {

@@ -24,7 +24,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	if err := s.Events.ReplayWebhook(r.Context(), by.grant, by.owner, by.id, position, entry); err != nil {
+	if err := s.Webhooks.ReplayWebhook(r.Context(), by.grant, by.owner, by.id, position, entry); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)

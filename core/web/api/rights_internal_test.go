@@ -140,11 +140,11 @@ func newWalkedServer(rooms *store.Rooms) *Server {
 	}
 	const url = "http://intents.example"
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Events: rooms.Events, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
+		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(), PublicURL: url,
 	})
 	return &Server{
-		Config: Config{Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Events, PublicURL: url},
+		Config: Config{Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: rooms.Webhooks, PublicURL: url},
 		cookie: identity.NewCookie(url), flowCookie: identity.NewFlowCookie(url),
 	}
 }

@@ -29,8 +29,8 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 		return err
 	}
 	var secret webhook.Secret
-	_, err = s.Events.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (detail string, err error) {
-		secret, detail, err = s.Webhooks.Rotate(e, grace, by.now)
+	_, err = s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (detail string, err error) {
+		secret, detail, err = s.WebhookRules.Rotate(e, grace, by.now)
 		return detail, err
 	})
 	if err != nil {

@@ -28,8 +28,8 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	changed, err := s.Events.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (string, error) {
-		return s.Webhooks.Change(e, change, by.now)
+	changed, err := s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (string, error) {
+		return s.WebhookRules.Change(e, change, by.now)
 	})
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func withWebhooks(t *testing.T) func(*settings) {
 		t.Fatal(err)
 	}
 	return func(s *settings) {
-		s.api.Webhooks = &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
+		s.api.WebhookRules = &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/postgres"
 	stored "intents.internal/core/store/quotes"
@@ -186,7 +186,7 @@ var errorMap = []struct {
 		Status: http.StatusGone, Code: "QUOTE_EXPIRED", Message: "The quote has expired, and nothing was recorded. Ask for a new one.",
 		Page: Page{Title: "Expired", Text: "The quote has expired, and nothing was recorded. Ask for a new one."},
 	}},
-	{events.ErrFeedCursorExpired, Error{
+	{feeds.ErrFeedCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},

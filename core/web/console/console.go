@@ -20,10 +20,11 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intent"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/registries"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -32,12 +33,13 @@ type Config struct {
 	Identity   *identity.Service
 	Identities *identities.Store
 	Transfers  *intents.Store
-	Events     *events.Store
+	Events     *feeds.Store
+	Webhooks   *webhooks.Store
 	Registry   *registries.LiveRegistry
 	Intents    *intent.Service
 	Cookie     identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
-	Webhooks *webhook.Rules
+	WebhookRules *webhook.Rules
 	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
 	Quotes *quotes.Service
 	// PublicURL is where browsers reach the service, without a path.

@@ -22,7 +22,7 @@ func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user cur
 func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
 	owner := event.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
 	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
-	created, secret, err := c.Webhooks.New(owner, draft, c.Identities.Now())
+	created, secret, err := c.WebhookRules.New(owner, draft, c.Identities.Now())
 	if err != nil {
 		return nil, secret, err
 	}

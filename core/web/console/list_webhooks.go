@@ -40,7 +40,7 @@ func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user curr
 	if c.Webhooks == nil {
 		return webhook.ErrNotConfigured
 	}
-	endpoints, err := c.Events.Webhooks(r.Context(), event.Owner{AccountID: user.principal.Account.ID})
+	endpoints, err := c.Webhooks.Webhooks(r.Context(), event.Owner{AccountID: user.principal.Account.ID})
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func startPages(
 	t.Cleanup(server.Close)
 	publicURL := "http://" + server.Listener.Addr().String()
 	config := identity.Config{
-		Store: store.Identities, Events: store.Events, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
+		Store: store.Identities, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
@@ -88,7 +88,7 @@ func startPages(
 	intents := intent.Config{Store: store.Intents, Registry: live}
 	changeIntents(&intents)
 	pages := console.Config{
-		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Events, Registry: live, Webhooks: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(intents),
 	}
 	changePages(&pages)

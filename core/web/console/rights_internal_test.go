@@ -182,7 +182,7 @@ func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 	}
 	const url, most = "http://intents.example", identity.MaxLimit
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Events: rooms.Events, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
+		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
 		Limits: identity.Limits{
 			SignInPerIP: most, SignInPerAccount: most, SignInPerAccountAndIP: most, SignUpPerIP: most, KeysPerAccount: most, KeysPerIP: most,
 			MailsPerAddress: most, MailsPerIP: most,
@@ -190,9 +190,9 @@ func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 		Metrics: telemetry.NewRegistry(), PublicURL: url,
 	})
 	c := &console{Config: Config{
-		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Events, Registry: registry, PublicURL: url,
-		Intents:  intent.New(intent.Config{Store: rooms.Intents, Registry: registry}),
-		Webhooks: pgtest.WebhookRules(t, make([]byte, 32), nil), Cookie: identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
+		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: rooms.Webhooks, Registry: registry, PublicURL: url,
+		Intents:      intent.New(intent.Config{Store: rooms.Intents, Registry: registry}),
+		WebhookRules: pgtest.WebhookRules(t, make([]byte, 32), nil), Cookie: identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
 	}, assets: newAssets()}
 	if c.pages, err = newPages(c.assets); err != nil {
 		t.Fatal(err)

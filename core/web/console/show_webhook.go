@@ -52,7 +52,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 			return errCursor
 		}
 	}
-	deliveries, after, err := c.Events.Deliveries(r.Context(), e.Owner(), e.ID, query)
+	deliveries, after, err := c.Webhooks.Deliveries(r.Context(), e.Owner(), e.ID, query)
 	if err != nil {
 		return err
 	}
@@ -97,5 +97,5 @@ func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoin
 	if err != nil {
 		return nil, webhook.ErrNotFound
 	}
-	return c.Events.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
+	return c.Webhooks.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
 }

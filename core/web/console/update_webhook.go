@@ -36,7 +36,7 @@ func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, chan
 		return "", err
 	}
 	_, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookUpdated, func(e *webhook.Endpoint) (string, error) {
-		return c.Webhooks.Change(e, change, c.Identities.Now())
+		return c.WebhookRules.Change(e, change, c.Identities.Now())
 	})
 	return parentPath(r.URL.Path) + "?done=" + done, err
 }
@@ -100,7 +100,7 @@ func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint,
 		return nil, secret, err
 	}
 	rotated, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookSecretRotated, func(e *webhook.Endpoint) (detail string, err error) {
-		secret, detail, err = c.Webhooks.Rotate(e, grace, c.Identities.Now())
+		secret, detail, err = c.WebhookRules.Rotate(e, grace, c.Identities.Now())
 		return detail, err
 	})
 	return rotated, secret, err

@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"bytes"
@@ -24,15 +24,15 @@ func TestResealWebhooks(t *testing.T) {
 		_, detail, err := before.Rotate(e, time.Hour, pgtest.Now())
 		return detail, err
 	}
-	if _, err := store.Events.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
+	if _, err := store.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{1, 0} {
-		if changed, err := store.Events.ResealWebhooks(t.Context(), after.Sealer); err != nil || changed != want {
+		if changed, err := store.Webhooks.ResealWebhooks(t.Context(), after.Sealer); err != nil || changed != want {
 			t.Errorf("%d changed, want %d; %v", changed, want, err)
 		}
 	}
-	found, err := store.Events.Webhook(t.Context(), e.Owner(), e.ID)
+	found, err := store.Webhooks.Webhook(t.Context(), e.Owner(), e.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestPrune_Deliveries(t *testing.T) {
 	insert(kept, 31*day, day)
 	insert(kept, 29*day, 29*day)
 	insert(deleted, day, day)
-	if err := store.Events.DeleteWebhook(t.Context(), identities.OfOperator, deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
+	if err := store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	removed, err := store.Retention.Prune(t.Context(), pgtest.Now(), retention.Retention{})
@@ -80,7 +80,7 @@ func TestEraseAccount_Webhooks(t *testing.T) {
 	ended, other := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for _, owner := range []*account.Account{ended, other} {
 		e, _ := pgtest.InsertWebhook(t, store, r, owner)
-		if _, err := store.Events.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID); err != nil {
+		if _, err := store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"testing"
@@ -7,12 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/events/event"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 )
 
 // backlogAge is the age of the backlog that no process attends to, which is at least so long and at most a minute more.
-func (s webhooks) backlogAge(atLeast time.Duration) time.Duration {
+func (s fixture) backlogAge(atLeast time.Duration) time.Duration {
 	s.Helper()
 	backlog := s.Backlog()
 	if backlog.Age < atLeast || backlog.Age > atLeast+time.Minute || backlog.Unleased != backlog.Age {
@@ -22,9 +22,9 @@ func (s webhooks) backlogAge(atLeast time.Duration) time.Duration {
 }
 
 // dispatch makes the deliveries of an owner for a process whose lease ends at once.
-func (s webhooks) dispatch(owner event.Owner) {
+func (s fixture) dispatch(owner event.Owner) {
 	s.Helper()
-	if _, err := s.Store.Events.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, events.WebhookLease{Holder: uuid.New()}); err != nil {
+	if _, err := s.Store.Webhooks.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, webhooks.WebhookLease{Holder: uuid.New()}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -33,11 +33,11 @@ func (s webhooks) dispatch(owner event.Owner) {
 // process sends to the endpoint.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner, quiet := s.Account(), s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/", "transfer.failed", "transfer.created")
 	s.Endpoint(quiet, "https://example.com/")
-	if backlog := s.Backlog(); backlog != (events.Backlog{}) {
+	if backlog := s.Backlog(); backlog != (webhooks.Backlog{}) {
 		t.Fatalf("without an event: %+v", backlog)
 	}
 	pgtest.InsertIntent(t, s.Store, s.Known, owner)
@@ -59,7 +59,7 @@ func TestBacklog(t *testing.T) {
 		"UPDATE webhooks SET cursor = (SELECT position FROM feed)":       "UPDATE webhooks SET cursor = 0",
 	} {
 		pgtest.Exec(t, s.Store, change)
-		if backlog := s.Backlog(); backlog != (events.Backlog{}) {
+		if backlog := s.Backlog(); backlog != (webhooks.Backlog{}) {
 			t.Errorf("after %s: %+v", change, backlog)
 		}
 		pgtest.Exec(t, s.Store, undo)

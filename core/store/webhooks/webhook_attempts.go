@@ -1,4 +1,4 @@
-package events
+package webhooks
 
 import (
 	"cmp"
@@ -54,11 +54,11 @@ func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, claims []
 		}
 	}
 	if len(positions) > 0 {
-		if err := s.confirm(ctx, slices.Max(positions)); err != nil {
+		if err := s.feed.Confirm(ctx, slices.Max(positions)); err != nil {
 			return nil, err
 		}
 	}
-	events, err := s.EventsAt(ctx, positions)
+	events, err := s.feed.EventsAt(ctx, positions)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"testing"

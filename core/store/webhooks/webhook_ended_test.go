@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/retention"
+	"intents.internal/core/store/webhooks"
 )
 
 // orphans is how many deliveries are due for endpoints that do not exist.
-func (s webhooks) orphans() int {
+func (s fixture) orphans() int {
 	s.Helper()
 	return pgtest.LookUp[int](s.T, s.Store, `SELECT count(*) FROM deliveries WHERE status = 'pending' AND webhook_id NOT IN (SELECT id FROM webhooks)`)
 }
@@ -24,21 +24,21 @@ func (s webhooks) orphans() int {
 // Whatever ends an endpoint ends what is queued for it, and leaves the rest to the hourly pruning.
 func TestWebhookEnd_LeavesNoQueue(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(s webhooks, e *webhook.Endpoint) error{
-		"its owner": func(s webhooks, e *webhook.Endpoint) error {
-			return s.Store.Events.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted))
+	for name, end := range map[string]func(s fixture, e *webhook.Endpoint) error{
+		"its owner": func(s fixture, e *webhook.Endpoint) error {
+			return s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted))
 		},
-		"the end of the account": func(s webhooks, e *webhook.Endpoint) error {
+		"the end of the account": func(s fixture, e *webhook.Endpoint) error {
 			return s.Store.Identities.DeleteAccountByID(s.Context(), identities.OfOperator, e.AccountID, "", pgtest.Browser, pgtest.Now())
 		},
-		"psql": func(s webhooks, e *webhook.Endpoint) error {
+		"psql": func(s fixture, e *webhook.Endpoint) error {
 			pgtest.Exec(s.T, s.Store, `DELETE FROM webhooks WHERE id = $1`, e.ID)
 			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newWebhooks(t)
+			s := newFixture(t)
 			owner, other := s.Account(), s.Account()
 			e, _ := s.Endpoint(owner, "https://example.com/")
 			kept, _ := s.Endpoint(other, "https://example.com/")
@@ -63,11 +63,11 @@ func TestWebhookEnd_LeavesNoQueue(t *testing.T) {
 // The queue of an endpoint is cut where one statement would take too long; what is left costs the sweep one entry until it is pruned.
 func TestWebhookEnd_LongQueue(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(6000, owner)
-	if err := s.Store.Events.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.orphans(); n != 1000 {
@@ -84,7 +84,7 @@ func TestWebhookEnd_LongQueue(t *testing.T) {
 // What is queued while an endpoint is deleted goes with it, or is refused.
 func TestWebhookEnd_Concurrent(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner := s.Account()
 	for range 20 {
 		e, _ := s.Endpoint(owner, "https://example.com/")
@@ -94,15 +94,15 @@ func TestWebhookEnd_Concurrent(t *testing.T) {
 		var group errgroup.Group
 		for range 4 {
 			group.Go(func() error {
-				_, err := s.Store.Events.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID)
+				_, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID)
 				return unlessGone(err)
 			})
 			group.Go(func() error {
-				return unlessGone(s.Store.Events.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, queued))
+				return unlessGone(s.Store.Webhooks.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, queued))
 			})
 		}
 		group.Go(func() error {
-			return s.Store.Events.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
+			return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
 		})
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func unlessGone(err error) error {
 // The sweep that looks for due deliveries costs the same after any number of endpoints were created, tested and deleted.
 func TestLeaseDue_AfterChurn(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner := s.Account()
 	s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(1, owner)
@@ -140,8 +140,8 @@ func TestLeaseDue_AfterChurn(t *testing.T) {
 	if steps != 1 {
 		t.Errorf("the sweep makes %d steps for one endpoint", steps)
 	}
-	room := events.LeaseRoom{Free: 10, Shared: 10}
-	if leased, err := s.Store.Events.LeaseDue(t.Context(), pgtest.NewLease(), room, room); err != nil || len(leased) != 1 {
+	room := webhooks.LeaseRoom{Free: 10, Shared: 10}
+	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), pgtest.NewLease(), room, room); err != nil || len(leased) != 1 {
 		t.Errorf("%d endpoints leased, %v", len(leased), err)
 	}
 }
@@ -149,17 +149,17 @@ func TestLeaseDue_AfterChurn(t *testing.T) {
 // An account creates 60 endpoints, whatever becomes of them, and then one a minute; others are not concerned.
 func TestInsertWebhook_Rate(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner, other := s.Account(), s.Account()
 	create := func(owner event.Owner) error {
 		e, _, err := s.Rules.New(owner, webhook.Draft{URL: "https://example.com/"}, s.Store.Now())
 		if err != nil {
 			return err
 		}
-		if err := s.Store.Events.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+		if err := s.Store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 			return err
 		}
-		return s.Store.Events.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
+		return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
 	}
 	for range webhook.CreationBurst {
 		if err := create(owner); err != nil {
@@ -169,12 +169,12 @@ func TestInsertWebhook_Rate(t *testing.T) {
 	if err := create(owner); !errors.Is(err, webhook.ErrTooManyCreations) {
 		t.Errorf("beyond the burst: %v", err)
 	}
-	request := events.WebhookRequest{Key: "one", Response: []byte{1}}
+	request := webhooks.WebhookRequest{Key: "one", Response: []byte{1}}
 	e, _, err := s.Rules.New(owner, webhook.Draft{URL: "https://example.com/"}, s.Store.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.Events.InsertWebhookOnce(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhook.ErrTooManyCreations) {
+	if _, err := s.Store.Webhooks.InsertWebhookOnce(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhook.ErrTooManyCreations) {
 		t.Errorf("with an Idempotency-Key: %v", err)
 	}
 	if err := create(other); err != nil {

@@ -1,4 +1,4 @@
-package events
+package feeds
 
 import (
 	"context"
@@ -31,8 +31,8 @@ type EventPage struct {
 	End bool
 }
 
-// prunedTo is the newest position of an owner's feed that was removed, 0 for none.
-const prunedTo = `SELECT coalesce((SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1), 0)`
+// PrunedTo is the newest position of an owner's feed that was removed, 0 for none.
+const PrunedTo = `SELECT coalesce((SELECT position FROM feed_pruned WHERE account_id = ?0 AND environment = ?1), 0)`
 
 // EventPage reads up to limit events of an owner above a position that match the filter, among the next postgres.LongScan events. 0 is the
 // oldest event that is kept. It returns ErrFeedCursorExpired if the events after a position have been removed.
@@ -53,7 +53,7 @@ func (s *Store) EventPage(ctx context.Context, owner event.Owner, after int64, f
 		return incomplete, err
 	})
 	if err == nil {
-		err = s.confirm(ctx, page.Next)
+		err = s.Confirm(ctx, page.Next)
 	}
 	if err != nil {
 		return EventPage{}, err
@@ -78,7 +78,7 @@ func (s *Store) scanFeed(ctx context.Context, owner event.Owner, after int64, fi
 	}
 	// One statement, so that the newest position and the rows come from one snapshot.
 	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
-		return db.NewRaw(`SELECT last_position, (`+prunedTo+`) AS pruned_to, page.position, page.matches, page.ordinal
+		return db.NewRaw(`SELECT last_position, (`+PrunedTo+`) AS pruned_to, page.position, page.matches, page.ordinal
 			FROM feed_state LEFT JOIN (?2) AS page ON true ORDER BY page.position`, owner.AccountID, owner.Environment, list.Query(db)).Scan(ctx, &rows)
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/retention"
 )
@@ -58,13 +58,13 @@ func TestSequence_AfterPruning(t *testing.T) {
 	prune(1)
 	// A reader at the newest position has missed nothing; one before has.
 	pruned := pgtest.LookUp[int64](t, store, `SELECT position FROM feed_pruned WHERE account_id = $1 AND environment = 'test'`, ann)
-	if _, err := store.Events.EventPage(t.Context(), pgtest.TestFeed(ann), max(next, pruned), pgtest.NoFilter, 10); err != nil {
+	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), max(next, pruned), pgtest.NoFilter, 10); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.Events.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, pgtest.NoFilter, 10); err != events.ErrFeedCursorExpired { //nolint:errorlint // the value itself
+	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, pgtest.NoFilter, 10); err != feeds.ErrFeedCursorExpired { //nolint:errorlint // the value itself
 		t.Errorf("before what is kept: %v", err)
 	}
-	if page, err := store.Events.EventPage(t.Context(), pgtest.TestFeed(ann), 0, pgtest.NoFilter, 10); err != nil || page.Next < pruned {
+	if page, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), 0, pgtest.NoFilter, 10); err != nil || page.Next < pruned {
 		t.Errorf("from the beginning: %+v, %v", page, err)
 	}
 }
@@ -87,8 +87,8 @@ func TestEventPage_QuietAccount(t *testing.T) {
 	if _, err := store.Retention.Prune(t.Context(), pgtest.Now().AddDate(0, 0, 10), keep); err != nil {
 		t.Fatal(err)
 	}
-	read := func(owner uuid.UUID, after int64) (events.EventPage, error) {
-		return store.Events.EventPage(t.Context(), pgtest.TestFeed(owner), after, pgtest.NoFilter, 10)
+	read := func(owner uuid.UUID, after int64) (feeds.EventPage, error) {
+		return store.Feed.EventPage(t.Context(), pgtest.TestFeed(owner), after, pgtest.NoFilter, 10)
 	}
 	page, err := read(quiet, cursor)
 	if err != nil || len(page.Events) != 0 || page.Next <= cursor {
@@ -98,10 +98,10 @@ func TestEventPage_QuietAccount(t *testing.T) {
 	if end, err := read(busy, page.Next); err != nil || len(end.Events) > 0 {
 		t.Errorf("the newest position: %+v, %v", end, err)
 	}
-	if _, err := read(busy, cursor); !errors.Is(err, events.ErrFeedCursorExpired) {
+	if _, err := read(busy, cursor); !errors.Is(err, feeds.ErrFeedCursorExpired) {
 		t.Errorf("the busy account: %v", err)
 	}
-	if _, err := read(quiet, 1); !errors.Is(err, events.ErrFeedCursorExpired) {
+	if _, err := read(quiet, 1); !errors.Is(err, feeds.ErrFeedCursorExpired) {
 		t.Errorf("before its own event: %v", err)
 	}
 	pgtest.InsertTransfer(t, store, known, quiet, pgtest.TransferBody)

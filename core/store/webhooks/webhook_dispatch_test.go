@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"testing"
@@ -8,15 +8,15 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/network"
 )
 
 // round runs one round for accounts, without leases.
-func (s webhooks) round(accounts ...uuid.UUID) events.Dispatched {
+func (s fixture) round(accounts ...uuid.UUID) webhooks.Dispatched {
 	s.Helper()
-	done, err := s.Store.Events.DispatchEvents(s.Context(), accounts, events.WebhookLease{})
+	done, err := s.Store.Webhooks.DispatchEvents(s.Context(), accounts, webhooks.WebhookLease{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func (s webhooks) round(accounts ...uuid.UUID) events.Dispatched {
 // One round makes the deliveries of several accounts, in both environments.
 func TestDispatchEvents_SeveralAccounts(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	var accounts []uuid.UUID
 	want := map[uuid.UUID]int{}
 	for range 3 {
@@ -40,14 +40,14 @@ func TestDispatchEvents_SeveralAccounts(t *testing.T) {
 		want[owner.AccountID] = 4
 	}
 	lease := pgtest.NewLease()
-	done, err := s.Store.Events.DispatchEvents(t.Context(), accounts, lease)
+	done, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, lease)
 	if err != nil || len(done.Leased) != 6 || len(done.Behind) != 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if diff := cmp.Diff(want, s.Made()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if done, err := s.Store.Events.DispatchEvents(t.Context(), accounts, lease); err != nil || len(done.Leased) != 0 {
+	if done, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, lease); err != nil || len(done.Leased) != 0 {
 		t.Errorf("again: %+v, %v", done, err)
 	}
 }
@@ -56,7 +56,7 @@ func TestDispatchEvents_SeveralAccounts(t *testing.T) {
 // have a part of it, and no transaction locks endpoints for more than a bounded number of deliveries.
 func TestDispatchEvents_Share(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	const share, perWrite = 400, 500
 	greedy, modest, newer := s.Account(), s.Account(), s.Account()
 	for range webhook.MaxEndpoints {
@@ -87,7 +87,7 @@ func TestDispatchEvents_Share(t *testing.T) {
 	if n := pgtest.LookUp[int](t, s.Store, "SELECT max(n) FROM (SELECT count(*) AS n FROM deliveries GROUP BY xmin::text) AS writes"); n > perWrite {
 		t.Errorf("a transaction made %d deliveries, want at most %d", n, perWrite)
 	}
-	if behind, err := s.Store.Events.AccountsBehind(t.Context()); err != nil || len(behind) != 0 {
+	if behind, err := s.Store.Webhooks.AccountsBehind(t.Context()); err != nil || len(behind) != 0 {
 		t.Errorf("%d are behind, %v", len(behind), err)
 	}
 }
@@ -101,7 +101,7 @@ func TestDispatchEvents_Locked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newWebhooks(t)
+			s := newFixture(t)
 			owners := []event.Owner{s.Account(), s.Account(), s.Account()}
 			var accounts []uuid.UUID
 			var endpoints []*webhook.Endpoint
@@ -116,7 +116,7 @@ func TestDispatchEvents_Locked(t *testing.T) {
 				pgtest.Exec(t, s.Store, "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL")
 			}
 			unlock := s.Lock(lock, endpoints[1].ID)
-			_, err := s.Store.Events.DispatchEvents(t.Context(), accounts, events.WebhookLease{})
+			_, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, webhooks.WebhookLease{})
 			if failed := err != nil; failed != (name == "delivery") {
 				t.Errorf("the round: %v", err)
 			}
@@ -127,7 +127,7 @@ func TestDispatchEvents_Locked(t *testing.T) {
 				t.Errorf("%d deliveries are due", n)
 			}
 			unlock()
-			behind, err := s.Store.Events.AccountsBehind(t.Context())
+			behind, err := s.Store.Webhooks.AccountsBehind(t.Context())
 			if diff := cmp.Diff(accounts[1:2], behind); diff != "" || err != nil {
 				t.Fatalf("behind (-want +got):\n%s%v", diff, err)
 			}
@@ -142,7 +142,7 @@ func TestDispatchEvents_Locked(t *testing.T) {
 // An endpoint has a rate: of many events at once, as in a replay, the rest is due later.
 func TestDispatchEvents_Rate(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.AddEvents(owner, 2000)
@@ -162,7 +162,7 @@ func TestDispatchEvents_Rate(t *testing.T) {
 // Accounts are found in the order in which they have waited: a replay waits since it was asked for, not since its events.
 func TestAccountsBehind(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	replaying, waiting, caughtUp := s.Account(), s.Account(), s.Account()
 	for _, owner := range []event.Owner{replaying, waiting, caughtUp} {
 		s.Endpoint(owner, "https://example.com/")
@@ -174,7 +174,7 @@ func TestAccountsBehind(t *testing.T) {
 	pgtest.Exec(t, s.Store, "UPDATE feed SET position = (extract(epoch FROM now() - interval '20 days') * 1000000)::bigint WHERE account_id = $1", replaying.AccountID)
 	pgtest.Exec(t, s.Store, "UPDATE webhooks SET cursor = 0, updated_at = now() WHERE account_id IN ($1, $2)", replaying.AccountID, waiting.AccountID)
 	pgtest.Exec(t, s.Store, "UPDATE webhooks SET updated_at = now() - interval '1 day' WHERE account_id = $1", waiting.AccountID)
-	behind, err := s.Store.Events.AccountsBehind(t.Context())
+	behind, err := s.Store.Webhooks.AccountsBehind(t.Context())
 	if diff := cmp.Diff([]uuid.UUID{waiting.AccountID, replaying.AccountID}, behind); diff != "" || err != nil {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
@@ -183,22 +183,22 @@ func TestAccountsBehind(t *testing.T) {
 // One process dispatches; another takes over when it stops or is gone.
 func TestAcquireDispatchLease(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	first, second := pgtest.NewLease(), pgtest.NewLease()
-	hold := func(lease events.WebhookLease, want bool) {
+	hold := func(lease webhooks.WebhookLease, want bool) {
 		t.Helper()
-		if held, err := s.Store.Events.AcquireDispatchLease(t.Context(), lease); err != nil || held != want {
+		if held, err := s.Store.Webhooks.AcquireDispatchLease(t.Context(), lease); err != nil || held != want {
 			t.Errorf("held %t, want %t; %v", held, want, err)
 		}
 	}
 	hold(first, true)
 	hold(second, false)
 	hold(first, true)
-	if err := s.Store.Events.ReleaseDispatchLease(t.Context(), second); err != nil {
+	if err := s.Store.Webhooks.ReleaseDispatchLease(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, false)
-	if err := s.Store.Events.ReleaseDispatchLease(t.Context(), first); err != nil {
+	if err := s.Store.Webhooks.ReleaseDispatchLease(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	hold(second, true)

@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
@@ -50,7 +50,7 @@ func TestEventPage_Bodies(t *testing.T) {
 	pgtest.AssignPositions(t, store)
 	endpoint := uuid.New()
 	at := pgtest.Now()
-	err := store.Events.InTx(t.Context(), postgres.NoTurn, func(_ context.Context, tx events.Tx) error {
+	err := store.Feed.InTx(t.Context(), postgres.NoTurn, func(_ context.Context, tx feeds.Tx) error {
 		return tx.AppendEvent(pgtest.TestFeed(ann), event.TypeWebhookDisabled, at,
 			json.RawMessage(`{"id":"`+endpoint.String()+`","url":"https://example.com/<&>","reason":"gone"}`))
 	})
@@ -103,7 +103,7 @@ func TestEventPage_Bodies(t *testing.T) {
 	compareEvent(t, events[len(events)-1], added.ID, fmt.Sprintf(
 		`{"type":"webhook.disabled","timestamp":"%s","environment":"test","sequence":null,"data":{"id":"%s","url":"https://example.com/\u003c\u0026\u003e","reason":"gone"}}`,
 		added.At.Format("2006-01-02T15:04:05.000Z"), endpoint))
-	byPosition, err := store.Events.EventsAt(t.Context(), []int64{events[3].Position, events[0].Position, 7})
+	byPosition, err := store.Feed.EventsAt(t.Context(), []int64{events[3].Position, events[0].Position, 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +160,9 @@ func TestEventPage_Filter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(after int64, limit int) events.EventPage {
+	read := func(after int64, limit int) feeds.EventPage {
 		t.Helper()
-		page, err := store.Events.EventPage(t.Context(), pgtest.TestFeed(ann), after, cancelled, limit)
+		page, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), after, cancelled, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package events
+package feeds
 
 import (
 	"context"
@@ -15,6 +15,6 @@ func (s *Store) ReadFeedLag(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read how late events get their position: %w", err)
 	}
-	s.feed.lag.Set(max(lag, 0))
+	s.metrics.lag.Set(max(lag, 0))
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package events stores the feed of events, and the webhooks with their deliveries.
-package events
+// Package feeds stores the events of accounts and their order.
+package feeds
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 	"intents.internal/core/store/postgres"
 )
 
-// Store has the tables of core/events. It is safe for concurrent use.
+// Store has the tables of core/feed. It is safe for concurrent use.
 type Store struct {
-	db   *postgres.DB
-	feed *feedMetrics
+	db      *postgres.DB
+	metrics *feedMetrics
 	// confirmed is the newest position that is known to be as durable as a commit.
 	confirmed atomic.Int64
 }
 
 // New is the store of a database.
-func New(db *postgres.DB) *Store { return &Store{db: db, feed: newFeedMetrics(db.Metrics)} }
+func New(db *postgres.DB) *Store { return &Store{db: db, metrics: newFeedMetrics(db.Metrics)} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }
@@ -46,3 +46,6 @@ func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.
 		return tx.writeAppended(ctx)
 	})
 }
+
+// Bun is the transaction without the feed.
+func (tx Tx) Bun() bun.Tx { return tx.db }

@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func BenchmarkAssignPositions(b *testing.B) {
 	b.ResetTimer()
 	assigned := 0
 	for assigned < b.N {
-		round, err := store.Events.AssignPositions(b.Context(), true, true)
+		round, err := store.Feed.AssignPositions(b.Context(), true, true)
 		if err != nil || round.Events == 0 {
 			b.Fatalf("after %d of %d events: %+v, %v", assigned, b.N, round, err)
 		}

@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
+	"intents.internal/core/store/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestFeed_CommitInDoubt(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
-	s := webhooks{&pgtest.Webhooks{T: t, URL: servers.Primary.URL, Rules: pgtest.WebhookRules(t, make([]byte, 32), nil)}}
+	s := fixture{&pgtest.Webhooks{T: t, URL: servers.Primary.URL, Rules: pgtest.WebhookRules(t, make([]byte, 32), nil)}}
 	s.Store, s.Rules.Networks = pgtest.Open(t, s.URL), outbound.NewNetworks(nil)
 	pgtest.Exec(t, s.Store, `ALTER ROLE CURRENT_USER SET synchronous_commit = on`) // a test's server has it off
 	s.Known = pgtest.LoadRegistry(t, s.Store)
@@ -33,7 +33,7 @@ func TestFeed_CommitInDoubt(t *testing.T) {
 	if err := servers.Replica.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := hurried.Events.AssignPositions(t.Context(), true, false); err == nil {
+	if _, err := hurried.Feed.AssignPositions(t.Context(), true, false); err == nil {
 		t.Error("a round is committed without a standby")
 	}
 	asynctest.Eventually(t, "the position is visible", func() bool { return pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM feed`) == 1 })
@@ -41,11 +41,11 @@ func TestFeed_CommitInDoubt(t *testing.T) {
 		SELECT '`+endpoint.ID.String()+`', id, position, type, 'pending', 0, now(), now(), now() FROM feed; UPDATE webhooks SET lease_holder = '`+lease.Holder.String()+`',
 		lease_until = now() + interval '1 hour'; RESET synchronous_commit`)
 	read := func() (int, error) {
-		page, err := other.Events.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
+		page, err := other.Feed.EventPage(t.Context(), owner, 0, event.Filter{}, 10)
 		return len(page.Events), err
 	}
 	send := func() (int, error) {
-		due, err := other.Events.DueDeliveries(t.Context(), lease, []events.Claim{{WebhookID: endpoint.ID, Limit: 1}})
+		due, err := other.Webhooks.DueDeliveries(t.Context(), lease, []webhooks.Claim{{WebhookID: endpoint.ID, Limit: 1}})
 		return len(due[endpoint.ID].Deliveries), err
 	}
 	for name, tell := range map[string]func() (int, error){"the feed": read, "a webhook": send} {
@@ -53,7 +53,7 @@ func TestFeed_CommitInDoubt(t *testing.T) {
 			t.Errorf("%s tells of %d events in doubt, %v", name, n, err)
 		}
 	}
-	if _, err := hurried.Events.LatestPosition(t.Context()); err == nil {
+	if _, err := hurried.Feed.LatestPosition(t.Context()); err == nil {
 		t.Error("a cursor behind an event in doubt is handed out")
 	}
 

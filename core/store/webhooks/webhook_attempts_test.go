@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"net/http"
@@ -7,27 +7,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 )
 
 // attempted leases all endpoints and returns the result of one attempt at each.
-func (s webhooks) attempted(attempts map[*webhook.Endpoint]webhook.Attempt) (records []events.AttemptRecord, ordinal map[*webhook.Endpoint]int) {
+func (s fixture) attempted(attempts map[*webhook.Endpoint]webhook.Attempt) (records []webhooks.AttemptRecord, ordinal map[*webhook.Endpoint]int) {
 	s.Helper()
 	lease := pgtest.NewLease()
-	room := events.LeaseRoom{Free: 100, Shared: 400}
-	if _, err := s.Store.Events.LeaseDue(s.Context(), lease, room, room); err != nil {
+	room := webhooks.LeaseRoom{Free: 100, Shared: 400}
+	if _, err := s.Store.Webhooks.LeaseDue(s.Context(), lease, room, room); err != nil {
 		s.Fatal(err)
 	}
 	ordinal = map[*webhook.Endpoint]int{}
 	for e, attempt := range attempts {
-		due, err := s.Store.Events.DueDeliveries(s.Context(), lease, []events.Claim{{WebhookID: e.ID, Limit: 1}})
+		due, err := s.Store.Webhooks.DueDeliveries(s.Context(), lease, []webhooks.Claim{{WebhookID: e.ID, Limit: 1}})
 		if err != nil || len(due[e.ID].Deliveries) != 1 {
 			s.Fatalf("%+v, %v", due, err)
 		}
 		attempt.EndedAt = s.Store.Now()
 		ordinal[e] = len(records)
-		records = append(records, events.AttemptRecord{Endpoint: due[e.ID].Endpoint, Delivery: due[e.ID].Deliveries[0].Delivery, Attempt: attempt})
+		records = append(records, webhooks.AttemptRecord{Endpoint: due[e.ID].Endpoint, Delivery: due[e.ID].Deliveries[0].Delivery, Attempt: attempt})
 	}
 	return records, ordinal
 }
@@ -41,7 +41,7 @@ var (
 // A result is written with its effects on the endpoint or not at all, and one that cannot be written costs no other endpoint's.
 func TestRecordAttempts_Atomic(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner, other := s.Account(), s.Account()
 	broken, _ := s.Endpoint(owner, "https://example.com/")
 	well, _ := s.Endpoint(other, "https://example.com/")
@@ -49,7 +49,7 @@ func TestRecordAttempts_Atomic(t *testing.T) {
 	pgtest.Exec(t, s.Store, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused'; END $$`)
 	pgtest.Exec(t, s.Store, `CREATE TRIGGER refuse BEFORE INSERT ON feed FOR EACH ROW EXECUTE FUNCTION refuse()`)
 	records, ordinal := s.attempted(map[*webhook.Endpoint]webhook.Attempt{broken: gone, well: succeeded})
-	recorded, err := s.Store.Events.RecordAttempts(t.Context(), records, true)
+	recorded, err := s.Store.Webhooks.RecordAttempts(t.Context(), records, true)
 	if err != nil || recorded.Err == nil || !cmp.Equal(recorded.Lost, []int{ordinal[broken]}) || recorded.Disabled != nil {
 		t.Errorf("%+v, %v", recorded, err)
 	}
@@ -60,8 +60,8 @@ func TestRecordAttempts_Atomic(t *testing.T) {
 		t.Errorf("half a result is written: %+v, enabled %t", d, s.Read(broken).Enabled)
 	}
 	pgtest.Exec(t, s.Store, `DROP TRIGGER refuse ON feed`)
-	recorded, err = s.Store.Events.RecordAttempts(t.Context(), records, true)
-	if err != nil || !cmp.Equal(recorded, events.Recorded{Disabled: []webhook.Reason{webhook.DisabledGone}}) {
+	recorded, err = s.Store.Webhooks.RecordAttempts(t.Context(), records, true)
+	if err != nil || !cmp.Equal(recorded, webhooks.Recorded{Disabled: []webhook.Reason{webhook.DisabledGone}}) {
 		t.Errorf("%+v, %v", recorded, err)
 	}
 	if d := s.Deliveries(broken)[0]; d.Attempts != 1 || s.Read(broken).DisabledReason != webhook.DisabledGone {
@@ -73,7 +73,7 @@ func TestRecordAttempts_Atomic(t *testing.T) {
 // endpoint no longer has leaves the delivery due.
 func TestRecordAttempts_Locked(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	one, two, three, four := s.Account(), s.Account(), s.Account(), s.Account()
 	locked, _ := s.Endpoint(one, "https://example.com/")
 	lockedDelivery, _ := s.Endpoint(two, "https://example.com/")
@@ -85,7 +85,7 @@ func TestRecordAttempts_Locked(t *testing.T) {
 	unlock := s.Lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", locked.ID)
 	unlockDelivery := s.Lock("SELECT FROM deliveries WHERE webhook_id = $1 FOR UPDATE", lockedDelivery.ID)
 	store := pgtest.OpenImpatient(t, s.URL)
-	recorded, err := store.Events.RecordAttempts(t.Context(), records, false)
+	recorded, err := store.Webhooks.RecordAttempts(t.Context(), records, false)
 	if err != nil || len(recorded.Busy) != 2 || recorded.Lost != nil {
 		t.Errorf("%+v, %v", recorded, err)
 	}
@@ -94,11 +94,11 @@ func TestRecordAttempts_Locked(t *testing.T) {
 	}
 	unlock()
 	unlockDelivery()
-	var later []events.AttemptRecord
+	var later []webhooks.AttemptRecord
 	for _, n := range recorded.Busy {
 		later = append(later, records[n])
 	}
-	if recorded, err := store.Events.RecordAttempts(t.Context(), later, false); err != nil || !cmp.Equal(recorded, events.Recorded{}) {
+	if recorded, err := store.Webhooks.RecordAttempts(t.Context(), later, false); err != nil || !cmp.Equal(recorded, webhooks.Recorded{}) {
 		t.Errorf("%+v, %v", recorded, err)
 	}
 	if s.Read(locked).Failures != 1 || s.Deliveries(lockedDelivery)[0].Status != webhook.Delivered {

@@ -1,4 +1,4 @@
-package events
+package feeds
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

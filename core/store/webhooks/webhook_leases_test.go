@@ -1,4 +1,4 @@
-package events_test
+package webhooks_test
 
 import (
 	"maps"
@@ -10,21 +10,21 @@ import (
 
 	"intents.internal/core/events/event"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/events"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 )
 
 // webhooks is a database with accounts and endpoints.
-type webhooks struct{ *pgtest.Webhooks }
+type fixture struct{ *pgtest.Webhooks }
 
-func newWebhooks(t *testing.T) webhooks {
+func newFixture(t *testing.T) fixture {
 	t.Helper()
-	return webhooks{pgtest.NewWebhooks(t, outbound.NewNetworks(nil))}
+	return fixture{pgtest.NewWebhooks(t, outbound.NewNetworks(nil))}
 }
 
 // leased makes endpoints by name whose leases end in a moment, all of one process.
-func (s webhooks) leased(owner event.Owner, lease events.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
+func (s fixture) leased(owner event.Owner, lease webhooks.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
 	s.Helper()
 	ids = map[string]uuid.UUID{}
 	for _, name := range names {
@@ -47,7 +47,7 @@ func namesOf(ids map[string]uuid.UUID, some []uuid.UUID) (names []string) {
 }
 
 // leasedFor are the sorted names of the endpoints whose leases last longer than a time.
-func (s webhooks) leasedFor(ids map[string]uuid.UUID, interval string) []string {
+func (s fixture) leasedFor(ids map[string]uuid.UUID, interval string) []string {
 	s.Helper()
 	var some []uuid.UUID
 	for _, id := range ids {
@@ -61,7 +61,7 @@ func (s webhooks) leasedFor(ids map[string]uuid.UUID, interval string) []string 
 // A locked lease is not lost and does not delay the others. A lease is lost only to another holder, or with its endpoint.
 func TestRenewLeases(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	lease := pgtest.NewLease()
 	ids := s.leased(s.Account(), lease, "free", "locked", "taken", "taken and locked")
 	ids["deleted"] = uuid.New()
@@ -69,7 +69,7 @@ func TestRenewLeases(t *testing.T) {
 	unlock := s.Lock("SELECT FROM webhooks WHERE id IN ($1, $2) FOR UPDATE", ids["locked"], ids["taken and locked"])
 	renew := func(locked []string, renewed ...string) {
 		t.Helper()
-		got, err := s.Store.Events.RenewLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
+		got, err := s.Store.Webhooks.RenewLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,11 +86,11 @@ func TestRenewLeases(t *testing.T) {
 // A lease is kept while something is due, and while its row is locked, because deliveries may just be made then.
 func TestReleaseIdleLeases(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner, lease := s.Account(), pgtest.NewLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
-		if _, err := s.Store.Events.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name]); err != nil {
+		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestReleaseIdleLeases(t *testing.T) {
 	unlock := s.Lock("SELECT FROM webhooks WHERE id = $1 FOR UPDATE", ids["locked"])
 	release := func(kept ...string) {
 		t.Helper()
-		got, err := s.Store.Events.ReleaseIdleLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
+		got, err := s.Store.Webhooks.ReleaseIdleLeases(t.Context(), lease, slices.Collect(maps.Values(ids)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestReleaseIdleLeases(t *testing.T) {
 // Every account gets a lease before another gets its second, failing endpoints apart from the others.
 func TestLeaseDue_Fair(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	hog, small := s.Account(), s.Account()
 	for range 6 {
 		s.Endpoint(hog, "https://example.com/")
@@ -135,15 +135,15 @@ func TestLeaseDue_Fair(t *testing.T) {
 	s.Enqueue(1, small)
 	lease := pgtest.NewLease()
 	for round, c := range []struct {
-		room events.LeaseRoom
+		room webhooks.LeaseRoom
 		want map[string]int
 	}{
-		{events.LeaseRoom{Free: 2}, map[string]int{"hog": 1, "small": 1, "hog failing": 1}},
-		{events.LeaseRoom{Free: 50}, map[string]int{}},                                      // reserved for others
-		{events.LeaseRoom{Free: 50, Shared: 8}, map[string]int{"hog": 1, "hog failing": 1}}, // a quarter
-		{events.LeaseRoom{Free: 3, Shared: 40}, map[string]int{"hog": 3, "hog failing": 1}},
+		{webhooks.LeaseRoom{Free: 2}, map[string]int{"hog": 1, "small": 1, "hog failing": 1}},
+		{webhooks.LeaseRoom{Free: 50}, map[string]int{}},                                      // reserved for others
+		{webhooks.LeaseRoom{Free: 50, Shared: 8}, map[string]int{"hog": 1, "hog failing": 1}}, // a quarter
+		{webhooks.LeaseRoom{Free: 3, Shared: 40}, map[string]int{"hog": 3, "hog failing": 1}},
 	} {
-		leased, err := s.Store.Events.LeaseDue(t.Context(), lease, c.room, c.room)
+		leased, err := s.Store.Webhooks.LeaseDue(t.Context(), lease, c.room, c.room)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,17 +170,17 @@ func TestLeaseDue_Fair(t *testing.T) {
 // Only what can be sent is loaded: the limit of a claim bounds it, and what is in flight is left out.
 func TestDueDeliveries_Claims(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := newFixture(t)
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(5, owner)
 	lease := pgtest.NewLease()
-	if leased, err := s.Store.Events.LeaseDue(t.Context(), lease, events.LeaseRoom{Free: 1}, events.LeaseRoom{}); err != nil || len(leased) != 1 {
+	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), lease, webhooks.LeaseRoom{Free: 1}, webhooks.LeaseRoom{}); err != nil || len(leased) != 1 {
 		t.Fatalf("%+v, %v", leased, err)
 	}
 	var sent []event.ID
 	for _, want := range []int{2, 2, 1, 0} {
-		due, err := s.Store.Events.DueDeliveries(t.Context(), lease, []events.Claim{{WebhookID: e.ID, Limit: 2, InFlight: sent}})
+		due, err := s.Store.Webhooks.DueDeliveries(t.Context(), lease, []webhooks.Claim{{WebhookID: e.ID, Limit: 2, InFlight: sent}})
 		if err != nil || len(due[e.ID].Deliveries) != want {
 			t.Fatalf("%+v, %v; want %d", due[e.ID].Deliveries, err, want)
 		}

@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"regexp"
@@ -23,7 +23,7 @@ func TestFeed_UsesIndexes(t *testing.T) {
 		'account_id', md5((n % 50)::text)::uuid)) AS made`)
 	pgtest.Exec(t, plain, `INSERT INTO events (account_id, transfer_id, to_status, occurred_at, sequence) SELECT account_id, id, 'created', now(), 1 FROM transfers WHERE id <> $1`, intent.ID)
 	for more := true; more; {
-		round, err := store.Events.AssignPositions(t.Context(), true, true)
+		round, err := store.Feed.AssignPositions(t.Context(), true, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,19 +33,19 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if _, err := store.Events.FeedStatus(t.Context()); err != nil {
+	if _, err := store.Feed.FeedStatus(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.AssignPositions(t, store)
 	events, _ := pgtest.ReadFeed(t, store, pgtest.TestFeed(ann), 0)
-	if _, err := store.Events.EventsAt(t.Context(), []int64{events[0].Position}); err != nil {
+	if _, err := store.Feed.EventsAt(t.Context(), []int64{events[0].Position}); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.CancelTransfer(t, store, intent)
 	if _, err := store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Events.FeedEntries(t.Context(), events[0].Position, 10); err != nil {
+	if _, err := store.Feed.FeedEntries(t.Context(), events[0].Position, 10); err != nil {
 		t.Fatal(err)
 	}
 	all := asked.Take()

@@ -1,4 +1,4 @@
-package events
+package feeds
 
 import (
 	"context"
@@ -83,10 +83,11 @@ type FeedRound struct {
 // AssignPositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
 // round, it waits for it, or does nothing if wait is false.
 func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (FeedRound, error) {
-	return s.assignPositions(ctx, postgres.NoTurn, wait, behind)
+	return s.AssignPositionsIn(ctx, postgres.NoTurn, wait, behind)
 }
 
-func (s *Store) assignPositions(ctx context.Context, turn postgres.Turn, wait, behind bool) (round FeedRound, err error) {
+// AssignPositionsIn is AssignPositions in a turn.
+func (s *Store) AssignPositionsIn(ctx context.Context, turn postgres.Turn, wait, behind bool) (round FeedRound, err error) {
 	// The round continues if this request ends, because other requests wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), postgres.WriteTimeout)
 	defer cancel()
@@ -112,9 +113,9 @@ func (s *Store) assignPositions(ctx context.Context, turn postgres.Turn, wait, b
 	}
 	s.setConfirmed(round.last)
 	for _, delay := range delays {
-		s.feed.delay.Observe(delay)
+		s.metrics.delay.Observe(delay)
 	}
-	s.feed.events.Add(float64(len(delays)))
+	s.metrics.events.Add(float64(len(delays)))
 	return round, nil
 }
 
@@ -207,12 +208,12 @@ func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) 
 	if err := s.db.NewRaw("SELECT last_position FROM feed_state").Scan(ctx, &position); err != nil {
 		return 0, fmt.Errorf("read the newest position of the feed: %w", err)
 	}
-	return position, s.confirm(ctx, position)
+	return position, s.Confirm(ctx, position)
 }
 
-// confirm waits until the events up to a position that was read are as durable as a commit. This takes a commit only if another core's
+// Confirm waits until the events up to a position that was read are as durable as a commit. This takes a commit only if another core's
 // round has assigned the position, or one whose outcome is unknown, and no event after it was confirmed.
-func (s *Store) confirm(ctx context.Context, position int64) error {
+func (s *Store) Confirm(ctx context.Context, position int64) error {
 	if position <= s.confirmed.Load() {
 		return nil
 	}

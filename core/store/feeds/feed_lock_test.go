@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"fmt"
@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"intents.internal/core/events/webhook"
-	"intents.internal/core/store/events"
+	"intents.internal/core/outbound"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/pgtest"
+	"intents.internal/core/store/webhooks"
 )
 
 // takesFeedLock matches the statements that lock the row of feed_state.
@@ -21,7 +22,7 @@ var takesFeedLock = regexp.MustCompile(`(?s)UPDATE feed_state|FROM feed_state\s+
 // owners.
 func TestFeedLock_IsTakenLast(t *testing.T) {
 	t.Parallel()
-	s := newWebhooks(t)
+	s := pgtest.NewWebhooks(t, outbound.NewNetworks(nil))
 	watched := pgtest.Open(t, s.URL)
 	var asked pgtest.Statements
 	pgtest.Watch(watched, &asked)
@@ -31,10 +32,10 @@ func TestFeedLock_IsTakenLast(t *testing.T) {
 	pgtest.Exec(t, s.Store, `INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at)
 		SELECT gen_random_uuid(), 'owner', 'owner' || n || '@example.com', 'hash', now(), now() FROM generate_series(1, 50) AS n`)
 	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT $1, id, 'owner', now() FROM accounts WHERE id <> $1`, owner.AccountID)
-	var records []events.AttemptRecord
+	var records []webhooks.AttemptRecord
 	for n := range 2 {
 		e, _ := s.Endpoint(owner, fmt.Sprintf("https://example.com/%d", n))
-		records = append(records, events.AttemptRecord{
+		records = append(records, webhooks.AttemptRecord{
 			Endpoint: e, Attempt: webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: 410, EndedAt: time.Now()},
 		})
 	}
@@ -42,13 +43,13 @@ func TestFeedLock_IsTakenLast(t *testing.T) {
 	for n := range records {
 		records[n].Delivery = s.Deliveries(records[n].Endpoint)[0]
 	}
-	recorded, err := watched.Events.RecordAttempts(t.Context(), records, true)
+	recorded, err := watched.Webhooks.RecordAttempts(t.Context(), records, true)
 	if err != nil || len(recorded.Disabled) != 2 {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
 	e, _, err := s.Rules.New(owner, webhook.Draft{URL: "https://example.com/new"}, s.Store.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, watched.Events.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, "webhook_created"), [32]byte{}))
+	pgtest.Must(t, watched.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, "webhook_created"), [32]byte{}))
 	pgtest.AssignPositions(t, watched)
 
 	mails := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM mails`)

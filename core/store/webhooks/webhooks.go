@@ -1,4 +1,4 @@
-package events
+package webhooks
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/events/event"
 	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/identities"
 	"intents.internal/core/store/postgres"
 	"intents.internal/pkg/network"
@@ -85,7 +86,7 @@ func (s *Store) InsertWebhook(
 		return err
 	}
 	return s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, e.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, e.AccountID); err != nil {
 			return err
 		}
 		if err := tx.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
@@ -130,12 +131,12 @@ func checkRoom(ctx context.Context, db bun.IDB, accountID uuid.UUID) error {
 // feedEnd is a position at or above those of all events that were committed before. It waits for other rounds in a turn.
 func (s *Store) feedEnd(ctx context.Context, turn postgres.Turn) (int64, error) {
 	for {
-		round, err := s.assignPositions(ctx, turn, true, true)
+		round, err := s.feed.AssignPositionsIn(ctx, turn, true, true)
 		if err != nil {
 			return 0, err
 		}
 		if !round.More {
-			return s.LatestPosition(ctx)
+			return s.feed.LatestPosition(ctx)
 		}
 	}
 }
@@ -199,7 +200,7 @@ func (s *Store) ChangeWebhook(
 	change func(*webhook.Endpoint) (detail string, err error),
 ) (e *webhook.Endpoint, err error) {
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -236,7 +237,7 @@ func (tx Tx) updateWebhook(ctx context.Context, e *webhook.Endpoint) error {
 // later. It returns webhook.ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("UPDATE"), owner, id)
@@ -257,7 +258,7 @@ func (s *Store) ReplayWebhook(
 	ctx context.Context, grant identities.Grant, owner event.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
 ) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -265,11 +266,11 @@ func (s *Store) ReplayWebhook(
 			return err
 		}
 		var pruned int64
-		if err := tx.db.NewRaw(prunedTo, owner.AccountID, row.Environment).Scan(ctx, &pruned); err != nil {
+		if err := tx.db.NewRaw(feeds.PrunedTo, owner.AccountID, row.Environment).Scan(ctx, &pruned); err != nil {
 			return fmt.Errorf("read what was removed of the feed of account %s: %w", owner.AccountID, err)
 		}
 		if position < pruned {
-			return ErrFeedCursorExpired
+			return feeds.ErrFeedCursorExpired
 		}
 		if err := tx.takeQuota(ctx, replays, owner.AccountID, entry.OccurredAt); err != nil {
 			return err

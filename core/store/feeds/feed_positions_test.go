@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"intents.internal/core/intent/registry"
 	"intents.internal/core/intent/transfer"
 	"intents.internal/core/store"
-	"intents.internal/core/store/events"
+	"intents.internal/core/store/feeds"
 	"intents.internal/core/store/intents"
 	"intents.internal/core/store/pgtest"
 	"intents.internal/core/store/postgres"
@@ -92,7 +92,7 @@ func TestAssignPositions_LateCommit(t *testing.T) {
 		t.Errorf("the gap is given up: %s", waiting)
 	}
 	end(nil)
-	status, err := store.Events.FeedStatus(t.Context())
+	status, err := store.Feed.FeedStatus(t.Context())
 	if err != nil || !status.Unread {
 		t.Errorf("%+v, %v", status, err)
 	}
@@ -125,7 +125,7 @@ func TestAssignPositions_RolledBack(t *testing.T) {
 	}
 	end(errRolledBack)
 	settles(t, store, known, ann)
-	if status, err := store.Events.FeedStatus(t.Context()); err != nil || status.Unread {
+	if status, err := store.Feed.FeedStatus(t.Context()); err != nil || status.Unread {
 		t.Errorf("%+v, %v", status, err)
 	}
 }
@@ -205,7 +205,7 @@ func TestAssignPositions_Concurrent(t *testing.T) {
 		})
 	}
 	stop := make(chan struct{})
-	for _, giver := range []*events.Store{store.Events, other.Events} {
+	for _, giver := range []*feeds.Store{store.Feed, other.Feed} {
 		giving.Go(func() {
 			for {
 				if _, err := giver.AssignPositions(t.Context(), false, false); err != nil {

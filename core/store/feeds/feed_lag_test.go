@@ -1,4 +1,4 @@
-package events_test
+package feeds_test
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ func TestReadFeedLag(t *testing.T) {
 	store := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{Metrics: registry})
 	lag := func() float64 {
 		t.Helper()
-		pgtest.Must(t, store.Events.ReadFeedLag(t.Context()))
+		pgtest.Must(t, store.Feed.ReadFeedLag(t.Context()))
 		return metricstest.Values(t, registry)["intents_core_feed_backlog_age_seconds"]
 	}
 	known, ann := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
@@ -29,7 +29,7 @@ func TestReadFeedLag(t *testing.T) {
 	pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
 	pgtest.Exec(t, store, `UPDATE events SET occurred_at = now() - interval '90 s'`)
 	holder := pgtest.Lock(t, store, `SELECT last_position FROM feed_state FOR UPDATE`)
-	if round, err := store.Events.AssignPositions(t.Context(), false, false); err != nil || !round.Skipped {
+	if round, err := store.Feed.AssignPositions(t.Context(), false, false); err != nil || !round.Skipped {
 		t.Fatalf("while another has the feed: %+v, %v", round, err)
 	}
 	if got := lag(); got < 90 || got > 300 {

@@ -1,4 +1,4 @@
-package events
+package webhooks
 
 import (
 	"context"
@@ -116,7 +116,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner e
 		return event.ID{}, err
 	}
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
@@ -136,7 +136,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner e
 // An attempt in flight is no longer recorded. It returns webhook.ErrNotFound, webhook.ErrDisabled or webhook.ErrDeliveryNotFound.
 func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner event.Owner, webhookID uuid.UUID, eventID event.ID) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
