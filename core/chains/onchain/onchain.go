@@ -1,17 +1,10 @@
-// Package onchain calls the chains' nodes within a client's request: to simulate an intent's transaction, to quote a refund and
-// to verify a smart account's signature.
-//
-// It owns the calls and their time limit. Package transfer interprets the results; package watch follows the chains.
 package onchain
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
 
 	"intents.internal/core/chains/rpc"
 	"intents.internal/pkg/caip"
@@ -57,12 +50,4 @@ func askNodes(ctx context.Context, client *rpc.Client, id caip.ChainID, ask func
 		failures = append(failures, err)
 	}
 	return &NoAnswerError{id, errors.Join(failures...)}
-}
-
-// word decodes a number that a contract returned. ok is false for another length: the address has no code or another contract.
-func word(returned []byte) (number *big.Int, ok bool) {
-	if len(returned) != common.HashLength {
-		return nil, false
-	}
-	return new(big.Int).SetBytes(returned), true
 }

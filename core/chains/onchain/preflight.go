@@ -1,3 +1,4 @@
+// Package onchain asks the nodes of a chain within a request of a client.
 package onchain
 
 import (

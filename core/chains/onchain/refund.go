@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,4 +47,12 @@ func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*
 		return nil, transfer.ErrNotRefundable
 	}
 	return intent.Refund()
+}
+
+// word decodes a number that a contract returned. ok is false for another length: the address has no code or another contract.
+func word(returned []byte) (number *big.Int, ok bool) {
+	if len(returned) != common.HashLength {
+		return nil, false
+	}
+	return new(big.Int).SetBytes(returned), true
 }

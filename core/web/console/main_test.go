@@ -85,11 +85,11 @@ func startPages(
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents := intent.Config{Store: store.Intents, Registry: live}
-	changeIntents(&intents)
+	carried := intent.Config{Store: store.Intents, Registry: live}
+	changeIntents(&carried)
 	pages := console.Config{
 		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
-		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(intents),
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(carried),
 	}
 	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {
