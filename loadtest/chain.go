@@ -13,10 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/token"
+	"intents.internal/core/registry"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/help"
@@ -121,20 +119,20 @@ func openChainBench(ctx context.Context, f chainFlags) (b *chainBench, err error
 
 // makeChains registers the chains and starts their nodes.
 func (b *chainBench) makeChains(ctx context.Context) error {
-	var entries []chain.Entry
-	var tokens []token.Definition
+	var entries []registry.Entry
+	var tokens []registry.Definition
 	providers := map[string][]any{}
 	for n := range b.chainFlags.chains {
 		id := caip.EIP155Chain(uint64(firstChain + n))
-		entries = append(entries, chain.Entry{Chain: chain.Chain{
-			ID: id, Name: id.String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Confirmations: chainConfirmations, Finality: chain.Depth, BlockTime: b.blockTime,
-			Settlements: []chain.Settlement{{
-				Scheme: chain.StandardOrder, Deployment: chainDeployment, InputSettler: chainInputSettler, OutputSettler: chainOutputSettler,
-				Oracle: chainOracle, ClaimPeriod: chain.DefaultClaimPeriod, Native: true, OutputOracle: chain.Destination,
+		entries = append(entries, registry.Entry{Chain: registry.Chain{
+			ID: id, Name: id.String(), Environment: network.Test, NativeCurrency: registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
+			Confirmations: chainConfirmations, Finality: registry.Depth, BlockTime: b.blockTime,
+			Settlements: []registry.Settlement{{
+				Scheme: registry.StandardOrder, Deployment: chainDeployment, InputSettler: chainInputSettler, OutputSettler: chainOutputSettler,
+				Oracle: chainOracle, ClaimPeriod: registry.DefaultClaimPeriod, Native: true, OutputOracle: registry.DestinationOracle,
 			}},
 		}})
-		tokens = append(tokens, token.Definition{ID: caip.AccountID{Chain: id, Address: token.NativeAddress}, Symbol: "ETH", Decimals: 18})
+		tokens = append(tokens, registry.Definition{ID: caip.AccountID{Chain: id, Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		scripted := rpctest.NewChain(uint64(firstChain + n))
 		scripted.SetTime(time.Now().Add(-oldBlocks * oldPeriod))
 		scripted.SetPeriod(oldPeriod)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/loadtest/settler"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -84,7 +84,7 @@ func (b *chainBench) open(ctx context.Context, n int) (*liveBridge, error) {
 	source, destination := b.chainsOf(n)
 	leg := func(c caip.ChainID, account string) wire.Leg {
 		return wire.Leg{
-			Account: caip.AccountID{Chain: c, Address: account}, Token: caip.AccountID{Chain: c, Address: token.NativeAddress}, Amount: big.NewInt(int64(n) + 1).String(),
+			Account: caip.AccountID{Chain: c, Address: account}, Token: caip.AccountID{Chain: c, Address: registry.NativeAddress}, Amount: big.NewInt(int64(n) + 1).String(),
 		}
 	}
 	by := transfer.Caller{AccountID: b.account, KeyID: b.account, Environment: network.Test}

@@ -10,9 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/jackc/pgx/v5"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 )
 
 // fill inserts the open intents by COPY: of ten, six wait for their fill, two have an attempt that is in no block, two were not
@@ -71,10 +70,10 @@ func (b *chainBench) copyOpenIntents(ctx context.Context, conn *pgx.Conn) error 
 			hash = &text
 		}
 		return []any{
-			syntheticID(created, n), b.account, b.account, "test", "bridge", string(kindOf(n)), syntheticOrder(n), chain.StandardOrder,
-			source.id.String(), chainSender, token.NativeAddress, "1", destination.id.String(), chainRecipient, token.NativeAddress, "1",
+			syntheticID(created, n), b.account, b.account, "test", "bridge", string(kindOf(n)), syntheticOrder(n), registry.StandardOrder,
+			source.id.String(), chainSender, registry.NativeAddress, "1", destination.id.String(), chainRecipient, registry.NativeAddress, "1",
 			chainDeployment, chainInputSettler, chainOutputSettler, chainOracle, chainOracle,
-			deadline, deadline.Add(chain.DefaultClaimPeriod * time.Second), hash, created, created,
+			deadline, deadline.Add(registry.DefaultClaimPeriod * time.Second), hash, created, created,
 		}, nil
 	}))
 	if err != nil {

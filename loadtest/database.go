@@ -7,15 +7,15 @@ import (
 	"os"
 	"time"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/embedded"
 )
 
 // database is a private, durable and migrated Postgres.
 type database struct {
 	server *embedded.Postgres
-	store  *store.Rooms
+	store  *rooms.Rooms
 	dir    string
 }
 
@@ -35,7 +35,7 @@ func openDatabase(ctx context.Context) (d *database, err error) {
 		return d, err
 	}
 	fmt.Println("using", d.server.Source)
-	if d.store, err = store.Open(d.server.URL, postgres.Options{StatementTimeout: 10 * time.Minute}); err != nil {
+	if d.store, err = rooms.Open(d.server.URL, postgres.Options{StatementTimeout: 10 * time.Minute}); err != nil {
 		return d, err
 	}
 	_, err = d.store.Migrate(ctx)

@@ -13,9 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -181,8 +180,8 @@ func copyIntents(ctx context.Context, conn *pgx.Conn, account uuid.UUID, from, t
 		}
 		n++
 		return []any{
-			id, account, account, "test", "transfer", string(status), order, chain.StandardOrder, "eip155:11155111", chainSender, token.NativeAddress, "1",
-			"eip155:11155111", chainRecipient, token.NativeAddress, "1", 11155111, 11155111,
+			id, account, account, "test", "transfer", string(status), order, registry.StandardOrder, "eip155:11155111", chainSender, registry.NativeAddress, "1",
+			"eip155:11155111", chainRecipient, registry.NativeAddress, "1", 11155111, 11155111,
 			"", "", now.Add(time.Hour), fmt.Sprintf("order-%d", n), created, created,
 		}, nil
 	}))

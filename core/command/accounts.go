@@ -15,7 +15,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store"
+	"intents.internal/core/rooms"
 )
 
 const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
@@ -27,7 +27,7 @@ var operator = account.Actor{Operator: true}
 // changeAccount runs `core accounts …`.
 func changeAccount(ctx context.Context, args []string) error {
 	if slices.Equal(args, []string{"list"}) {
-		return withStore(func(store *store.Rooms) error { return listAccounts(ctx, store, os.Stdout) })
+		return withStore(func(store *rooms.Rooms) error { return listAccounts(ctx, store, os.Stdout) })
 	}
 	if len(args) < 2 || len(args) > 3 || (len(args) == 3) != (args[0] == "limit") && args[0] != "create" {
 		return usageError(accountsUsage)
@@ -36,7 +36,7 @@ func changeAccount(ctx context.Context, args []string) error {
 	if len(args) == 3 {
 		more = args[2]
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		done, err := "", store.CheckMigrated(ctx)
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func changeAccount(ctx context.Context, args []string) error {
 	})
 }
 
-func createAccount(ctx context.Context, store *store.Rooms, email, name string) (done string, err error) {
+func createAccount(ctx context.Context, store *rooms.Rooms, email, name string) (done string, err error) {
 	password, hash, err := newPassword(ctx)
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func createAccount(ctx context.Context, store *store.Rooms, email, name string) 
 	return fmt.Sprintf("created the account of %s\npassword, not shown again: %s", email, password), nil
 }
 
-func resetPassword(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
+func resetPassword(ctx context.Context, store *rooms.Rooms, email string) (done string, err error) {
 	password, hash, err := newPassword(ctx)
 	if err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func resetPassword(ctx context.Context, store *store.Rooms, email string) (done 
 }
 
 // makeResetLink makes a link like those that are mailed.
-func makeResetLink(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
+func makeResetLink(ctx context.Context, store *rooms.Rooms, email string) (done string, err error) {
 	config, err := readConfig(Config.checkPublicURL)
 	if err != nil {
 		return "", err
@@ -127,7 +127,7 @@ func makeResetLink(ctx context.Context, store *store.Rooms, email string) (done 
 }
 
 // disableAccount also names the shared accounts that nobody can manage from then on.
-func disableAccount(ctx context.Context, store *store.Rooms, email string) (done string, err error) {
+func disableAccount(ctx context.Context, store *rooms.Rooms, email string) (done string, err error) {
 	if err := store.Identities.DisableAccount(ctx, email, operator, time.Now()); err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func disableAccount(ctx context.Context, store *store.Rooms, email string) (done
 }
 
 // setAccountLimit changes the limit of all keys of an account in one environment together.
-func setAccountLimit(ctx context.Context, store *store.Rooms, email, text string) (done string, err error) {
+func setAccountLimit(ctx context.Context, store *rooms.Rooms, email, text string) (done string, err error) {
 	if text == "default" {
 		return fmt.Sprintf("the limit of %s is the default again: %s", email, account.DefaultAccountLimit),
 			store.Identities.SetAccountLimit(ctx, email, nil, operator, time.Now())
@@ -153,7 +153,7 @@ func setAccountLimit(ctx context.Context, store *store.Rooms, email, text string
 }
 
 // eraseAccounts erases the personal data of the account with an id, or of all that had an e-mail address. All must have ended.
-func eraseAccounts(ctx context.Context, store *store.Rooms, name string) (done string, err error) {
+func eraseAccounts(ctx context.Context, store *rooms.Rooms, name string) (done string, err error) {
 	ids := make([]uuid.UUID, 1)
 	if ids[0], err = uuid.Parse(name); err != nil {
 		if ids, err = store.Identities.AccountsByEmail(ctx, name); err != nil {

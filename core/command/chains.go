@@ -8,11 +8,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/chains/watch"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
+	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/store"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/watch"
 	"intents.internal/pkg/settings"
 )
 
@@ -38,7 +38,7 @@ type chainWatch struct {
 }
 
 func newChains(
-	config Config, providers rpc.Providers, store *store.Rooms, live *registries.LiveRegistry, screen *screening.Screen, log *slog.Logger, metrics prometheus.Registerer,
+	config Config, providers rpc.Providers, store *rooms.Rooms, live *registry.LiveRegistry, screen *screening.Screen, log *slog.Logger, metrics prometheus.Registerer,
 ) (chainWatch, error) {
 	client, err := rpc.NewClient(providers, rpc.Options{Registry: metrics})
 	if err != nil {

@@ -14,10 +14,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/registry"
+	"intents.internal/core/rpc"
 	"intents.internal/pkg/caip"
 )
 
@@ -83,19 +82,19 @@ func readPlanned(file string, current *registry.Snapshot) (planned *registry.Sna
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err := chain.ReadList(bytes.NewReader(text))
+	list, err := registry.ReadChainList(bytes.NewReader(text))
 	if err != nil {
 		return nil, nil, err
 	}
 	printRefusedChains(list)
-	chains := make([]chain.Chain, len(list.Chains))
+	chains := make([]registry.Chain, len(list.Chains))
 	for i, entry := range list.Chains {
 		chains[i] = entry.Chain
 		if known, ok := current.Chain(entry.ID); ok {
 			chains[i] = entry.Over(known)
 		}
 	}
-	return registry.New(current.Version, chains, nil), unusableRows(len(list.Refused)), nil
+	return registry.NewSnapshot(current.Version, chains, nil), unusableRows(len(list.Refused)), nil
 }
 
 func unusableRows(count int) error {
@@ -125,7 +124,7 @@ func checkAll(
 	turns := make(chan struct{}, checksAtOnce)
 	var printing sync.Mutex
 	for _, id := range ids {
-		var definition *chain.Chain
+		var definition *registry.Chain
 		name := "-"
 		if known, ok := current.Chain(id); ok {
 			definition, name = &known, known.Name

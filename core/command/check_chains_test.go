@@ -15,9 +15,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/pkg/caip"
 )
 
@@ -30,7 +30,7 @@ var (
 )
 
 // node serves a chain of 300 blocks with the contracts of some settlements.
-func node(t *testing.T, id uint64, settlements ...chain.Settlement) (*rpctest.Chain, *rpctest.Node) {
+func node(t *testing.T, id uint64, settlements ...registry.Settlement) (*rpctest.Chain, *rpctest.Node) {
 	t.Helper()
 	served := rpctest.NewChain(id)
 	served.SetTime(time.Now().Add(-300 * time.Second))

@@ -10,10 +10,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"intents.internal/core/chains/evm"
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/evm"
+	"intents.internal/core/registry"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 )
 
 const (
@@ -44,13 +44,13 @@ func (f *finding) problem(form string, args ...any) {
 }
 
 // checkProvider makes the calls that the watcher makes. definition is nil for a chain that is not registered.
-func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, definition *chain.Chain) finding {
+func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, definition *registry.Chain) finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	f := finding{chain: id, name: name, host: p.Host()}
 	if definition == nil {
 		f.problem("the chain is not registered: core chains import")
-		definition = &chain.Chain{Finality: chain.Depth}
+		definition = &registry.Chain{Finality: registry.Depth}
 	}
 	if err := ask(ctx, p, rpc.ChainID()); err != nil {
 		f.problem("%v", err)
@@ -75,7 +75,7 @@ func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, defini
 }
 
 // settlers are the contracts whose events the watcher reads, or an address without events for a chain that has none.
-func settlers(settlements []chain.Settlement) []common.Address {
+func settlers(settlements []registry.Settlement) []common.Address {
 	if len(settlements) == 0 {
 		return []common.Address{common.HexToAddress("0x000000000000000000000000000000000000dEaD")}
 	}
@@ -107,7 +107,7 @@ func ask(ctx context.Context, p *rpc.Provider, calls ...rpc.Request) error {
 }
 
 // checkTags asks for the block tags. One that the node does not know is a fault where the chain's finality needs it.
-func (f *finding) checkTags(ctx context.Context, p *rpc.Provider, finality chain.Finality) {
+func (f *finding) checkTags(ctx context.Context, p *rpc.Provider, finality registry.Finality) {
 	has := func(tag rpc.BlockID, needed bool) bool {
 		call := rpc.BlockByNumber(tag)
 		err := ask(ctx, p, call)
@@ -119,8 +119,8 @@ func (f *finding) checkTags(ctx context.Context, p *rpc.Provider, finality chain
 		}
 		return false
 	}
-	f.safe = has(rpc.Safe, finality == chain.Safe)
-	f.finalized = has(rpc.Finalized, finality != chain.Depth)
+	f.safe = has(rpc.Safe, finality == registry.Safe)
+	f.finalized = has(rpc.Finalized, finality != registry.Depth)
 }
 
 // checkLogs finds the largest range of blocks up to the head that eth_getLogs accepts.

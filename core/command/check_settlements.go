@@ -12,10 +12,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/registry"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -36,7 +35,7 @@ type contractCheck struct {
 	function string
 }
 
-func newContractCheck(s chain.Settlement, name, address string) contractCheck {
+func newContractCheck(s registry.Settlement, name, address string) contractCheck {
 	c := contractCheck{deployment: s.Deployment, name: name, address: common.HexToAddress(address)}
 	c.code = rpc.Code(c.address, rpc.Latest)
 	return c
@@ -48,7 +47,7 @@ func (c contractCheck) callsForZero(function string, data []byte) contractCheck 
 }
 
 // checkSettlements asks, all in one batch, whether the contracts of each deployment are there and are settlers.
-func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlements []chain.Settlement) {
+func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlements []registry.Settlement) {
 	var checks []contractCheck
 	for _, s := range settlements {
 		checks = append(checks,
@@ -81,7 +80,7 @@ func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlem
 var invalidNativeValue = crypto.Keccak256([]byte("InvalidNativeValue(uint256,uint256)"))[:4]
 
 // checkNative asks the settlers that are said to take the native token to open an order of one wei that is not sent along.
-func (f *finding) checkNative(ctx context.Context, p *rpc.Provider, settlements []chain.Settlement) {
+func (f *finding) checkNative(ctx context.Context, p *rpc.Provider, settlements []registry.Settlement) {
 	for _, s := range settlements {
 		if !s.Native {
 			continue
@@ -112,14 +111,14 @@ func (f *finding) checkNative(ctx context.Context, p *rpc.Provider, settlements 
 }
 
 // nativeOpen is a call that opens an order of one wei, without the wei.
-func nativeOpen(id string, s chain.Settlement) (rpc.Message, error) {
+func nativeOpen(id string, s registry.Settlement) (rpc.Message, error) {
 	source, err := caip.ParseChainID(id)
 	if err != nil {
 		return rpc.Message{}, err
 	}
 	const user = "0x000000000000000000000000000000000000dEaD"
 	leg := transfer.Leg{
-		Account: caip.AccountID{Chain: source, Address: user}, Token: caip.AccountID{Chain: source, Address: token.NativeAddress}, Amount: big.NewInt(1),
+		Account: caip.AccountID{Chain: source, Address: user}, Token: caip.AccountID{Chain: source, Address: registry.NativeAddress}, Amount: big.NewInt(1),
 	}
 	now := time.Now()
 	intent := transfer.Intent{

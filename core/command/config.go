@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/retention"
+	"intents.internal/core/retention"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"

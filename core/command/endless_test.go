@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/endless"
 )

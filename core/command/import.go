@@ -12,11 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/store"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/caip"
 )
 
@@ -29,7 +26,7 @@ const (
 func changeChains(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "list":
-		return withStore(func(store *store.Rooms) error { return listChains(ctx, store, os.Stdout) })
+		return withStore(func(store *rooms.Rooms) error { return listChains(ctx, store, os.Stdout) })
 	case (len(args) == 1 || len(args) == 2) && args[0] == "check":
 		return checkChains(ctx, args[1:]...)
 	case len(args) > 1 && args[0] == "resume":
@@ -37,7 +34,7 @@ func changeChains(ctx context.Context, args []string) error {
 	case len(args) != 2 || args[0] != "import":
 		return chainsUsage
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -52,13 +49,13 @@ func changeChains(ctx context.Context, args []string) error {
 // changeTokens runs `core tokens import` and `core tokens sources`.
 func changeTokens(ctx context.Context, args []string) error {
 	if len(args) == 1 && args[0] == "sources" {
-		return withStore(func(store *store.Rooms) error { return printTokenSources(ctx, store) })
+		return withStore(func(store *rooms.Rooms) error { return printTokenSources(ctx, store) })
 	}
 	command, err := parseTokenImport(args)
 	if err != nil {
 		return err
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -71,7 +68,7 @@ type tokenImport struct {
 	// File is its path, or - for standard input.
 	File string
 	// Origin overrides what the rows of the list say.
-	Origin token.Origin
+	Origin registry.Origin
 }
 
 func parseTokenImport(args []string) (tokenImport, error) {
@@ -103,7 +100,7 @@ func parseTokenImport(args []string) (tokenImport, error) {
 	return command, nil
 }
 
-func (c tokenImport) run(ctx context.Context, store *store.Rooms) error {
+func (c tokenImport) run(ctx context.Context, store *rooms.Rooms) error {
 	text, err := readList(c.File)
 	if err != nil {
 		return err
@@ -112,7 +109,7 @@ func (c tokenImport) run(ctx context.Context, store *store.Rooms) error {
 	if err != nil {
 		return err
 	}
-	list, err := token.ReadList(bytes.NewReader(text), func(id caip.ChainID) bool {
+	list, err := registry.ReadTokenList(bytes.NewReader(text), func(id caip.ChainID) bool {
 		_, ok := current.Chain(id)
 		return ok
 	})
@@ -127,8 +124,8 @@ func (c tokenImport) run(ctx context.Context, store *store.Rooms) error {
 	return importTokens(ctx, store, current, list)
 }
 
-func importChains(ctx context.Context, store *store.Rooms, text []byte) error {
-	list, err := chain.ReadList(bytes.NewReader(text))
+func importChains(ctx context.Context, store *rooms.Rooms, text []byte) error {
+	list, err := registry.ReadChainList(bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -141,13 +138,13 @@ func importChains(ctx context.Context, store *store.Rooms, text []byte) error {
 	return refusedRows(len(list.Refused))
 }
 
-func printRefusedChains(list chain.List) {
+func printRefusedChains(list registry.ChainList) {
 	for _, r := range list.Refused {
 		printRefusal("chain", r.Row, r.Name, r.Reason)
 	}
 }
 
-func importTokens(ctx context.Context, store *store.Rooms, current *registry.Snapshot, list token.List) error {
+func importTokens(ctx context.Context, store *rooms.Rooms, current *registry.Snapshot, list registry.TokenList) error {
 	for _, r := range list.Refused {
 		printRefusal("token", r.Row, r.Name, r.Reason)
 	}
@@ -177,7 +174,7 @@ func importTokens(ctx context.Context, store *store.Rooms, current *registry.Sna
 }
 
 // printTokenSources prints a line a source: its tokens, licence and name, with - for what is not recorded.
-func printTokenSources(ctx context.Context, store *store.Rooms) error {
+func printTokenSources(ctx context.Context, store *rooms.Rooms) error {
 	sources, err := store.Registry.TokenSources(ctx)
 	if err != nil {
 		return err
@@ -192,7 +189,7 @@ func printRefusal(kind string, row int, name, reason string) {
 	fmt.Printf("refused %s in row %d %q: %s\n", kind, row, name, reason)
 }
 
-func printSummary(kind string, imported registries.Imported, accepted, refused int) {
+func printSummary(kind string, imported registry.Imported, accepted, refused int) {
 	fmt.Printf("%s: %d added, %d updated, %d unchanged, %d refused\n",
 		kind, imported.Added, imported.Updated, accepted-imported.Added-imported.Updated, refused)
 }

@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/rooms"
 )
 
 // accountsPage is how many accounts are read and printed at a time.
 const accountsPage = 1000
 
 // listAccounts runs `core accounts list`: a table of the accounts that live, oldest first, page by page.
-func listAccounts(ctx context.Context, store *store.Rooms, to io.Writer) error {
+func listAccounts(ctx context.Context, store *rooms.Rooms, to io.Writer) error {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}

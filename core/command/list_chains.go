@@ -6,11 +6,11 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"intents.internal/core/store"
+	"intents.internal/core/rooms"
 )
 
 // listChains runs `core chains list`: a table of the registered chains in the order of their ids.
-func listChains(ctx context.Context, store *store.Rooms, to io.Writer) error {
+func listChains(ctx context.Context, store *rooms.Rooms, to io.Writer) error {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}

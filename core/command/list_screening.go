@@ -17,11 +17,9 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/rooms"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
 	"intents.internal/core/screening/list"
-	"intents.internal/core/store"
-	stored "intents.internal/core/store/screening"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/settings"
 )
@@ -54,7 +52,7 @@ func askScreening(ctx context.Context, args []string) error {
 	case args[0] == "check" && flags.NArg() > 0:
 		return checkScreeningFiles(ctx, flags.Args(), accept, os.Stdout)
 	case args[0] == "hits" && flags.NArg() == 0 && since > 0:
-		return withStore(func(store *store.Rooms) error { return listHits(ctx, store, since, of, asJSON, os.Stdout) })
+		return withStore(func(store *rooms.Rooms) error { return listHits(ctx, store, since, of, asJSON, os.Stdout) })
 	case args[0] == "find" && flags.NArg() == 1:
 		return findScreened(ctx, flags.Arg(0), os.Stdout)
 	default:
@@ -90,7 +88,7 @@ func checkScreeningFiles(ctx context.Context, paths []string, accept bool, to io
 	if !accept {
 		return nil
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		sums := make([][sha256.Size]byte, len(files))
 		for n, f := range files {
 			sums[n] = f.SHA256
@@ -100,7 +98,7 @@ func checkScreeningFiles(ctx context.Context, paths []string, accept bool, to io
 		}
 		err := store.Screening.Accept(ctx, sums...)
 		if err == nil {
-			fmt.Fprintf(to, "every core lets these contents in within %s, for %s from now\n", "30s", stored.AcceptedFor)
+			fmt.Fprintf(to, "every core lets these contents in within %s, for %s from now\n", "30s", screening.AcceptedFor)
 		}
 		return err
 	})
@@ -141,17 +139,17 @@ func printListChange(paths []string, files []*list.File, to io.Writer) {
 
 // hitJSON has the columns of screening_hits.
 type hitJSON struct {
-	ID          uuid.UUID  `json:"id"`
-	AccountID   *uuid.UUID `json:"account_id"`
-	KeyID       *uuid.UUID `json:"key_id"`
-	Environment *string    `json:"environment"`
-	Stage       hit.Stage  `json:"stage"`
-	Side        hit.Side   `json:"side"`
-	Address     string     `json:"address"`
-	ListLabel   string     `json:"list_label"`
-	IntentID    *uuid.UUID `json:"intent_id"`
-	RequestID   string     `json:"request_id"`
-	At          time.Time  `json:"at"`
+	ID          uuid.UUID       `json:"id"`
+	AccountID   *uuid.UUID      `json:"account_id"`
+	KeyID       *uuid.UUID      `json:"key_id"`
+	Environment *string         `json:"environment"`
+	Stage       screening.Stage `json:"stage"`
+	Side        screening.Side  `json:"side"`
+	Address     string          `json:"address"`
+	ListLabel   string          `json:"list_label"`
+	IntentID    *uuid.UUID      `json:"intent_id"`
+	RequestID   string          `json:"request_id"`
+	At          time.Time       `json:"at"`
 }
 
 func orNull[T comparable](value T) *T {
@@ -163,7 +161,7 @@ func orNull[T comparable](value T) *T {
 }
 
 // listHits runs `core screening hits`.
-func listHits(ctx context.Context, store *store.Rooms, since time.Duration, of string, asJSON bool, to io.Writer) error {
+func listHits(ctx context.Context, store *rooms.Rooms, since time.Duration, of string, asJSON bool, to io.Writer) error {
 	if err := store.CheckMigrated(ctx); err != nil {
 		return err
 	}
@@ -203,7 +201,7 @@ func textOf(id uuid.UUID) string {
 }
 
 // accountOf is the id of an account by its id or e-mail address, uuid.Nil for no name.
-func accountOf(ctx context.Context, store *store.Rooms, name string) (uuid.UUID, error) {
+func accountOf(ctx context.Context, store *rooms.Rooms, name string) (uuid.UUID, error) {
 	if name == "" {
 		return uuid.Nil, nil
 	}
@@ -242,16 +240,16 @@ func findScreened(ctx context.Context, text string, to io.Writer) error {
 	if spelled == screening.TestAddress {
 		fmt.Fprintln(to, "it is the test address, which is always listed in the environment test where screening is on")
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
 		count := 0
-		err := store.Screening.Intents(ctx, spelled, func(i stored.Intent) error {
+		err := store.Screening.Intents(ctx, spelled, func(i screening.Intent) error {
 			count++
-			side := hit.Source
+			side := screening.Source
 			if i.Source != spelled {
-				side = hit.Destination
+				side = screening.Destination
 			}
 			_, err := fmt.Fprintf(to, "intent %s of account %s: %s, %s, created %s\n", i.ID, i.AccountID, side, i.Status, i.CreatedAt.UTC().Format(time.RFC3339))
 			return err

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
+	"intents.internal/core/screening"
 	"intents.internal/pkg/network"
 )
 
@@ -24,7 +24,7 @@ const (
 )
 
 // screening are the settings for a database and these files of the list.
-func screening(t *testing.T, databaseURL string, files map[string]string, names ...string) (settings []string, dir string) {
+func screeningFixture(t *testing.T, databaseURL string, files map[string]string, names ...string) (settings []string, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	paths := make([]string, len(names))
@@ -36,17 +36,17 @@ func screening(t *testing.T, databaseURL string, files map[string]string, names 
 }
 
 // insertHits stores a hit of ann's an hour ago, one of nobody's now, and one of two days ago, and returns ann's id.
-func insertHits(t *testing.T, store *store.Rooms) uuid.UUID {
+func insertHits(t *testing.T, store *rooms.Rooms) uuid.UUID {
 	t.Helper()
 	ann := pgtest.SignUp(t, store, "ann@example.com").ID
 	now := store.Now()
-	pgtest.Must(t, store.Screening.InsertHits(t.Context(), []hit.Hit{
+	pgtest.Must(t, store.Screening.InsertHits(t.Context(), []screening.Hit{
 		{
-			AccountID: ann, KeyID: uuid.UUID{1}, Environment: network.Live, Stage: hit.Create, Side: hit.Destination, Address: screenedRecipient, Label: "case 12",
+			AccountID: ann, KeyID: uuid.UUID{1}, Environment: network.Live, Stage: screening.Create, Side: screening.Destination, Address: screenedRecipient, Label: "case 12",
 			IntentID: uuid.UUID{2}, RequestID: "req-1", At: now.Add(-time.Hour),
 		},
-		{Stage: hit.SIWE, Side: hit.Wallet, Address: screenedPayer, At: now},
-		{AccountID: ann, Environment: network.Test, Stage: hit.Quote, Side: hit.Source, Address: screenedPayer, Label: "old", At: now.Add(-48 * time.Hour)},
+		{Stage: screening.SIWE, Side: screening.Wallet, Address: screenedPayer, At: now},
+		{AccountID: ann, Environment: network.Test, Stage: screening.Quote, Side: screening.Source, Address: screenedPayer, Label: "old", At: now.Add(-48 * time.Hour)},
 	}, nil))
 	return ann
 }
@@ -138,7 +138,7 @@ func TestScreening_Find(t *testing.T) {
 			intents = append(intents, "intent "+i.ID.String()+" of account "+owner.String()+": "+side+", created, created ")
 		}
 	}
-	settings, dir := screening(t, url, map[string]string{
+	settings, dir := screeningFixture(t, url, map[string]string{
 		"a.txt": "# ours\n" + screenedRecipient + " case 12\n" + screenedPayer + " wrong\n", "b.json": `["` + screenedRecipient + `",{"address":"!` + screenedPayer + `","label":"ticket 4711"}]`,
 	}, "a.txt", "b.json")
 	low := strings.ToLower(screenedRecipient)
@@ -172,7 +172,7 @@ func TestScreening_Check(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	low := strings.ToLower
-	settings, dir := screening(t, url, map[string]string{"a.txt": screenedPayer + "\n" + screenedRecipient}, "a.txt")
+	settings, dir := screeningFixture(t, url, map[string]string{"a.txt": screenedPayer + "\n" + screenedRecipient}, "a.txt")
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		pgtest.Must(t, os.WriteFile(path, []byte(text), 0o600))

@@ -10,7 +10,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/settings"
 )
 
@@ -40,7 +40,7 @@ func (c Config) smtp() (*mail.SMTP, error) {
 }
 
 // newOutbox is the sender of mail, nil where no server takes any.
-func newOutbox(config Config, store *store.Rooms, log *slog.Logger, metrics prometheus.Registerer) (*mail.Outbox, error) {
+func newOutbox(config Config, store *rooms.Rooms, log *slog.Logger, metrics prometheus.Registerer) (*mail.Outbox, error) {
 	smtp, err := config.smtp()
 	if smtp == nil || err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/help"
 	"intents.internal/pkg/telemetry"
 )
@@ -96,7 +96,7 @@ func migrate(ctx context.Context, args []string) error {
 	if len(args) != 0 {
 		return usageError("the command takes other words")
 	}
-	return withStore(func(store *store.Rooms) error { return migrateDatabase(ctx, store) })
+	return withStore(func(store *rooms.Rooms) error { return migrateDatabase(ctx, store) })
 }
 
 // checkHealth runs `core healthcheck`, the probe for a container without a shell.
@@ -112,7 +112,7 @@ func checkHealth(ctx context.Context, args []string) error {
 }
 
 // withStore runs a one-off command on the database.
-func withStore(work func(*store.Rooms) error) (err error) {
+func withStore(work func(*rooms.Rooms) error) (err error) {
 	config, err := readConfig(Config.checkDatabase)
 	if err != nil {
 		return err
@@ -125,15 +125,15 @@ func withStore(work func(*store.Rooms) error) (err error) {
 	return work(store)
 }
 
-func openStore(config Config, metrics prometheus.Registerer) (*store.Rooms, error) {
-	return store.Open(config.DatabaseURL.Reveal(), postgres.Options{
+func openStore(config Config, metrics prometheus.Registerer) (*rooms.Rooms, error) {
+	return rooms.Open(config.DatabaseURL.Reveal(), postgres.Options{
 		MaxConnections: config.DatabaseConnections, StatementTimeout: config.StatementTimeout, Metrics: metrics,
 		MigrateURL: config.MigrateDatabaseURL.Reveal(), ReadURL: config.ReadDatabaseURL.Reveal(),
 		Traced: config.tracing().On(),
 	})
 }
 
-func migrateDatabase(ctx context.Context, store *store.Rooms) error {
+func migrateDatabase(ctx context.Context, store *rooms.Rooms) error {
 	applied, err := store.Migrate(ctx)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 )
 
 // binary is the program under test.
@@ -66,7 +66,7 @@ func core(t *testing.T, input string, settings []string, args ...string) result 
 func on(databaseURL string) []string { return []string{"CORE_DATABASE_URL=" + databaseURL} }
 
 // lookUp reads one value.
-func lookUp[T any](t *testing.T, store *store.Rooms, query string) (value T) {
+func lookUp[T any](t *testing.T, store *rooms.Rooms, query string) (value T) {
 	t.Helper()
 	if err := store.Pool().QueryRowContext(t.Context(), query).Scan(&value); err != nil {
 		t.Fatalf("%s: %v", query, err)

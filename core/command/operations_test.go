@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 

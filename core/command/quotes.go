@@ -5,12 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
-	"intents.internal/core/store"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/settings"
 )
 
@@ -52,7 +52,7 @@ func (c Config) quoteNetworks() (*outbound.Networks, error) {
 
 // newQuotes returns the providers of CORE_QUOTES_FILE too, which are closed after the last request.
 func newQuotes(
-	config Config, endpoints []provider.Endpoint, store *store.Rooms, live *registries.LiveRegistry, service *intent.Service,
+	config Config, endpoints []provider.Endpoint, store *rooms.Rooms, live *registry.LiveRegistry, service *intents.Service,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*quotes.Service, *provider.Providers, error) {
 	networks, err := config.quoteNetworks()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // A provider at a private address must be allowed.

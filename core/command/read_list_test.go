@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 func TestImportTokens_Origin(t *testing.T) {

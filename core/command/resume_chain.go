@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/caip"
 )
 
@@ -27,7 +27,7 @@ func resumeChain(ctx context.Context, args []string) error {
 	if flags.NFlag() == 0 || flags.NArg() > 0 {
 		return chainsUsage
 	}
-	return withStore(func(store *store.Rooms) error {
+	return withStore(func(store *rooms.Rooms) error {
 		if err := store.CheckMigrated(ctx); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func resumeChain(ctx context.Context, args []string) error {
 	})
 }
 
-func resume(ctx context.Context, store *store.Rooms, id caip.ChainID, from uint64) error {
+func resume(ctx context.Context, store *rooms.Rooms, id caip.ChainID, from uint64) error {
 	current, err := store.Registry.Registry(ctx)
 	if err != nil {
 		return err

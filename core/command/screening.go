@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"intents.internal/core/rooms"
 	"intents.internal/core/screening"
-	"intents.internal/core/store"
 	"intents.internal/pkg/settings"
 )
 
@@ -60,7 +60,7 @@ func (c Config) screeningPaths() []string {
 }
 
 // openScreening reads the list of CORE_SCREENING_FILE; without one there is no screening, which is nil.
-func openScreening(ctx context.Context, config Config, store *store.Rooms, log *slog.Logger, metrics prometheus.Registerer) (*screening.Screen, error) {
+func openScreening(ctx context.Context, config Config, store *rooms.Rooms, log *slog.Logger, metrics prometheus.Registerer) (*screening.Screen, error) {
 	paths := config.screeningPaths()
 	if len(paths) == 0 {
 		return nil, nil //nolint:nilnil // a nil Screen refuses nobody

@@ -15,16 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/events/feed"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
+	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/store"
-	"intents.internal/core/store/registries"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/listen"
@@ -98,7 +98,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	if err != nil {
 		return err
 	}
-	intents := intent.New(intent.Config{
+	intents := intents.New(intents.Config{
 		Store: store.Intents, Registry: live, Chains: chains.client, Screening: screen, Created: chains.activity.Created, Reported: chains.watcher.Reported,
 	})
 	quotes, asked, err := newQuotes(config, quoteProviders, store, live, intents, log, metrics)
@@ -114,7 +114,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	var draining drain
-	memory, follower := topology.NewMemory("core", metrics), feed.New(store.Feed)
+	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := api.New(api.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics,
 		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
@@ -172,7 +172,7 @@ func runServers(
 
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
-	ctx context.Context, group *errgroup.Group, config Config, store *store.Rooms, live *registries.LiveRegistry,
+	ctx context.Context, group *errgroup.Group, config Config, store *rooms.Rooms, live *registry.LiveRegistry,
 	follower *feed.Follower, oidc *identity.OIDC, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
@@ -199,7 +199,7 @@ func openRedis(config Config, metrics prometheus.Registerer) (redis.UniversalCli
 
 // newIdentity returns the outbox too, nil where no mail is sent.
 func newIdentity(
-	config Config, store *store.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client, screen *screening.Screen,
+	config Config, store *rooms.Rooms, limits redis.UniversalClient, oidc *identity.OIDC, nodes *rpc.Client, screen *screening.Screen,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) (*identity.Service, *mail.Outbox, error) {
 	outbox, err := newOutbox(config, store, log, metrics)
@@ -219,12 +219,12 @@ func newIdentity(
 // openDatabase opens the store of a database of this version, and reads the registry.
 func openDatabase(
 	ctx context.Context, config Config, log *slog.Logger, metrics prometheus.Registerer,
-) (store *store.Rooms, live *registries.LiveRegistry, err error) {
+) (store *rooms.Rooms, live *registry.LiveRegistry, err error) {
 	if store, err = openStore(config, metrics); err != nil {
 		return nil, nil, err
 	}
 	if err = prepareDatabase(ctx, store, config, log); err == nil {
-		live, err = registries.NewLiveRegistry(ctx, store.Registry)
+		live, err = registry.NewLiveRegistry(ctx, store.Registry)
 	}
 	if err == nil && config.RequireWatched {
 		err = live.RequireWatched(ctx)
@@ -235,7 +235,7 @@ func openDatabase(
 	return store, live, nil
 }
 
-func prepareDatabase(ctx context.Context, store *store.Rooms, config Config, log *slog.Logger) error {
+func prepareDatabase(ctx context.Context, store *rooms.Rooms, config Config, log *slog.Logger) error {
 	if config.MigrateOnStart {
 		applied, err := store.Migrate(ctx)
 		if err != nil {
@@ -255,7 +255,7 @@ func prepareDatabase(ctx context.Context, store *store.Rooms, config Config, log
 }
 
 // checks are those of the operations listener.
-func checks(store *store.Rooms, limits redis.UniversalClient, draining *drain) []telemetry.Check {
+func checks(store *rooms.Rooms, limits redis.UniversalClient, draining *drain) []telemetry.Check {
 	return append(replicaChecks(store),
 		telemetry.Check{Name: "postgres", Probe: store.CheckReadWrite},
 		telemetry.Check{Name: "redis", Probe: func(ctx context.Context) error { return topology.Serving(ctx, limits) }, Optional: true},
@@ -265,7 +265,7 @@ func checks(store *store.Rooms, limits redis.UniversalClient, draining *drain) [
 }
 
 // replicaChecks is the check of the replica, if there is one.
-func replicaChecks(store *store.Rooms) []telemetry.Check {
+func replicaChecks(store *rooms.Rooms) []telemetry.Check {
 	if !store.HasReplica() {
 		return nil
 	}

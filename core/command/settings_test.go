@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // visitors have called so far; each has an address and an e-mail address of its own.

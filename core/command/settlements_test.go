@@ -11,12 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -34,7 +32,7 @@ func importsChains(t *testing.T, database, file, want string) {
 	}
 }
 
-func loaded(t *testing.T, store *store.Rooms) *registry.Snapshot {
+func loaded(t *testing.T, store *rooms.Rooms) *registry.Snapshot {
 	t.Helper()
 	known, err := store.Registry.Registry(t.Context())
 	if err != nil {
@@ -51,7 +49,7 @@ func settlement(t *testing.T, known *registry.Snapshot, env network.Environment,
 		return caip.AccountID{Chain: chain, Address: address}
 	}
 	request := wire.TransferRequest{
-		Source:      wire.Leg{Account: id(from, account), Token: id(from, token.NativeAddress), Amount: "2"},
+		Source:      wire.Leg{Account: id(from, account), Token: id(from, registry.NativeAddress), Amount: "2"},
 		Destination: wire.Leg{Account: id(to, account), Token: id(to, tokenThere), Amount: "1"},
 	}
 	if wrong, found := transfer.WrongEnvironment(request, known, env); found {
@@ -117,7 +115,7 @@ func TestImport_Settlements(t *testing.T) {
 			for _, from := range given.bridges {
 				for _, to := range given.bridges {
 					if from != to {
-						check(from, to, token.NativeAddress, given.oracle)
+						check(from, to, registry.NativeAddress, given.oracle)
 					}
 				}
 			}
@@ -133,7 +131,7 @@ func TestCheckChains_File(t *testing.T) {
 	database := pgtest.Database(t)
 	store := pgtest.Open(t, database)
 	importsChains(t, database, defaultChains, "chains: 36 added, 0 updated, 0 unchanged, 0 refused")
-	list, err := chain.ReadList(strings.NewReader(readFile(t, file)))
+	list, err := registry.ReadChainList(strings.NewReader(readFile(t, file)))
 	if err != nil || len(list.Chains) != 4 {
 		t.Fatalf("%v, %+v", err, list)
 	}
@@ -182,7 +180,7 @@ func TestCheckChains_File(t *testing.T) {
 func TestCheckChains_MostDeployments(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Database(t)
-	row := func(n int) chain.Settlement {
+	row := func(n int) registry.Settlement {
 		address := func(kind int) string {
 			text, err := caip.ParseAddress(fmt.Sprintf("0x%038d%02d", kind, n))
 			if err != nil {
@@ -190,13 +188,13 @@ func TestCheckChains_MostDeployments(t *testing.T) {
 			}
 			return text
 		}
-		return chain.Settlement{
-			Scheme: chain.StandardOrder, Deployment: fmt.Sprintf("d%d", n), InputSettler: address(1), OutputSettler: address(2), Oracle: address(3),
+		return registry.Settlement{
+			Scheme: registry.StandardOrder, Deployment: fmt.Sprintf("d%d", n), InputSettler: address(1), OutputSettler: address(2), Oracle: address(3),
 		}
 	}
 	var rows []string
-	var settlements []chain.Settlement
-	for n := range chain.MaxSettlements {
+	var settlements []registry.Settlement
+	for n := range registry.MaxSettlements {
 		s := row(n)
 		settlements = append(settlements, s)
 		rows = append(rows, fmt.Sprintf(`{"scheme":%q,"deployment":%q,"inputSettler":%q,"outputSettler":%q,"oracle":%q}`,
@@ -217,8 +215,8 @@ func TestCheckChains_MostDeployments(t *testing.T) {
 		}
 		return served.Requests()
 	}
-	if one, most := requests(1), requests(chain.MaxSettlements); one != most {
-		t.Errorf("%d requests for one deployment, %d for %d", one, most, chain.MaxSettlements)
+	if one, most := requests(1), requests(registry.MaxSettlements); one != most {
+		t.Errorf("%d requests for one deployment, %d for %d", one, most, registry.MaxSettlements)
 	}
 }
 

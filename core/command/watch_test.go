@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -38,7 +38,7 @@ func newSepolia() *rpctest.Chain {
 	return chain
 }
 
-func head(t *testing.T, store *store.Rooms) uint64 {
+func head(t *testing.T, store *rooms.Rooms) uint64 {
 	t.Helper()
 	progress, err := store.Intents.ChainProgress(t.Context(), sepolia)
 	if err != nil {

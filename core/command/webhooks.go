@@ -7,12 +7,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"intents.internal/core/events/delivery"
-	"intents.internal/core/events/feed"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store"
+	"intents.internal/core/rooms"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/settings"
 )
 
@@ -35,11 +34,11 @@ func parseKey(text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
 	}
-	return webhook.ParseKey(text)
+	return webhooks.ParseKey(text)
 }
 
 // webhooks are the rules of webhooks, nil without a key.
-func (c Config) webhooks() (*webhook.Rules, error) {
+func (c Config) webhooks() (*webhooks.Rules, error) {
 	current, err := parseKey(c.WebhookSecretKey.Reveal())
 	if err != nil || current == nil {
 		return nil, err
@@ -52,25 +51,25 @@ func (c Config) webhooks() (*webhook.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	sealer, err := webhook.NewSealer(current, previous)
-	return &webhook.Rules{Networks: outbound.NewNetworks(allowed), Sealer: sealer}, err
+	sealer, err := webhooks.NewSealer(current, previous)
+	return &webhooks.Rules{Networks: outbound.NewNetworks(allowed), Sealer: sealer}, err
 }
 
 // startWebhooks sends events to webhooks until ctx ends, if there is a key for their secrets.
 func startWebhooks(
-	ctx context.Context, group *errgroup.Group, config Config, rules *webhook.Rules, store *store.Rooms, follower *feed.Follower, outbox *mail.Outbox,
+	ctx context.Context, group *errgroup.Group, config Config, rules *webhooks.Rules, store *rooms.Rooms, follower *feed.Follower, outbox *mail.Outbox,
 	log *slog.Logger, metrics prometheus.Registerer,
 ) {
 	if rules == nil {
 		return
 	}
-	options := delivery.Config{
+	options := webhooks.Config{
 		Store: store.Webhooks, Feed: follower, Sealer: rules.Sealer, Log: log, Metrics: metrics, Grace: config.ShutdownGrace,
-		Client: delivery.NewClient(rules.Networks, store.Now),
+		Client: webhooks.NewClient(rules.Networks, store.Now),
 	}
 	if outbox != nil {
 		options.MailQueued = outbox.Wake
 	}
-	dispatcher := delivery.New(options)
+	dispatcher := webhooks.New(options)
 	group.Go(func() error { dispatcher.Run(ctx); return nil })
 }

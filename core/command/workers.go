@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/core/events/feed"
-	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/retention"
+	"intents.internal/core/feed"
+	"intents.internal/core/intents"
+	"intents.internal/core/retention"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/background"
 	"intents.internal/pkg/topology"
 )
@@ -50,7 +50,7 @@ func follow(ctx context.Context, follower *feed.Follower, log *slog.Logger) {
 }
 
 // readState updates the metrics of how late intents expire and events get their position in the feed, and of Postgres and Redis themselves.
-func readState(ctx context.Context, store *store.Rooms, limits redis.UniversalClient, memory *topology.Memory, log *slog.Logger) {
+func readState(ctx context.Context, store *rooms.Rooms, limits redis.UniversalClient, memory *topology.Memory, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "read the state of the database", Every: stateEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 		defer cancel()

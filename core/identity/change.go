@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the

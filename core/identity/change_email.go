@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,

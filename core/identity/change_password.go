@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // ChangePassword gives the account of a person another password, ends all of its sessions and starts a new one in the client's

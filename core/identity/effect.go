@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
@@ -65,7 +65,7 @@ func widens(before, after []netip.Prefix) bool {
 }
 
 // webhookEffect compares a webhook with what it was before, nil for a new one.
-func webhookEffect(before, after *webhook.Endpoint) effect {
+func webhookEffect(before, after *webhooks.Endpoint) effect {
 	if after.Environment != network.Live {
 		return noEffect
 	}

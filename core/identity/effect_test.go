@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -134,11 +134,11 @@ func TestEffects_Webhooks(t *testing.T) {
 	on, rules := ann.principal(), pgtest.WebhookRules(t, make([]byte, 32), nil)
 	for environment, live := range map[network.Environment]bool{network.Test: false, network.Live: true} {
 		owner := ownerIn(on.Account.ID, environment)
-		e, _, err := rules.New(owner, webhook.Draft{URL: "https://example.com"}, core.Store.Now())
+		e, _, err := rules.New(owner, webhooks.Draft{URL: "https://example.com"}, core.Store.Now())
 		ok(t, err)
-		change := func(c webhook.Change) func(identity.Client) error {
+		change := func(c webhooks.Change) func(identity.Client) error {
 			return func(v identity.Client) error {
-				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookUpdated, func(e *webhook.Endpoint) (string, error) {
+				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookUpdated, func(e *webhooks.Endpoint) (string, error) {
 					return rules.Change(e, c, core.Store.Now())
 				}))
 			}
@@ -146,16 +146,16 @@ func TestEffects_Webhooks(t *testing.T) {
 		types := func(names ...string) *[]string { return &names }
 		try(t, ann.client, []write{
 			{"a webhook", func(v identity.Client) error { return core.CreateWebhook(t.Context(), v, on, e, [32]byte{}) }, live},
-			{"a description", change(webhook.Change{Description: new("mine")}), false},
-			{"fewer events", change(webhook.Change{Types: types("transfer.filled", "transfer.failed")}), false},
-			{"fewer still", change(webhook.Change{Types: types("transfer.filled")}), false},
-			{"other events", change(webhook.Change{Types: types("transfer.failed")}), live},
-			{"all events", change(webhook.Change{Types: new([]string)}), live},
-			{"another receiver", change(webhook.Change{URL: new("https://example.org")}), live},
-			{"disabled", change(webhook.Change{Enabled: new(false)}), false},
-			{"enabled", change(webhook.Change{Enabled: new(true)}), live},
+			{"a description", change(webhooks.Change{Description: new("mine")}), false},
+			{"fewer events", change(webhooks.Change{Types: types("transfer.filled", "transfer.failed")}), false},
+			{"fewer still", change(webhooks.Change{Types: types("transfer.filled")}), false},
+			{"other events", change(webhooks.Change{Types: types("transfer.failed")}), live},
+			{"all events", change(webhooks.Change{Types: new([]string)}), live},
+			{"another receiver", change(webhooks.Change{URL: new("https://example.org")}), live},
+			{"disabled", change(webhooks.Change{Enabled: new(false)}), false},
+			{"enabled", change(webhooks.Change{Enabled: new(true)}), live},
 			{"a secret", func(v identity.Client) error {
-				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookSecretRotated, func(e *webhook.Endpoint) (detail string, err error) {
+				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookSecretRotated, func(e *webhooks.Endpoint) (detail string, err error) {
 					_, detail, err = rules.Rotate(e, time.Hour, core.Store.Now())
 					return detail, err
 				}))

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // newcomer is a person who signs in without a password.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/identities"
 )
 
 // InvitationPath is the page of an invitation, below the public URL. The token is in its query.

@@ -9,7 +9,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // A mailed invitation needs its address and its token, and says the same to every inviter. Names are inert in it.

@@ -10,9 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/identities"
 )
 
 // Identities lists the identities of an account, oldest first.
@@ -30,7 +29,7 @@ func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, m
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return account.Identity{}, s.Screening.Refused(ctx, screening.About{Stage: hit.SIWE, AccountID: p.Person.ID}, err)
+		return account.Identity{}, s.Screening.Refused(ctx, screening.About{Stage: screening.SIWE, AccountID: p.Person.ID}, err)
 	}
 	return identity, c.linkIdentity(ctx, identity)
 }

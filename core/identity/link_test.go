@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // at is the client in whose browser a session is.

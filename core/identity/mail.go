@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/identities"
 )
 
 // queueMail limits and queues a mail. It looks up nothing about its recipient.

@@ -13,14 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/webhooks"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
@@ -180,17 +179,17 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	core := newMailing(t)
 	ann := signedIn(t, core.Service, "ann@example.com")
 	shop := ann.shares("Shop <x.y>")
-	sealer := must(webhook.NewSealer(make([]byte, 32), nil))(t)
-	rules := &webhook.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
+	sealer := must(webhooks.NewSealer(make([]byte, 32), nil))(t)
+	rules := &webhooks.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
-	e := must2(rules.New(event.Owner{AccountID: shop, Environment: network.Test}, webhook.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
+	e := must2(rules.New(feed.Owner{AccountID: shop, Environment: network.Test}, webhooks.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
 	ok(t, core.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
 	ok(t, call(core.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID)))
-	deliveries, _, err := core.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhook.DeliveryQuery{Limit: 1})
+	deliveries, _, err := core.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhooks.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
 	}
-	gone := webhook.Attempt{Outcome: webhook.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
+	gone := webhooks.Attempt{Outcome: webhooks.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
 	record := webhooks.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
 	if recorded, err := core.Webhooks.RecordAttempts(t.Context(), []webhooks.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
 		t.Fatalf("%+v, %v", recorded, err)
@@ -216,8 +215,8 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	compose("to another person", false)
 	queued.Recipient = "ann@example.com"
 	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
-	ok(t, call(core.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhook.Endpoint) (string, error) {
-		return rules.Change(e, webhook.Change{Enabled: new(true)}, core.Store.Now())
+	ok(t, call(core.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (string, error) {
+		return rules.Change(e, webhooks.Change{Enabled: new(true)}, core.Store.Now())
 	})))
 	compose("after it was enabled", false)
 	queued.WebhookID = uuid.New()

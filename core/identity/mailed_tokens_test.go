@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // mailedToken is a kind of token that mails have in their links.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.

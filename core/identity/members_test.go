@@ -13,7 +13,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // somebody is a person who is signed in.

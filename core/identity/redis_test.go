@@ -19,8 +19,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
@@ -57,7 +57,7 @@ func countingOn(t *testing.T, mode topology.Mode, url string, budget time.Durati
 }
 
 // newOwner is an account without a password.
-func newOwner(t *testing.T, store *store.Rooms) uuid.UUID {
+func newOwner(t *testing.T, store *rooms.Rooms) uuid.UUID {
 	t.Helper()
 	owner := must(account.New("Ann", uuid.NewString()+"@example.com", "", time.Now()))(t)
 	entry := must(account.NewAuditEntry(owner.ID, account.Actor{}, account.SignedUp, time.Now()))(t)
@@ -102,7 +102,7 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) 
 }
 
 // newCores are n cores on a database, which share their limits, five keys an hour. Each has its metrics and its log.
-func newCores(t *testing.T, n int, store *store.Rooms, mode topology.Mode, url string, budget time.Duration) ([]*identity.Service, []*prometheus.Registry, []bytes.Buffer) {
+func newCores(t *testing.T, n int, store *rooms.Rooms, mode topology.Mode, url string, budget time.Duration) ([]*identity.Service, []*prometheus.Registry, []bytes.Buffer) {
 	t.Helper()
 	cores, registries, logs := make([]*identity.Service, n), make([]*prometheus.Registry, n), make([]bytes.Buffer, n)
 	for i := range cores {

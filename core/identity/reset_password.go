@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // ResetPath is the page of a link to a new password, below the public URL. The token is in its query.

@@ -16,8 +16,8 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -25,7 +25,7 @@ import (
 // mailing is a service whose mails arrive in the channel, security notices in one of their own.
 type mailing struct {
 	*identity.Service
-	rooms          *store.Rooms
+	rooms          *rooms.Rooms
 	mails, notices chan embedded.Mail
 }
 

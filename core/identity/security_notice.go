@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/identities"
 )
 
 // notice is who gets a mail about an audit entry: nobody where no mail is sent.

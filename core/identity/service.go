@@ -18,11 +18,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/webhooks"
+	"intents.internal/core/webhooks"
 )
 
 // What callers branch on, besides *LimitedError and the errors of package account.

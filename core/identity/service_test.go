@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
@@ -27,7 +27,7 @@ func newService(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 	return newServiceOn(t, pgtest.New(t), change...)
 }
 
-func newServiceOn(t *testing.T, store *store.Rooms, change ...func(*identity.Config)) *identity.Service {
+func newServiceOn(t *testing.T, store *rooms.Rooms, change ...func(*identity.Config)) *identity.Service {
 	t.Helper()
 	config := identity.Config{
 		Store: store.Identities, Webhooks: store.Webhooks, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
@@ -112,8 +112,8 @@ func equal[T any](t *testing.T, what string, got, want T) {
 }
 
 // roomsOf has the stores of a service, for another on the same database.
-func roomsOf(s *identity.Service) *store.Rooms {
-	return &store.Rooms{Identities: s.Store, Webhooks: s.Webhooks}
+func roomsOf(s *identity.Service) *rooms.Rooms {
+	return &rooms.Rooms{Identities: s.Store, Webhooks: s.Webhooks}
 }
 
 // waiting waits until n statements of the test's database wait for a lock.
@@ -125,6 +125,6 @@ func waiting(t *testing.T, core *identity.Service, n int) {
 }
 
 // ownerIn is an account in an environment.
-func ownerIn(id uuid.UUID, environment network.Environment) event.Owner {
-	return event.Owner{AccountID: id, Environment: environment}
+func ownerIn(id uuid.UUID, environment network.Environment) feed.Owner {
+	return feed.Owner{AccountID: id, Environment: environment}
 }

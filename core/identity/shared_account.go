@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // SharedRequest asks for a shared account.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address

@@ -8,8 +8,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/retention"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/retention"
 	"intents.internal/pkg/testkit/embedded"
 )
 

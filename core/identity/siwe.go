@@ -12,12 +12,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"intents.internal/core/chains/onchain"
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/siwe"
+	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
 	"intents.internal/pkg/caip"
 )
 
@@ -53,11 +51,11 @@ func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error
 
 // SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
 // that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
-// ErrWallet errors, a *screening.NotAllowedError, siwe.ErrSignature, an *onchain.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
+// ErrWallet errors, a *screening.NotAllowedError, siwe.ErrSignature, an *rpc.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
 func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return nil, s.Screening.Refused(ctx, screening.About{Stage: hit.SIWE}, err)
+		return nil, s.Screening.Refused(ctx, screening.About{Stage: screening.SIWE}, err)
 	}
 	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func() (*account.Account, error) {
 		return account.NewWalletAccount(identity, s.Store.Now())
@@ -94,7 +92,7 @@ func (s *Service) provenWallet(ctx context.Context, client Client, message, sign
 		return account.Identity{}, ErrWalletNonce
 	}
 	identity, err := s.signer(ctx, m, signature)
-	if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); unanswered {
+	if _, unanswered := errors.AsType[*rpc.NoAnswerError](err); unanswered {
 		// The signature was not checked, so the same message can be sent again.
 		err = errors.Join(err, s.Store.InsertNonce(ctx, nonce, now.Add(walletMessageTTL)))
 	}
@@ -114,12 +112,12 @@ func (s *Service) signer(ctx context.Context, m *siwe.Message, signature string)
 	if m.SignedByKey(raw) {
 		return account.NewWalletIdentity(m.Address)
 	}
-	smart, err := onchain.ParseSmartSignature(raw)
+	smart, err := ParseSmartSignature(raw)
 	if err != nil {
 		return account.Identity{}, siwe.ErrSignature
 	}
 	chain := caip.EIP155Chain(m.ChainID)
-	signed, err := onchain.Signed(ctx, s.Chains, chain, common.HexToAddress(m.Address), m.Hash(), smart)
+	signed, err := Signed(ctx, s.Chains, chain, common.HexToAddress(m.Address), m.Hash(), smart)
 	switch {
 	case errors.Is(err, rpc.ErrNoProvider):
 		return account.Identity{}, ErrWalletChain

@@ -16,11 +16,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/chains/onchain"
-	"intents.internal/core/chains/rpc"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/siwe"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -262,7 +261,7 @@ func TestSignInWithEthereum_NodeDown(t *testing.T) {
 		node.answer.Store(answer)
 		message := w.message(nonce(t, s, identity.Client{}))
 		_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd")
-		if _, unanswered := errors.AsType[*onchain.NoAnswerError](err); !unanswered || errors.Is(err, siwe.ErrSignature) {
+		if _, unanswered := errors.AsType[*rpc.NoAnswerError](err); !unanswered || errors.Is(err, siwe.ErrSignature) {
 			t.Errorf("%.20s: %v", answer, err)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.20s: the node's URL is in %v", answer, err)

@@ -12,16 +12,16 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
 // logUpTo is the log up to a statement with this text, which the server refuses.
-func logUpTo(t *testing.T, store *store.Rooms, log *asynctest.Buffer, end string) string {
+func logUpTo(t *testing.T, store *rooms.Rooms, log *asynctest.Buffer, end string) string {
 	t.Helper()
 	if _, err := store.Pool().ExecContext(t.Context(), "SELECT '"+end+"' FROM nothing"); err == nil {
 		t.Error("there is a table called nothing")
@@ -31,7 +31,7 @@ func logUpTo(t *testing.T, store *store.Rooms, log *asynctest.Buffer, end string
 }
 
 // startLogging runs a private Postgres with these settings, as its operator may have set them.
-func startLogging(t *testing.T, settings map[string]string) (*store.Rooms, *asynctest.Buffer) {
+func startLogging(t *testing.T, settings map[string]string) (*rooms.Rooms, *asynctest.Buffer) {
 	t.Helper()
 	log := &asynctest.Buffer{}
 	server := must(embedded.StartPostgres(t.Context(), embedded.PostgresConfig{Ephemeral: true, Log: func(line string) { fmt.Fprintln(log, line) }}))(t)
@@ -46,7 +46,7 @@ func startLogging(t *testing.T, settings map[string]string) (*store.Rooms, *asyn
 
 // useSecrets does all that handles a secret, first as it succeeds and then as Postgres refuses it, and returns the hashes that
 // the statements contain.
-func useSecrets(t *testing.T, store *store.Rooms) map[string][]byte {
+func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 	t.Helper()
 	core := newServiceOn(t, store, withPasswords(t))
 	ctx, v, secrets := t.Context(), identity.Client{IP: "203.0.113.7"}, map[string][]byte{}

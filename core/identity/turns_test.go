@@ -11,9 +11,9 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
 )
 
 // While another transaction has the turn of an account or of a person, every write of a session that locks their rows waits without a

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 )
 
 // LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.

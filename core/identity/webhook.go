@@ -5,14 +5,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 )
 
 // CreateWebhook stores a new endpoint of the account. A live one needs a fresh session or the client's password. formToken is the
 // SHA-256 of the form's one-time token. It returns what webhooks.Store.InsertWebhook returns, and the errors of a confirmation.
-func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal, e *webhook.Endpoint, formToken [32]byte) error {
+func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal, e *webhooks.Endpoint, formToken [32]byte) error {
 	c, entry := s.change(client, p), s.entry(client, p.Account.ID, account.WebhookCreated, "")
 	given := webhookEffect(nil, e)
 	if err := c.confirm(ctx, given); err != nil {
@@ -26,13 +26,13 @@ func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal
 
 // ChangeWebhook applies a change of package webhook to one of the account's endpoints, and writes what it returns to the audit log as the
 // action. A live one that gives more than before needs a fresh session or the client's password. It returns
-// webhook.ErrNotFound, the error of apply, and the errors of a confirmation.
+// webhooks.ErrNotFound, the error of apply, and the errors of a confirmation.
 func (s *Service) ChangeWebhook(
-	ctx context.Context, client Client, p *Principal, id uuid.UUID, action account.Action, apply func(*webhook.Endpoint) (detail string, err error),
-) (changed *webhook.Endpoint, err error) {
+	ctx context.Context, client Client, p *Principal, id uuid.UUID, action account.Action, apply func(*webhooks.Endpoint) (detail string, err error),
+) (changed *webhooks.Endpoint, err error) {
 	c, entry := s.change(client, p), s.entry(client, p.Account.ID, action, "")
 	err = c.run(ctx, func() (err error) {
-		changed, err = s.Webhooks.ChangeWebhook(ctx, c.grant(p.Account.ID, Develop), ownerOf(p), id, &entry, func(e *webhook.Endpoint) (string, error) {
+		changed, err = s.Webhooks.ChangeWebhook(ctx, c.grant(p.Account.ID, Develop), ownerOf(p), id, &entry, func(e *webhooks.Endpoint) (string, error) {
 			before := *e
 			detail, err := apply(e)
 			if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) ChangeWebhook(
 	return changed, err
 }
 
-// DeleteWebhook removes one of the account's endpoints. It returns webhook.ErrNotFound.
+// DeleteWebhook removes one of the account's endpoints. It returns webhooks.ErrNotFound.
 func (s *Service) DeleteWebhook(ctx context.Context, client Client, p *Principal, id uuid.UUID) error {
 	return s.Webhooks.DeleteWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, s.entry(client, p.Account.ID, account.WebhookDeleted, ""))
 }
@@ -64,9 +64,9 @@ func (s *Service) TestWebhook(ctx context.Context, p *Principal, id uuid.UUID) e
 }
 
 // RetryDelivery sends an event again at once, see webhooks.Store.RetryDelivery.
-func (s *Service) RetryDelivery(ctx context.Context, p *Principal, id uuid.UUID, eventID event.ID) error {
+func (s *Service) RetryDelivery(ctx context.Context, p *Principal, id uuid.UUID, eventID feed.ID) error {
 	return s.Webhooks.RetryDelivery(ctx, s.Grant(p, Develop), ownerOf(p), id, eventID)
 }
 
 // ownerOf is the acting account, in both environments.
-func ownerOf(p *Principal) event.Owner { return event.Owner{AccountID: p.Account.ID} }
+func ownerOf(p *Principal) feed.Owner { return feed.Owner{AccountID: p.Account.ID} }

@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/webhooks"
 )
 
 // composeWebhookDisabled writes the mail to an owner that a webhook was disabled, or nothing if the webhook was enabled or deleted
 // meanwhile or the recipient is no longer an owner.
 func (s *Service) composeWebhookDisabled(ctx context.Context, m identities.Mail) (*mail.Message, error) {
-	disabled, err := s.Webhooks.Webhook(ctx, event.Owner{AccountID: m.AccountID}, m.WebhookID)
-	if errors.Is(err, webhook.ErrNotFound) {
+	disabled, err := s.Webhooks.Webhook(ctx, feed.Owner{AccountID: m.AccountID}, m.WebhookID)
+	if errors.Is(err, webhooks.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if disabled.Enabled || disabled.DisabledReason == webhook.DisabledByOwner {
+	if disabled.Enabled || disabled.DisabledReason == webhooks.DisabledByOwner {
 		return nil, nil
 	}
 	of, err := s.Store.AccountByID(ctx, m.AccountID)
@@ -35,7 +35,7 @@ func (s *Service) composeWebhookDisabled(ctx context.Context, m identities.Mail)
 	for _, member := range roster {
 		if member.Role == account.RoleOwner && member.Email == m.Recipient {
 			link := s.mailLink(s.PublicURL + "/console/webhooks/" + disabled.ID.String())
-			return mail.Write(m.Recipient, mail.WebhookDisabled, mail.WebhookLink{Link: link, Account: of.Name, Gone: disabled.DisabledReason == webhook.DisabledGone})
+			return mail.Write(m.Recipient, mail.WebhookDisabled, mail.WebhookLink{Link: link, Account: of.Name, Gone: disabled.DisabledReason == webhooks.DisabledGone})
 		}
 	}
 	return nil, nil

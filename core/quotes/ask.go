@@ -9,14 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/registry"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
 
@@ -62,7 +61,7 @@ type Answer struct {
 }
 
 // Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
-// *intent.EnvironmentError, a *screening.NotAllowedError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
+// *intents.EnvironmentError, a *screening.NotAllowedError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
 // caller to the account.
 func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
 	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
@@ -70,11 +69,11 @@ func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.C
 	if err := s.checkNames(by, request.Providers); err != nil {
 		return Answer{}, err
 	}
-	if err := intent.CheckEnvironment(sides, known, by.Environment); err != nil {
+	if err := intents.CheckEnvironment(sides, known, by.Environment); err != nil {
 		return Answer{}, err
 	}
-	if err := s.screen().Check(hit.Quote, by.Environment, sides.Source.Account, sides.Destination.Account); err != nil {
-		about := screening.About{Stage: hit.Quote, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
+	if err := s.screen().Check(screening.Quote, by.Environment, sides.Source.Account, sides.Destination.Account); err != nil {
+		about := screening.About{Stage: screening.Quote, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
 		return Answer{}, s.screen().Refused(ctx, about, err)
 	}
 	route, err := transfer.NewRoute(now, sides, known)

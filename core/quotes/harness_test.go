@@ -18,15 +18,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
 	"intents.internal/core/outbound"
+	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 type service struct {
 	*quotes.Service
-	store *store.Rooms
+	store *rooms.Rooms
 	by    transfer.Caller
 }
 
@@ -47,7 +46,7 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 	s := &service{store: pgtest.New(t), by: transfer.Caller{AccountID: uuid.New(), KeyID: uuid.New(), Environment: network.Test}}
 	pgtest.LoadRegistry(t, s.store)
 	s.addDeployment(t)
-	live, err := registries.NewLiveRegistry(t.Context(), s.store.Registry)
+	live, err := registry.NewLiveRegistry(t.Context(), s.store.Registry)
 	pgtest.Must(t, err)
 	var endpoints []provider.Endpoint
 	for name, handle := range solvers {
@@ -69,7 +68,7 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 	t.Cleanup(providers.Close)
 	s.Service = quotes.New(quotes.Config{
 		Store: s.store.Quotes, Registry: live, Providers: providers,
-		Intents: intent.New(intent.Config{Store: s.store.Intents, Registry: live}),
+		Intents: intents.New(intents.Config{Store: s.store.Intents, Registry: live}),
 	})
 	return s
 }
@@ -77,13 +76,13 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 // addDeployment gives Sepolia and Base Sepolia a second deployment, "other".
 func (s *service) addDeployment(t *testing.T) {
 	t.Helper()
-	list, err := chain.ReadList(bytes.NewReader(pgtest.ChainsJSON))
+	list, err := registry.ReadChainList(bytes.NewReader(pgtest.ChainsJSON))
 	pgtest.Must(t, err)
 	for n, c := range list.Chains {
 		if len(c.Settlements) > 0 {
 			other := c.Settlements[0]
 			other.Deployment, other.Oracle = "other", "0x0000000000000000000000000000000000000777"
-			list.Chains[n].Settlements = []chain.Settlement{c.Settlements[0], other}
+			list.Chains[n].Settlements = []registry.Settlement{c.Settlements[0], other}
 		}
 	}
 	_, err = s.store.Registry.ImportChains(t.Context(), list.Chains, time.Now(), func(int) {})

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/wire"
 )
 

@@ -11,16 +11,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/registry"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/quotes"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -28,9 +25,9 @@ import (
 
 // Config is what the service needs.
 type Config struct {
-	Store    *quotes.Store
-	Registry *registries.LiveRegistry
-	Intents  *intent.Service
+	Store    *Store
+	Registry *registry.LiveRegistry
+	Intents  *intents.Service
 	// Providers are asked for quotes; nil for none.
 	Providers *provider.Providers
 }
@@ -44,11 +41,11 @@ type Service struct {
 // New returns a service.
 func New(config Config) *Service { return &Service{config, &prices{}} }
 
-// Find returns an account's quote of the key's environment, also one that has expired, or quotes.ErrNotFound.
+// Find returns an account's quote of the key's environment, also one that has expired, or ErrNotFound.
 func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment network.Environment, name string) (quote.Quote, error) {
 	id, err := uuid.Parse(name)
 	if err != nil || len(name) != 36 { // Parse accepts other spellings too
-		return quote.Quote{}, quotes.ErrNotFound
+		return quote.Quote{}, ErrNotFound
 	}
 	return s.Store.Find(ctx, accountID, environment, id)
 }
@@ -56,13 +53,13 @@ func (s *Service) Find(ctx context.Context, accountID uuid.UUID, environment net
 // ErrMismatch is returned for an intent whose body differs from its quote.
 var ErrMismatch = errors.New("the request differs from its quote")
 
-// Create stores the intent that a quote makes. It returns the errors of Find, an *intent.EnvironmentError, a *screening.NotAllowedError, ErrMismatch, a *transfer.Rejection
-// where the registry has changed since, and the errors of quotes.Store.Use. An idempotency key is replayed as in intent.Service.Create, also
+// Create stores the intent that a quote makes. It returns the errors of Find, an *intents.EnvironmentError, a *screening.NotAllowedError, ErrMismatch, a *transfer.Rejection
+// where the registry has changed since, and the errors of Store.Use. An idempotency key is replayed as in intents.Service.Create, also
 // after the quote's end or removal. The grant is that of the caller to the account.
 func (s *Service) Create(
 	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
-) (record *intent.Record, replayed bool, err error) {
-	if err := intent.CheckEnvironment(request, s.Registry.Current(), by.Environment); err != nil {
+) (record *intents.Record, replayed bool, err error) {
+	if err := intents.CheckEnvironment(request, s.Registry.Current(), by.Environment); err != nil {
 		return nil, false, err
 	}
 	now := s.Store.Now()
@@ -76,7 +73,7 @@ func (s *Service) Create(
 		stored, err = s.Intents.FirstOr(ctx, by, idempotency, err)
 	}
 	if err != nil {
-		return nil, false, s.screen().Refused(ctx, intent.AboutCreation(by), err)
+		return nil, false, s.screen().Refused(ctx, intents.AboutCreation(by), err)
 	}
 	return s.Intents.RecordCreated(ctx, draft, order, stored, now)
 }
@@ -87,7 +84,7 @@ func (s *Service) screen() *screening.Screen { return s.Intents.Screening }
 // draft makes the intent of the request's quote. The accounts that the request names are screened before the quote is looked for, and then those
 // that the quote has.
 func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
-	if err := s.screen().Check(hit.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
+	if err := s.screen().Check(screening.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
@@ -101,11 +98,11 @@ func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.Tr
 // *screening.NotAllowedError, ErrMismatch or a *transfer.Rejection.
 func (s *Service) Draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, q quote.Quote) (*transfer.Intent, error) {
 	draft, _, err := s.draftOf(by, request, q, s.Store.Now())
-	return draft, s.screen().Refused(ctx, intent.AboutCreation(by), err)
+	return draft, s.screen().Refused(ctx, intents.AboutCreation(by), err)
 }
 
 func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q quote.Quote, now time.Time) (*transfer.Intent, *transfer.Order, error) {
-	if err := s.screen().Check(hit.Create, q.Environment, q.Source.Account, q.Destination.Account); err != nil {
+	if err := s.screen().Check(screening.Create, q.Environment, q.Source.Account, q.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	quoted, ok := complete(request, q)
@@ -137,8 +134,8 @@ func legOf(l transfer.Leg) wire.Leg {
 
 // refused reports whether nothing was written, so that an earlier request may have used the quote.
 func refused(err error) bool {
-	_, used := errors.AsType[*quotes.UsedError](err)
+	_, used := errors.AsType[*UsedError](err)
 	_, rejected := errors.AsType[*transfer.Rejection](err)
 	_, screened := errors.AsType[*screening.NotAllowedError](err)
-	return used || rejected || screened || errors.Is(err, quotes.ErrExpired) || errors.Is(err, quotes.ErrNotFound) || errors.Is(err, ErrMismatch)
+	return used || rejected || screened || errors.Is(err, ErrExpired) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrMismatch)
 }

@@ -13,14 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
-	stored "intents.internal/core/store/quotes"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -69,7 +68,7 @@ func TestService_Ask(t *testing.T) {
 	live.Environment = network.Live
 	if _, err := s.Ask(t.Context(), identities.OfOperator, live, request(t)); err == nil {
 		t.Error("a live key gets quotes on testnets")
-	} else if _, ok := errors.AsType[*intent.EnvironmentError](err); !ok {
+	} else if _, ok := errors.AsType[*intents.EnvironmentError](err); !ok {
 		t.Errorf("a live key: %v", err)
 	}
 	s.Providers = nil
@@ -149,7 +148,7 @@ func TestService_Create(t *testing.T) {
 	if tx, err := made.Tx(transfer.Moment{Now: q.ExpiresAt, BlockTime: time.Second}); tx != nil || err != nil {
 		t.Errorf("after the quote's end: %+v, %v", tx, err)
 	}
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "another"); err == nil || err.Error() != (&stored.UsedError{TransferID: made.ID}).Error() {
+	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "another"); err == nil || err.Error() != (&quotes.UsedError{TransferID: made.ID}).Error() {
 		t.Errorf("without the key: %v", err)
 	}
 	for _, change := range []string{
@@ -169,7 +168,7 @@ func TestService_Create(t *testing.T) {
 	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "once"); !errors.Is(err, postgres.ErrKeyReused) {
 		t.Errorf("another request with the key: %v", err)
 	}
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, ""); !errors.Is(err, stored.ErrNotFound) {
+	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, ""); !errors.Is(err, quotes.ErrNotFound) {
 		t.Errorf("a quote that is removed: %v", err)
 	}
 }
@@ -206,7 +205,7 @@ func TestService_Create_Mismatch(t *testing.T) {
 	}
 	stranger := s.by
 	stranger.AccountID = uuid.New()
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, stranger, body, ""); !errors.Is(err, stored.ErrNotFound) {
+	if _, _, err := s.Create(t.Context(), identities.OfOperator, stranger, body, ""); !errors.Is(err, quotes.ErrNotFound) {
 		t.Errorf("another account: %v", err)
 	}
 	if record, _, err := s.Create(t.Context(), identities.OfOperator, s.by, body, "once"); err != nil || record.Intent.Quote.ID != q.ID {

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/background"
 )
 
@@ -29,13 +28,13 @@ type hits struct {
 }
 
 type waitingHit struct {
-	hit.Hit
+	Hit
 	// counts is set for one hit of each refusal, which the account's audit log counts.
 	counts bool
 }
 
 // add queues a hit, unless the queue is full.
-func (h *hits) add(one hit.Hit, counts bool) (added bool) {
+func (h *hits) add(one Hit, counts bool) (added bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.waiting) >= maxHits {
@@ -63,7 +62,7 @@ func (s *Screen) WriteHits(ctx context.Context) (more bool, err error) {
 	if len(batch) == 0 {
 		return false, nil
 	}
-	var all, counted []hit.Hit
+	var all, counted []Hit
 	for _, w := range batch {
 		all = append(all, w.Hit)
 		if w.counts {

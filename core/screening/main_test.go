@@ -3,7 +3,7 @@ package screening_test
 import (
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }

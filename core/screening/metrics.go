@@ -5,14 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"intents.internal/core/screening/hit"
 )
 
 // metrics name no address and no label.
 type metrics struct {
 	// clear, listed and test count checks by their stage.
-	clear, listed, test map[hit.Stage]prometheus.Counter
+	clear, listed, test map[Stage]prometheus.Counter
 	failures, dropped   prometheus.Counter
 	failing             prometheus.Gauge
 }
@@ -25,7 +23,7 @@ func newMetrics(registry prometheus.Registerer, s *Screen) *metrics {
 			"listed at the stage chain means that a listed address moved money on chain, which somebody should look at.",
 	}, []string{"stage", "outcome"})
 	m := &metrics{
-		clear: map[hit.Stage]prometheus.Counter{}, listed: map[hit.Stage]prometheus.Counter{}, test: map[hit.Stage]prometheus.Counter{},
+		clear: map[Stage]prometheus.Counter{}, listed: map[Stage]prometheus.Counter{}, test: map[Stage]prometheus.Counter{},
 		failures: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_screening_reload_failures_total",
 			Help: "Reloads of the screening list that took nothing, so that the list before stays in force. The log names the file and the line.",
@@ -39,7 +37,7 @@ func newMetrics(registry prometheus.Registerer, s *Screen) *metrics {
 			Help: "1 while the files of the screening list cannot be taken and the list before stays in force.",
 		}),
 	}
-	for _, stage := range hit.Stages {
+	for _, stage := range Stages {
 		m.clear[stage] = checks.WithLabelValues(string(stage), "clear")
 		m.listed[stage] = checks.WithLabelValues(string(stage), "listed")
 		m.test[stage] = checks.WithLabelValues(string(stage), "test")

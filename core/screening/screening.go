@@ -14,10 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/screening/hit"
 	"intents.internal/core/screening/list"
-	"intents.internal/core/store/screening"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -31,7 +29,7 @@ const (
 
 // Config is what screening needs.
 type Config struct {
-	Store *screening.Store
+	Store *Store
 	// Paths are the files of the list.
 	Paths []string
 	// Contact is what a refusal ends with, empty for nothing.
@@ -76,7 +74,7 @@ type NotAllowedError struct {
 }
 
 type found struct {
-	side           hit.Side
+	side           Side
 	address, label string
 }
 
@@ -93,27 +91,27 @@ func (e *NotAllowedError) Paths() []string {
 
 // party is an account that is asked for.
 type party struct {
-	side hit.Side
+	side Side
 	caip.AccountID
 }
 
 // Check returns a *NotAllowedError if one of an intent's accounts is on the list. It records nothing: Refused does.
-func (s *Screen) Check(stage hit.Stage, environment network.Environment, source, destination caip.AccountID) error {
-	return s.check(stage, environment, party{hit.Source, source}, party{hit.Destination, destination})
+func (s *Screen) Check(stage Stage, environment network.Environment, source, destination caip.AccountID) error {
+	return s.check(stage, environment, party{Source, source}, party{Destination, destination})
 }
 
 // CheckIntent is Check for an intent that exists.
-func (s *Screen) CheckIntent(stage hit.Stage, i *transfer.Intent) error {
+func (s *Screen) CheckIntent(stage Stage, i *transfer.Intent) error {
 	return s.Check(stage, i.Environment, i.Source.Account, i.Destination.Account)
 }
 
 // CheckWallet is Check for the wallet of a sign-in, on the chain that its message names.
 func (s *Screen) CheckWallet(wallet caip.AccountID) error {
-	return s.check(hit.SIWE, "", party{hit.Wallet, wallet})
+	return s.check(SIWE, "", party{Wallet, wallet})
 }
 
 // check looks all parties up in one state of the list.
-func (s *Screen) check(stage hit.Stage, environment network.Environment, parties ...party) error {
+func (s *Screen) check(stage Stage, environment network.Environment, parties ...party) error {
 	if s == nil {
 		return nil
 	}
@@ -141,14 +139,14 @@ func (s *Screen) check(stage hit.Stage, environment network.Environment, parties
 
 // About is who met the list, and at what.
 type About struct {
-	Stage            hit.Stage
+	Stage            Stage
 	AccountID, KeyID uuid.UUID
 	Environment      network.Environment
 	IntentID         uuid.UUID
 }
 
 // AboutIntent is about an intent that exists, for whoever asks for it.
-func AboutIntent(stage hit.Stage, i *transfer.Intent) About {
+func AboutIntent(stage Stage, i *transfer.Intent) About {
 	return About{Stage: stage, AccountID: i.AccountID, Environment: i.Environment, IntentID: i.ID}
 }
 
@@ -163,11 +161,11 @@ func (s *Screen) Refused(ctx context.Context, about About, err error) error {
 		if f.label == testLabel {
 			outcome = s.metrics.test
 		}
-		h := hit.Hit{
+		h := Hit{
 			AccountID: about.AccountID, KeyID: about.KeyID, Environment: about.Environment, Stage: about.Stage, Side: f.side,
 			Address: f.address, Label: f.label, IntentID: about.IntentID, RequestID: request, At: now,
 		}
-		if !s.hits.add(h, f == refused.found[0] && about.Stage != hit.Chain) {
+		if !s.hits.add(h, f == refused.found[0] && about.Stage != Chain) {
 			s.metrics.dropped.Inc()
 		}
 	}

@@ -3,7 +3,7 @@ package screening_test
 import (
 	"testing"
 
-	"intents.internal/core/screening/hit"
+	"intents.internal/core/screening"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
@@ -16,10 +16,10 @@ func TestScreen_OneChain(t *testing.T) {
 	s.Poll(t.Context())
 	for chain, want := range map[uint64]bool{1: false, 8453: true} {
 		listed, nobody := caip.AccountID{Chain: caip.EIP155Chain(chain), Address: address(201)}, caip.AccountID{Chain: caip.EIP155Chain(1), Address: address(1)}
-		for side, err := range map[hit.Side]error{
-			hit.Source:      s.Check(hit.Create, network.Live, listed, nobody),
-			hit.Destination: s.Check(hit.Create, network.Live, nobody, listed),
-			hit.Wallet:      s.CheckWallet(listed),
+		for side, err := range map[screening.Side]error{
+			screening.Source:      s.Check(screening.Create, network.Live, listed, nobody),
+			screening.Destination: s.Check(screening.Create, network.Live, nobody, listed),
+			screening.Wallet:      s.CheckWallet(listed),
 		} {
 			if got := err != nil; got != want {
 				t.Errorf("%s on chain %d: refused is %t, want %t", side, chain, got, want)

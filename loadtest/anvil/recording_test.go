@@ -73,7 +73,7 @@ type state struct {
 
 func readRecording(t *testing.T) (r recording) {
 	t.Helper()
-	text, err := os.ReadFile("../../core/intent/transfer/testdata/recorded_oif.json")
+	text, err := os.ReadFile("../../core/transfer/testdata/recorded_oif.json")
 	if err == nil {
 		err = json.Unmarshal(text, &r)
 	}

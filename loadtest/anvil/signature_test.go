@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/chains/onchain"
-	"intents.internal/core/chains/rpc"
+	"intents.internal/core/identity"
+	"intents.internal/core/rpc"
 	"intents.internal/loadtest/anvil"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
@@ -58,11 +58,11 @@ func sign(t *testing.T, key *ecdsa.PrivateKey, hash common.Hash) []byte {
 
 func (s signer) is(t *testing.T, name string, want bool, account common.Address, signature []byte) {
 	t.Helper()
-	smart, err := onchain.ParseSmartSignature(signature)
+	smart, err := identity.ParseSmartSignature(signature)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	got, err := onchain.Signed(t.Context(), s.client, caip.EIP155Chain(chainID), account, s.hash, smart)
+	got, err := identity.Signed(t.Context(), s.client, caip.EIP155Chain(chainID), account, s.hash, smart)
 	if err != nil || got != want {
 		t.Errorf("%s: %t, %v, want %t", name, got, err, want)
 	}
@@ -161,7 +161,7 @@ func TestSigned_DelegatedKey(t *testing.T) {
 func TestSigned_NoNode(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	_, err := onchain.Signed(t.Context(), s.client, caip.EIP155Chain(1), s.owner, s.hash, onchain.SmartSignature{Signature: big.NewInt(1).Bytes()})
+	_, err := identity.Signed(t.Context(), s.client, caip.EIP155Chain(1), s.owner, s.hash, identity.SmartSignature{Signature: big.NewInt(1).Bytes()})
 	if !errors.Is(err, rpc.ErrNoProvider) {
 		t.Errorf("another chain: %v", err)
 	}

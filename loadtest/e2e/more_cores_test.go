@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"

@@ -18,14 +18,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	definitions "intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/intents"
+	"intents.internal/core/postgres"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 	"intents.internal/loadtest/settler"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -114,7 +112,7 @@ const (
 // bridges are two scripted chains with two providers each, and the bridges between them.
 type bridges struct {
 	db      *database
-	store   *store.Rooms
+	store   *rooms.Rooms
 	known   *registry.Snapshot
 	account uuid.UUID
 	chains  [2]*rpctest.Chain
@@ -142,14 +140,14 @@ func (b *bridge) steps() string {
 
 func newBridges(t *testing.T, db *database) *bridges {
 	t.Helper()
-	store, err := store.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
+	store, err := rooms.Open(db.url, postgres.Options{AcquireTimeout: 10 * time.Second, LockTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	b := &bridges{db: db, store: store, account: uuid.New(), rpcFile: filepath.Join(t.TempDir(), "rpc.json")}
-	var entries []chain.Entry
-	var tokens []definitions.Definition
+	var entries []registry.Entry
+	var tokens []registry.Definition
 	providers := map[string][]map[string]any{}
 	for n := range b.chains {
 		number := 31337 + uint64(n)
@@ -157,15 +155,15 @@ func newBridges(t *testing.T, db *database) *bridges {
 		b.chains[n] = rpctest.NewChain(number)
 		b.chains[n].SetTime(time.Now())
 		b.chains[n].SetPeriod(0)
-		entries = append(entries, chain.Entry{Chain: chain.Chain{
-			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: chain.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
-			Confirmations: bridgeConfirmations, Finality: chain.Depth, BlockTime: 50 * time.Millisecond,
-			Settlements: []chain.Settlement{{
-				Scheme: chain.StandardOrder, Deployment: "faults", InputSettler: bridgeInputSettler, OutputSettler: bridgeOutputSettler,
-				Oracle: bridgeOracle, ClaimPeriod: chain.DefaultClaimPeriod, Native: true, OutputOracle: chain.Destination,
+		entries = append(entries, registry.Entry{Chain: registry.Chain{
+			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
+			Confirmations: bridgeConfirmations, Finality: registry.Depth, BlockTime: 50 * time.Millisecond,
+			Settlements: []registry.Settlement{{
+				Scheme: registry.StandardOrder, Deployment: "faults", InputSettler: bridgeInputSettler, OutputSettler: bridgeOutputSettler,
+				Oracle: bridgeOracle, ClaimPeriod: registry.DefaultClaimPeriod, Native: true, OutputOracle: registry.DestinationOracle,
 			}},
 		}})
-		tokens = append(tokens, definitions.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: definitions.NativeAddress}, Symbol: "ETH", Decimals: 18})
+		tokens = append(tokens, registry.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		for range 2 {
 			providers[b.ids[n].String()] = append(providers[b.ids[n].String()], map[string]any{"url": rpctest.Serve(t, b.chains[n]).URL(), "requestsPerSecond": 10000})
 		}
@@ -199,7 +197,7 @@ func (b *bridges) add(t *testing.T, n int) error {
 	leg := func(side int, account string) wire.Leg {
 		return wire.Leg{
 			Account: caip.AccountID{Chain: b.ids[side], Address: account},
-			Token:   caip.AccountID{Chain: b.ids[side], Address: definitions.NativeAddress}, Amount: fmt.Sprint(n + 1),
+			Token:   caip.AccountID{Chain: b.ids[side], Address: registry.NativeAddress}, Amount: fmt.Sprint(n + 1),
 		}
 	}
 	by := transfer.Caller{AccountID: b.account, KeyID: b.account, Environment: network.Test}

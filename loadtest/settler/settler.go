@@ -7,8 +7,8 @@ package settler
 import (
 	"github.com/ethereum/go-ethereum/common"
 
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 )
 
 // The first topics of the events.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
 	"intents.internal/pkg/background"
 )
 

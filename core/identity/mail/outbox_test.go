@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/metricstest"
@@ -32,7 +32,7 @@ func compose(_ context.Context, queued *identities.QueuedMail) (*mail.Message, e
 }
 
 // runOutbox sends the mails of a database to a server until the test ends.
-func runOutbox(t *testing.T, store *store.Rooms, s *mailServer) (*mail.Outbox, *prometheus.Registry) {
+func runOutbox(t *testing.T, store *rooms.Rooms, s *mailServer) (*mail.Outbox, *prometheus.Registry) {
 	t.Helper()
 	client, err := mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + s.Address, From: from, Domain: "intents.example"})
 	if err != nil {
@@ -47,7 +47,7 @@ func runOutbox(t *testing.T, store *store.Rooms, s *mailServer) (*mail.Outbox, *
 	return outbox, registry
 }
 
-func queue(t *testing.T, store *store.Rooms, recipients ...string) {
+func queue(t *testing.T, store *rooms.Rooms, recipients ...string) {
 	t.Helper()
 	for _, recipient := range recipients {
 		if err := store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: recipient}); err != nil {
@@ -56,7 +56,7 @@ func queue(t *testing.T, store *store.Rooms, recipients ...string) {
 	}
 }
 
-func queued(t *testing.T, store *store.Rooms) int {
+func queued(t *testing.T, store *rooms.Rooms) int {
 	t.Helper()
 	return pgtest.LookUp[int](t, store, `SELECT count(*) FROM mails`)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/identity/mail"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/endless"
 )

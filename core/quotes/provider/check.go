@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )

@@ -18,8 +18,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/net/http/httpguts"
 
-	"intents.internal/core/intent/chain"
 	"intents.internal/core/outbound"
+	"intents.internal/core/registry"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
@@ -144,7 +144,7 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 	if _, err := network.Parse(entry.Environment); err != nil {
 		f.addProblem(place, `environment must be "test" or "live"`)
 	}
-	if !chain.IsDeployment(e.Deployment) {
+	if !registry.IsDeployment(e.Deployment) {
 		f.addProblem(place, "deployment must be one of the chains' settlements: 1 to 64 characters of a-z, 0-9, dot and hyphen")
 	}
 	if ms := entry.TimeoutMs; ms != nil {

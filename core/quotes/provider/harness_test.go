@@ -15,11 +15,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -53,7 +53,7 @@ func route(kind quote.Kind) provider.Request {
 		Kind: kind, Source: leg(1, sender, usdc), Destination: leg(8453, recipient, baseUSDC), MinValidUntil: now.Add(time.Minute), Deadline: deadline,
 		LastUse: lastUse, MinValidity: 15 * time.Second,
 		Settlement: transfer.Settlement{
-			Scheme: chain.StandardOrder, Deployment: "lifi-v2", Expires: deadline.Add(48 * time.Hour),
+			Scheme: registry.StandardOrder, Deployment: "lifi-v2", Expires: deadline.Add(48 * time.Hour),
 			InputSettler: "0x00fC00edbe7C003b006f870068c548940000223e", OutputSettler: "0x75220B7600c300005038432a0000f308e0000068",
 			InputOracle: "0x008C3800F3Ad9b3B662d002E90Cc00000000eE17", OutputOracle: "0x008C3800F3Ad9b3B662d002E90Cc00000000eE17",
 		},

@@ -7,13 +7,13 @@ import (
 	"math/big"
 	"strings"
 
-	"intents.internal/core/intent/token"
+	"intents.internal/core/registry"
 	"intents.internal/pkg/caip"
 )
 
 // assetAddress returns the address of a token as providers name it: the zero address for the native asset.
 func assetAddress(id caip.AccountID) string {
-	if token.Native(id) {
+	if registry.Native(id) {
 		return caip.ZeroAddress
 	}
 	return id.Address

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/transfer"
 )
 
 // calldata opens the order that the route's quote makes of our own, with changes.

@@ -9,8 +9,8 @@ import (
 	"math/big"
 	"time"
 
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/transfer"
 )
 
 // Request is a swap or bridge of which one amount is asked for.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
@@ -66,7 +66,7 @@ const FeeTotal = "total"
 
 // TotalFee returns the difference between the amounts; ok is false unless both tokens are one asset, which the registry gives one symbol and as
 // many decimals, and no more arrives than is sent.
-func (q *Quote) TotalFee(source, destination token.Definition) (fee Fee, ok bool) {
+func (q *Quote) TotalFee(source, destination registry.Definition) (fee Fee, ok bool) {
 	if source.Symbol != destination.Symbol || source.Decimals != destination.Decimals {
 		return fee, false
 	}

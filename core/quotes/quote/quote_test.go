@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/transfer"
 )
 
 func TestSort(t *testing.T) {

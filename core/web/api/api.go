@@ -15,17 +15,14 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/events/feed"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
-	"intents.internal/core/intent"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store/feeds"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/registries"
-	"intents.internal/core/store/webhooks"
+	"intents.internal/core/registry"
 	"intents.internal/core/web/docs"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
@@ -35,10 +32,10 @@ import (
 type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
-	Events     *feeds.Store
+	Events     *feed.Store
 	Webhooks   *webhooks.Store
-	Registry   *registries.LiveRegistry
-	Intents    *intent.Service
+	Registry   *registry.LiveRegistry
+	Intents    *intents.Service
 	Quotes     *quotes.Service
 	Identity   *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
@@ -60,7 +57,7 @@ type Config struct {
 	// out.
 	Console http.Handler
 	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
-	WebhookRules *webhook.Rules
+	WebhookRules *webhooks.Rules
 }
 
 // Server serves core's requests.

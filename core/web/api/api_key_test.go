@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // key is an enabled key as its owner sees it; shown is `,"key":"<key>"` in the one answer that shows it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -29,7 +29,7 @@ func bridge() *transfer.Intent {
 		Source:      leg(sepolia, "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", 1000000),
 		Destination: leg(base, "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x036CbD53842c5426634e7929541eC2318f3dCF7e", 990000),
 		Settlement: transfer.Settlement{
-			Scheme: chain.StandardOrder, Deployment: "lifi-v2", Expires: now.Add(5 * time.Hour).Truncate(time.Second),
+			Scheme: registry.StandardOrder, Deployment: "lifi-v2", Expires: now.Add(5 * time.Hour).Truncate(time.Second),
 			InputSettler: "0x5FbDB2315678afecb367f032d93F642f64180aa3", OutputSettler: "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512",
 			InputOracle: "0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0", OutputOracle: "0xCf7Ed3AccA5a467e9e704C703E8D87F634fB0Fc9",
 		},
@@ -42,7 +42,7 @@ func BenchmarkRecord(b *testing.B) {
 	i := bridge()
 	b.ReportAllocs()
 	for b.Loop() {
-		record, err := intent.NewRecord(i, transfer.Moment{Now: i.CreatedAt, BlockTime: chain.DefaultBlockTime})
+		record, err := intents.NewRecord(i, transfer.Moment{Now: i.CreatedAt, BlockTime: registry.DefaultBlockTime})
 		if err != nil {
 			b.Fatal(err)
 		}

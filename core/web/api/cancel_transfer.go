@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 // cancelTransfer is the change of POST /v2/transfers/{id}/cancel.

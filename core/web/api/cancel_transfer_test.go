@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 func TestCancelTransfer(t *testing.T) {

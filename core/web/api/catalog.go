@@ -3,10 +3,8 @@ package api
 import (
 	"sync/atomic"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/registry"
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/intent/token"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -35,7 +33,7 @@ func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
 		return nil, err
 	}
 	written.snapshot = snapshot
-	toJSON := func(known chain.Chain) chainJSON { return newChainJSON(known, snapshot.Watched(known.ID)) }
+	toJSON := func(known registry.Chain) chainJSON { return newChainJSON(known, snapshot.Watched(known.ID)) }
 	if written.chains, err = packPage(each(snapshot.Chains, toJSON)); err != nil {
 		return nil, err
 	}
@@ -84,10 +82,10 @@ type tokenJSON struct {
 	Metadata *string `json:"metadata"`
 }
 
-func newTokenJSON(t token.Definition) tokenJSON {
+func newTokenJSON(t registry.Definition) tokenJSON {
 	return tokenJSON{
 		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
-		Metadata: representation.Optional(t.Metadata),
+		Metadata: transfer.Optional(t.Metadata),
 	}
 }
 
@@ -97,11 +95,11 @@ type chainJSON struct {
 	Environment    string       `json:"environment"`
 	NativeCurrency currencyJSON `json:"nativeCurrency"`
 	// Settlements is never nil, so that it is written as [] and not as null.
-	Settlements []chain.Settlement `json:"settlements"`
+	Settlements []registry.Settlement `json:"settlements"`
 	// Confirmations is present even if Finality is a block tag.
-	Confirmations uint64         `json:"confirmations"`
-	Finality      chain.Finality `json:"finality"`
-	Watched       bool           `json:"watched"`
+	Confirmations uint64            `json:"confirmations"`
+	Finality      registry.Finality `json:"finality"`
+	Watched       bool              `json:"watched"`
 }
 
 type currencyJSON struct {
@@ -109,11 +107,11 @@ type currencyJSON struct {
 	Decimals uint8  `json:"decimals"`
 }
 
-func newChainJSON(c chain.Chain, watched bool) chainJSON {
+func newChainJSON(c registry.Chain, watched bool) chainJSON {
 	return chainJSON{
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment),
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
-		Settlements:    append([]chain.Settlement{}, c.Settlements...),
+		Settlements:    append([]registry.Settlement{}, c.Settlements...),
 		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
 	}
 }

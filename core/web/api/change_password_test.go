@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 const newPassword = "staple correct horse"

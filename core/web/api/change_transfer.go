@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 // change applies a request to an intent and returns the changed intent.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/wire"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
 )
 
 // repeat is a request whose write is done, so that its answer only reads, with its status once that is known.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store/identities"
 	"intents.internal/core/web/apierror"
 	"intents.internal/pkg/wire"
 )

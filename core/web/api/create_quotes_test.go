@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/retrytest"
 )

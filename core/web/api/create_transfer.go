@@ -3,9 +3,9 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
 
@@ -46,7 +46,7 @@ func readCreateRequest(r *http.Request) (c createRequest, err error) {
 }
 
 func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest) error {
-	var record *intent.Record
+	var record *intents.Record
 	var replayed bool
 	var err error
 	if c.request.QuoteID != "" {
@@ -60,7 +60,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest)
 	return err
 }
 
-func writeCreated(w http.ResponseWriter, record *intent.Record, replayed bool) {
+func writeCreated(w http.ResponseWriter, record *intents.Record, replayed bool) {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	} else {

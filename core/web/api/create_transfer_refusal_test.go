@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/network"
 )
 

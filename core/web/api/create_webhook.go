@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/webhooks"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/webhooks"
 )
 
 // webhookBody is the body of POST /v2/webhooks.
@@ -34,7 +33,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	created, secret, err := s.WebhookRules.New(by.owner, webhook.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
+	created, secret, err := s.WebhookRules.New(by.owner, webhooks.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 // createWebhookOnce stores a new endpoint with the request's idempotency key. It returns the response, which is that of the first
 // request with the key.
 func (s *Server) createWebhookOnce(
-	w http.ResponseWriter, r *http.Request, grant identities.Grant, created *webhook.Endpoint, entry account.AuditEntry, key string, body webhookBody,
+	w http.ResponseWriter, r *http.Request, grant identities.Grant, created *webhooks.Endpoint, entry account.AuditEntry, key string, body webhookBody,
 	response []byte,
 ) ([]byte, error) {
 	asked, err := json.Marshal(body)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
 )
 
 // A cursor is an intent's id. In a list ordered by the time of the last change, that time follows in microseconds, the precision of

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
 )
 
 func FuzzCursor(f *testing.F) {

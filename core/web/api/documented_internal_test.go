@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/wire"
 )
@@ -78,9 +78,9 @@ func TestDocument_AdditionalProperties(t *testing.T) {
 // Every type of event that there is has an entry and a place in the lists of types, and no other.
 func TestDocument_EventTypes(t *testing.T) {
 	t.Parallel()
-	type list struct{ Enum []event.Type }
+	type list struct{ Enum []feed.Type }
 	var document struct {
-		Webhooks   map[event.Type]json.RawMessage
+		Webhooks   map[feed.Type]json.RawMessage
 		Components struct {
 			Schemas struct{ EventType list }
 		}
@@ -88,9 +88,9 @@ func TestDocument_EventTypes(t *testing.T) {
 	if err := json.Unmarshal(openAPI, &document); err != nil {
 		t.Fatal(err)
 	}
-	for what, lists := range map[string]struct{ want, got []event.Type }{
-		"webhooks":  {append(event.Types(), event.TypeWebhookTest), slices.Collect(maps.Keys(document.Webhooks))},
-		"EventType": {event.Types(), document.Components.Schemas.EventType.Enum},
+	for what, lists := range map[string]struct{ want, got []feed.Type }{
+		"webhooks":  {append(feed.Types(), feed.TypeWebhookTest), slices.Collect(maps.Keys(document.Webhooks))},
+		"EventType": {feed.Types(), document.Components.Schemas.EventType.Enum},
 	} {
 		slices.Sort(lists.want)
 		slices.Sort(lists.got)

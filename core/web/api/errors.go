@@ -7,8 +7,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/core/web/apierror"
 	"intents.internal/pkg/wire"
 )
@@ -82,7 +82,7 @@ var (
 // toAPIError maps an error to its status and body. The cause of a 5xx is only logged.
 func toAPIError(err error, fallback fallbackError) *apiError {
 	var public *apiError
-	var environment *intent.EnvironmentError
+	var environment *intents.EnvironmentError
 	var rejection *transfer.Rejection
 	var invalidField *account.InvalidError
 	var rateLimited *identity.LimitedError

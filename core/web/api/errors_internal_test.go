@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/golden"
@@ -29,7 +29,7 @@ func TestToAPIError_Bodies(t *testing.T) {
 		{errMediaType, fallbackError{}},
 		{&account.InvalidError{Field: "name", Message: "must have 1 to 128 characters"}, fallbackError{}},
 		{&identity.LimitedError{RetryAfter: 1162 * time.Millisecond}, fallbackError{}},
-		{&intent.EnvironmentError{Chain: caip.EIP155Chain(1), Environment: network.Live, Key: network.Test}, fallbackError{}},
+		{&intents.EnvironmentError{Chain: caip.EIP155Chain(1), Environment: network.Live, Key: network.Test}, fallbackError{}},
 		{errors.New("any other"), fallbackError{}},
 		{errors.New("any other"), tokenFallback},
 		{errors.New("any other"), transferFallback},

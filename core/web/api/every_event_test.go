@@ -9,9 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/feed"
+	"intents.internal/core/transfer"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
@@ -21,22 +21,22 @@ var (
 )
 
 // transitions are those that events tell of, by the type of the event; the first of each type is its example.
-var transitions = map[event.Type][]event.Transition{
-	event.TypeTransferCreated:    {{To: transfer.Created}},
-	event.TypeTransferSubmitted:  {{From: transfer.Created, To: transfer.Submitted}},
-	event.TypeTransferConfirmed:  {{From: transfer.Submitted, To: transfer.Confirmed}},
-	event.TypeTransferFilled:     {{From: transfer.Confirmed, To: transfer.Filled}},
-	event.TypeTransferRefundable: {{From: transfer.Confirmed, To: transfer.Confirmed}},
-	event.TypeTransferRefunded:   {{From: transfer.Confirmed, To: transfer.Refunded}},
-	event.TypeTransferExpired:    {{From: transfer.Created, To: transfer.Expired}, {From: transfer.Submitted, To: transfer.Expired}},
-	event.TypeTransferCancelled:  {{From: transfer.Created, To: transfer.Cancelled}},
-	event.TypeTransferFailed: {
+var transitions = map[feed.Type][]feed.Transition{
+	feed.TypeTransferCreated:    {{To: transfer.Created}},
+	feed.TypeTransferSubmitted:  {{From: transfer.Created, To: transfer.Submitted}},
+	feed.TypeTransferConfirmed:  {{From: transfer.Submitted, To: transfer.Confirmed}},
+	feed.TypeTransferFilled:     {{From: transfer.Confirmed, To: transfer.Filled}},
+	feed.TypeTransferRefundable: {{From: transfer.Confirmed, To: transfer.Confirmed}},
+	feed.TypeTransferRefunded:   {{From: transfer.Confirmed, To: transfer.Refunded}},
+	feed.TypeTransferExpired:    {{From: transfer.Created, To: transfer.Expired}, {From: transfer.Submitted, To: transfer.Expired}},
+	feed.TypeTransferCancelled:  {{From: transfer.Created, To: transfer.Cancelled}},
+	feed.TypeTransferFailed: {
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReverted},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReplaced},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxMismatch},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.OrderIDMismatch},
 	},
-	event.TypeTransferReorganized: {
+	feed.TypeTransferReorganized: {
 		{From: transfer.Confirmed, To: transfer.Submitted},
 		{From: transfer.Filled, To: transfer.Confirmed},
 		{From: transfer.Filled, To: transfer.Created},
@@ -48,7 +48,7 @@ var transitions = map[event.Type][]event.Transition{
 // Every event is posted to webhooks, and is in the feed, as the document says, and each type has the example that the document shows.
 func TestEveryEvent_Body(t *testing.T) {
 	t.Parallel()
-	for i, kind := range event.Types() {
+	for i, kind := range feed.Types() {
 		for n, transition := range transitions[kind] {
 			transition.Summary = transfer.Summary{
 				ID: eventID, Type: transfer.Bridge, Status: transition.To, OrderID: [32]byte{1}, Chain: sepolia, SourceAmount: "1000000",
@@ -61,22 +61,22 @@ func TestEveryEvent_Body(t *testing.T) {
 				failed := &transfer.Transaction{Chain: sepolia, Hash: common.HexToHash(txHash("a")), Block: &transfer.Block{Number: 7}}
 				transition.FailureReason = transition.Summary.Explain(transition.Failure, failed)
 			}
-			e := event.Event{
-				ID: event.ID(eventID), Type: kind, Position: 7, Environment: network.Test, At: eventAt, Sequence: i + 1, Transfer: &transition,
+			e := feed.Event{
+				ID: feed.ID(eventID), Type: kind, Position: 7, Environment: network.Test, At: eventAt, Sequence: i + 1, Transfer: &transition,
 			}
 			mustBeDocumented(t, &e, n == 0)
 		}
 	}
-	endpoint := webhook.Endpoint{ID: eventID, URL: "https://example.com/hooks", Environment: network.Test}
-	for _, reason := range []webhook.Reason{webhook.DisabledGone, webhook.DisabledFailing} {
-		data, err := json.Marshal(webhook.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: reason})
+	endpoint := webhooks.Endpoint{ID: eventID, URL: "https://example.com/hooks", Environment: network.Test}
+	for _, reason := range []webhooks.Reason{webhooks.DisabledGone, webhooks.DisabledFailing} {
+		data, err := json.Marshal(webhooks.DisabledData{ID: endpoint.ID, URL: endpoint.URL, Reason: reason})
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := event.Event{ID: event.ID(eventID), Type: event.TypeWebhookDisabled, Position: 7, Environment: network.Test, At: eventAt, Data: data}
-		mustBeDocumented(t, &e, reason == webhook.DisabledGone)
+		e := feed.Event{ID: feed.ID(eventID), Type: feed.TypeWebhookDisabled, Position: 7, Environment: network.Test, At: eventAt, Data: data}
+		mustBeDocumented(t, &e, reason == webhooks.DisabledGone)
 	}
-	test, err := endpoint.TestEvent(webhook.Delivery{EventID: event.ID(eventID), CreatedAt: eventAt})
+	test, err := endpoint.TestEvent(webhooks.Delivery{EventID: feed.ID(eventID), CreatedAt: eventAt})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestEveryEvent_Body(t *testing.T) {
 }
 
 // mustBeDocumented holds an event to the document, which describes it as one of its type and no other.
-func mustBeDocumented(t *testing.T, e *event.Event, isExample bool) {
+func mustBeDocumented(t *testing.T, e *feed.Event, isExample bool) {
 	t.Helper()
 	held, err := openAPI()
 	if err != nil {
@@ -99,15 +99,15 @@ func mustBeDocumented(t *testing.T, e *event.Event, isExample bool) {
 	}
 	header := http.Header{
 		"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},
-		"Webhook-Signature": {webhook.Sign([]webhook.Secret{webhook.NewSecret(), webhook.NewSecret()}, e.ID.String(), e.At, body)},
+		"Webhook-Signature": {webhooks.Sign([]webhooks.Secret{webhooks.NewSecret(), webhooks.NewSecret()}, e.ID.String(), e.At, body)},
 	}
-	for _, kind := range append(event.Types(), event.TypeWebhookTest) {
+	for _, kind := range append(feed.Types(), feed.TypeWebhookTest) {
 		faults := held.DeliveryFaults(string(kind), header, body)
 		if fits := len(faults) == 0; fits != (kind == e.Type) {
 			t.Errorf("as %s, %s fits is %v: %v", kind, body, fits, faults)
 		}
 	}
-	if e.Type == event.TypeWebhookTest { // it is not in the feed
+	if e.Type == feed.TypeWebhookTest { // it is not in the feed
 		return
 	}
 	inFeed, err := e.AppendJSON(nil)

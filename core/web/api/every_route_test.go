@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc/rpctest"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc/rpctest"
 )
 
 // The tests of this file call every route once with success and compare whole bodies with the examples.

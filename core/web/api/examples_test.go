@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/golden"
 )
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
 )

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/representation"
+	"intents.internal/core/transfer"
 )
 
 // getRefund answers GET /v2/transfers/{id}/refund with the transaction that refunds an order.
@@ -18,7 +18,7 @@ func (s *Server) getRefund(w http.ResponseWriter, r *http.Request) error {
 	}
 	body := newBuffer()
 	defer body.release()
-	body.json = append(representation.AppendTx(append(body.json, `{"tx":`...), tx), '}')
+	body.json = append(transfer.AppendTx(append(body.json, `{"tx":`...), tx), '}')
 	writeBody(w, http.StatusOK, body.json)
 	return nil
 }

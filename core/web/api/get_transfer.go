@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 // getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another account's

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 )
 
 // The patterns of events' types have what the decoder of filters takes, and nothing else.
@@ -31,16 +31,16 @@ func TestDocument_EventFilters(t *testing.T) {
 		t.Fatalf("there is no pattern: %q, %q", list, one)
 	}
 	given := []string{"", "*", "transfer.*", "webhook.*", "transfer", "transfer.", ".*", "webhook.test", "transfer.none", "TRANSFER.*", "transfer.created ", "**"}
-	for _, kind := range event.Types() {
+	for _, kind := range feed.Types() {
 		given = append(given, string(kind))
 	}
 	for _, text := range given {
-		_, err := event.ParseFilter(text)
+		_, err := feed.ParseFilter(text)
 		if regexp.MustCompile(one).MatchString(text) != (err == nil) {
 			t.Errorf("%q matches %s is not what the decoder says: %v", text, one, err)
 		}
 		for _, more := range []string{text, "*," + text, text + ",transfer.filled"} {
-			if _, err := event.ParseFilter(more); regexp.MustCompile(list).MatchString(more) != (err == nil) {
+			if _, err := feed.ParseFilter(more); regexp.MustCompile(list).MatchString(more) != (err == nil) {
 				t.Errorf("%q matches %s is not what the decoder says: %v", more, list, err)
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 

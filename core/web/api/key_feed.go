@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/postgres"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/representation"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -17,21 +17,21 @@ import (
 // keyJSON is a key in the shape of better-auth's api-key plugin. rateLimitTimeWindow is in
 // milliseconds.
 type keyJSON struct {
-	ID                  string                    `json:"id"`
-	Name                string                    `json:"name"`
-	Start               string                    `json:"start"`
-	Prefix              string                    `json:"prefix"`
-	Environment         network.Environment       `json:"environment"`
-	Enabled             bool                      `json:"enabled"`
-	ExpiresAt           *representation.Timestamp `json:"expiresAt"`
-	LastUsedAt          *representation.Timestamp `json:"lastUsedAt"`
-	CreatedAt           representation.Timestamp  `json:"createdAt"`
-	UpdatedAt           representation.Timestamp  `json:"updatedAt"`
-	RateLimitEnabled    bool                      `json:"rateLimitEnabled"`
-	RateLimitMax        int                       `json:"rateLimitMax"`
-	RateLimitTimeWindow int64                     `json:"rateLimitTimeWindow"`
-	Scopes              []string                  `json:"scopes"`
-	Networks            []netip.Prefix            `json:"networks"`
+	ID                  string              `json:"id"`
+	Name                string              `json:"name"`
+	Start               string              `json:"start"`
+	Prefix              string              `json:"prefix"`
+	Environment         network.Environment `json:"environment"`
+	Enabled             bool                `json:"enabled"`
+	ExpiresAt           *transfer.Timestamp `json:"expiresAt"`
+	LastUsedAt          *transfer.Timestamp `json:"lastUsedAt"`
+	CreatedAt           transfer.Timestamp  `json:"createdAt"`
+	UpdatedAt           transfer.Timestamp  `json:"updatedAt"`
+	RateLimitEnabled    bool                `json:"rateLimitEnabled"`
+	RateLimitMax        int                 `json:"rateLimitMax"`
+	RateLimitTimeWindow int64               `json:"rateLimitTimeWindow"`
+	Scopes              []string            `json:"scopes"`
+	Networks            []netip.Prefix      `json:"networks"`
 	// Permissions are the scopes in better-auth's form, actions by resource.
 	Permissions map[string][]string `json:"permissions"`
 }
@@ -40,8 +40,8 @@ func newKeyJSON(k *account.Key) keyJSON {
 	return keyJSON{
 		ID: k.ID.String(), Name: k.Name, Start: k.Start, Prefix: "sk_" + string(k.Environment) + "_",
 		Environment: k.Environment, Enabled: k.Enabled,
-		ExpiresAt: representation.OptionalTimestamp(k.ExpiresAt), LastUsedAt: representation.OptionalTimestamp(k.LastUsedAt),
-		CreatedAt: representation.NewTimestamp(k.CreatedAt), UpdatedAt: representation.NewTimestamp(k.UpdatedAt),
+		ExpiresAt: transfer.OptionalTimestamp(k.ExpiresAt), LastUsedAt: transfer.OptionalTimestamp(k.LastUsedAt),
+		CreatedAt: transfer.NewTimestamp(k.CreatedAt), UpdatedAt: transfer.NewTimestamp(k.UpdatedAt),
 		RateLimitEnabled: true, RateLimitMax: k.Limit.Requests,
 		RateLimitTimeWindow: int64(k.Limit.Period / time.Millisecond),
 		Scopes:              k.Scopes.Names(), Networks: append([]netip.Prefix{}, k.Networks...), Permissions: permissions(k.Scopes),

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // accountIDs are the account ids of GET /auth/list-accounts, by the provider.

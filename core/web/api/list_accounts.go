@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/representation"
+	"intents.internal/core/transfer"
 )
 
 // better-auth's provider names of the ways to sign in. An identity of an issuer that is no longer configured has the issuer's URL
@@ -31,27 +31,27 @@ func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	}
 	ways := []accountJSON{}
 	if owner.PasswordHash != "" {
-		ways = append(ways, newAccountJSON(owner.ID, credentialProvider, owner.ID.String(), representation.NewTimestamp(owner.CreatedAt)))
+		ways = append(ways, newAccountJSON(owner.ID, credentialProvider, owner.ID.String(), transfer.NewTimestamp(owner.CreatedAt)))
 	}
 	for _, i := range identities {
 		provider, accountID := s.providerOf(i.Identity)
-		ways = append(ways, newAccountJSON(owner.ID, provider, accountID, representation.NewTimestamp(i.LinkedAt)))
+		ways = append(ways, newAccountJSON(owner.ID, provider, accountID, transfer.NewTimestamp(i.LinkedAt)))
 	}
 	return writeJSON(w, http.StatusOK, ways)
 }
 
 // accountJSON is a way to sign in, in better-auth's shape.
 type accountJSON struct {
-	ID         string                   `json:"id"`
-	ProviderID string                   `json:"providerId"`
-	AccountID  string                   `json:"accountId"`
-	UserID     string                   `json:"userId"`
-	Scopes     []string                 `json:"scopes"`
-	CreatedAt  representation.Timestamp `json:"createdAt"`
-	UpdatedAt  representation.Timestamp `json:"updatedAt"`
+	ID         string             `json:"id"`
+	ProviderID string             `json:"providerId"`
+	AccountID  string             `json:"accountId"`
+	UserID     string             `json:"userId"`
+	Scopes     []string           `json:"scopes"`
+	CreatedAt  transfer.Timestamp `json:"createdAt"`
+	UpdatedAt  transfer.Timestamp `json:"updatedAt"`
 }
 
-func newAccountJSON(owner uuid.UUID, provider, accountID string, at representation.Timestamp) accountJSON {
+func newAccountJSON(owner uuid.UUID, provider, accountID string, at transfer.Timestamp) accountJSON {
 	return accountJSON{
 		ID: provider + ":" + accountID, ProviderID: provider, AccountID: accountID, UserID: owner.String(), Scopes: []string{}, CreatedAt: at, UpdatedAt: at,
 	}

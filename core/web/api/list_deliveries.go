@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
 
@@ -33,7 +33,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 	return writeJSON(w, http.StatusOK, page)
 }
 
-func parseDeliveryQuery(r *http.Request) (wanted webhook.DeliveryQuery, err error) {
+func parseDeliveryQuery(r *http.Request) (wanted webhooks.DeliveryQuery, err error) {
 	parameters, err := query(r, "status", "after", "limit")
 	if err != nil {
 		return wanted, err
@@ -41,7 +41,7 @@ func parseDeliveryQuery(r *http.Request) (wanted webhook.DeliveryQuery, err erro
 	wanted.Limit = defaultDeliveries
 	var issues []wire.Issue
 	if text, given := parameters["after"]; given {
-		if wanted.After, err = webhook.ParseDeliveryCursor(text); err != nil {
+		if wanted.After, err = webhooks.ParseDeliveryCursor(text); err != nil {
 			issues = append(issues, wire.Issue{Path: "after", Message: err.Error()})
 		}
 	}
@@ -52,7 +52,7 @@ func parseDeliveryQuery(r *http.Request) (wanted webhook.DeliveryQuery, err erro
 	}
 	if text, given := parameters["status"]; given {
 		known := false
-		if wanted.Status, known = webhook.ParseStatus(text); !known {
+		if wanted.Status, known = webhooks.ParseStatus(text); !known {
 			issues = append(issues, wire.Issue{Path: "status", Message: "must be pending, delivered or failed"})
 		}
 	}

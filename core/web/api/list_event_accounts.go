@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 	"intents.internal/pkg/wire"
 )
 
@@ -43,7 +43,7 @@ func (s *Server) listEventAccounts(w http.ResponseWriter, r *http.Request) error
 	}
 	return writeJSON(w, http.StatusOK, wire.EventAccounts{
 		Position: strconv.FormatInt(news.Position, 10),
-		Accounts: each(news.Owners, func(o event.Owner) wire.EventAccount {
+		Accounts: each(news.Owners, func(o feed.Owner) wire.EventAccount {
 			return wire.EventAccount{AccountID: o.AccountID.String(), Environment: o.Environment}
 		}),
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	eventfeed "intents.internal/core/events/feed"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/feed"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/wire"
 )
 
@@ -27,7 +27,7 @@ func (s *service) eventAccounts(t *testing.T, query string) (news wire.EventAcco
 
 func TestListEventAccounts(t *testing.T) {
 	t.Parallel()
-	var follower *eventfeed.Follower
+	var follower *feed.Follower
 	s := start(t, func(c *settings) { follower = c.api.Feed })
 	ann, bob := uuid.New(), uuid.New()
 	pgtest.Exec(t, s.store, `UPDATE feed_state SET last_position = 1000`)
@@ -68,7 +68,7 @@ func TestListEventAccounts(t *testing.T) {
 }
 
 // follow has the follower learn of everything that is committed.
-func follow(t *testing.T, follower *eventfeed.Follower) {
+func follow(t *testing.T, follower *feed.Follower) {
 	t.Helper()
 	for more := true; more; {
 		var err error
@@ -81,7 +81,7 @@ func follow(t *testing.T, follower *eventfeed.Follower) {
 // A core that drains lets nobody wait.
 func TestListEventAccounts_Drain(t *testing.T) {
 	t.Parallel()
-	var follower *eventfeed.Follower
+	var follower *feed.Follower
 	s := start(t, func(c *settings) { follower = c.api.Feed })
 	present := s.eventAccounts(t, "")
 	began := time.Now()

@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/store/feeds"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/feed"
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
 
@@ -32,7 +31,7 @@ type eventList struct {
 	// after is the position after which the page starts, 0 for the beginning; now is set for after=now.
 	after  int64
 	now    bool
-	filter event.Filter
+	filter feed.Filter
 	limit  int
 	// wait is in seconds.
 	wait int
@@ -45,7 +44,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	owner := event.Owner{AccountID: by.AccountID, Environment: by.Environment}
+	owner := feed.Owner{AccountID: by.AccountID, Environment: by.Environment}
 	list, err := parseEventList(r, owner)
 	if err != nil {
 		return err
@@ -66,27 +65,27 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (s *Server) readEvents(ctx context.Context, owner event.Owner, list eventList) (feeds.EventPage, error) {
+func (s *Server) readEvents(ctx context.Context, owner feed.Owner, list eventList) (feed.EventPage, error) {
 	if list.now {
 		// A client that reads from now on must not get events that were committed before.
 		if err := s.Feed.CatchUp(ctx); err != nil {
-			return feeds.EventPage{}, err
+			return feed.EventPage{}, err
 		}
 		position, err := s.Events.LatestPosition(ctx)
-		return feeds.EventPage{Next: position, End: true}, err
+		return feed.EventPage{Next: position, End: true}, err
 	}
 	if list.wait == 0 { // a waiting client is notified of events that have no position yet
 		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
 		defer cancel()
 		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
-			return feeds.EventPage{}, err
+			return feed.EventPage{}, err
 		} // later events are on a later page
 	}
 	return s.Events.EventPage(ctx, owner, list.after, list.filter, list.limit)
 }
 
 // appendEventPage appends a page of events, and the cursor of the next page.
-func appendEventPage(b []byte, owner event.Owner, page feeds.EventPage) (_ []byte, err error) {
+func appendEventPage(b []byte, owner feed.Owner, page feed.EventPage) (_ []byte, err error) {
 	b = append(b, `{"events":[`...)
 	for n := range page.Events {
 		if n > 0 {
@@ -97,11 +96,11 @@ func appendEventPage(b []byte, owner event.Owner, page feeds.EventPage) (_ []byt
 		}
 	}
 	b = append(b, `],"next":`...)
-	b = representation.AppendText(b, event.FormatCursor(owner, page.Next))
+	b = transfer.AppendText(b, feed.FormatCursor(owner, page.Next))
 	return append(b, '}'), nil
 }
 
-func parseEventList(r *http.Request, owner event.Owner) (list eventList, err error) {
+func parseEventList(r *http.Request, owner feed.Owner) (list eventList, err error) {
 	parameters, err := query(r, "after", "limit", "types", "wait")
 	if err != nil {
 		return list, err
@@ -121,14 +120,14 @@ func parseEventList(r *http.Request, owner event.Owner) (list eventList, err err
 }
 
 // set parses one parameter; its error is the message for the client.
-func (list *eventList) set(owner event.Owner, name, given string) (err error) {
+func (list *eventList) set(owner feed.Owner, name, given string) (err error) {
 	switch name {
 	case "after":
 		if list.now = given == fromNow; !list.now {
-			list.after, err = event.ParseCursor(owner, given)
+			list.after, err = feed.ParseCursor(owner, given)
 		}
 	case "types":
-		list.filter, err = event.ParseFilter(given)
+		list.filter, err = feed.ParseFilter(given)
 	case "limit":
 		list.limit, err = wholeNumber(given, 1, maxEvents)
 	case "wait":

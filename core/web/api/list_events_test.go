@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/feed"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/network"
 )
 
@@ -62,7 +62,7 @@ func TestListEvents(t *testing.T) {
 	next, _ := body["next"].(string)
 	body["next"] = "<next>"
 	first := body["events"].([]any)[0].(map[string]any)
-	if _, ok := event.ParseID(first["id"].(string)); !ok {
+	if _, ok := feed.ParseID(first["id"].(string)); !ok {
 		t.Errorf("the id %v", first["id"])
 	}
 	first["id"] = "<event>"
@@ -103,8 +103,8 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 	s := start(t)
 	account := uuid.New()
 	ann := keyed(account, "test")
-	otherAccount := event.FormatCursor(event.Owner{AccountID: uuid.New(), Environment: network.Test}, 1)
-	otherEnvironment := event.FormatCursor(event.Owner{AccountID: account, Environment: network.Live}, 1)
+	otherAccount := feed.FormatCursor(feed.Owner{AccountID: uuid.New(), Environment: network.Test}, 1)
+	otherEnvironment := feed.FormatCursor(feed.Owner{AccountID: account, Environment: network.Live}, 1)
 	const (
 		cursor = "is not a cursor of this feed; take it from next"
 		limit  = "must be a whole number from 1 to 1000"
@@ -136,7 +136,7 @@ func TestListEvents_CursorExpired(t *testing.T) {
 	s := start(t)
 	account := uuid.New()
 	pgtest.Exec(t, s.store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, account)
-	old := event.FormatCursor(event.Owner{AccountID: account, Environment: network.Test}, 999)
+	old := feed.FormatCursor(feed.Owner{AccountID: account, Environment: network.Test}, 999)
 	same(t, "an old cursor", refused(t, 410, "CURSOR_EXPIRED",
 		"Events after the cursor are no longer kept; start again without one and compare with the list of transfers."),
 		s.call(t, "GET", "/v2/events?wait=5&after="+old, "", keyed(account, "test")...))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
 	"intents.internal/pkg/caip"
 )
 
@@ -117,10 +117,10 @@ func TestListTokens_ETagChanges(t *testing.T) {
 		return response.Header.Get("Etag")
 	}
 	chains, tokens := tagOf("/v2/chains"), tagOf("/v2/tokens")
-	entry := chain.Entry{KeepSettlements: true}
+	entry := registry.Entry{KeepSettlements: true}
 	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
-	entry.Confirmations, entry.Finality = 64, chain.Safe
-	if _, err := s.store.Registry.ImportChains(t.Context(), []chain.Entry{entry}, time.Now(), func(int) {}); err != nil {
+	entry.Confirmations, entry.Finality = 64, registry.Safe
+	if _, err := s.store.Registry.ImportChains(t.Context(), []registry.Entry{entry}, time.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {

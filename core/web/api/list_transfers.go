@@ -9,9 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 )
 
 // bufferedRows is how many intents of a list are buffered before the first byte is sent. A list of at most this length gets an
@@ -130,7 +129,7 @@ func (b *buffer) appendRow(row int, summary *transfer.Summary) {
 	if row%yieldEvery == yieldEvery-1 {
 		runtime.Gosched()
 	}
-	b.json = representation.AppendSummary(b.json, summary)
+	b.json = transfer.AppendSummary(b.json, summary)
 }
 
 // nextLink returns the RFC 8288 link to the next page: the same request with the next cursor.

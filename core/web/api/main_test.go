@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	eventfeed "intents.internal/core/events/feed"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/telemetry"
@@ -34,8 +34,8 @@ const gatewaySecret = "a secret that only the gateways know"
 type service struct {
 	url     string
 	handler http.Handler
-	store   *store.Rooms
-	live    *registries.LiveRegistry
+	store   *rooms.Rooms
+	live    *registry.LiveRegistry
 	log     *asynctest.Buffer
 }
 
@@ -43,7 +43,7 @@ type service struct {
 type settings struct {
 	api      api.Config
 	identity identity.Config
-	intents  intent.Config
+	intents  intents.Config
 	quotes   quotes.Config
 	// pages adds the console.
 	pages bool
@@ -61,10 +61,10 @@ func start(t *testing.T, change ...func(*settings)) *service {
 	return startOn(t, pgtest.New(t), change...)
 }
 
-func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *service {
+func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *service {
 	t.Helper()
 	pgtest.LoadRegistry(t, store)
-	live, err := registries.NewLiveRegistry(t.Context(), store.Registry)
+	live, err := registry.NewLiveRegistry(t.Context(), store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,10 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: api.Config{
-			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: eventfeed.New(store.Feed), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
-		intents: intent.Config{Store: store.Intents, Registry: live},
+		intents: intents.Config{Store: store.Intents, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
 			Store: store.Identities, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
@@ -85,7 +85,7 @@ func startOn(t *testing.T, store *store.Rooms, change ...func(*settings)) *servi
 		c(&config)
 	}
 	config.api.Identity = identity.New(config.identity)
-	config.api.Intents = intent.New(config.intents)
+	config.api.Intents = intents.New(config.intents)
 	config.quotes.Intents = config.api.Intents
 	config.api.Quotes = quotes.New(config.quotes)
 	if config.pages {

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/postgres"
 )
 
 type metrics struct {

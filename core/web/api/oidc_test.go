@@ -18,7 +18,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.

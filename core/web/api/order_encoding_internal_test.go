@@ -18,9 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -145,12 +145,12 @@ func TestRecord_RecordedOrder(t *testing.T) {
 		}
 	}
 	address := func(padded []byte) string { return common.BytesToAddress(padded).Hex() }
-	record, err := intent.NewRecord(&transfer.Intent{
+	record, err := intents.NewRecord(&transfer.Intent{
 		ID: uuid.UUID(word(order.Nonce)[16:]), Type: transfer.Bridge, Status: transfer.Created, Deadline: time.Unix(order.FillDeadline, 0),
 		Source:      leg(11155111, order.User, address(word(order.Inputs[0][0])), order.Inputs[0][1]),
 		Destination: leg(84532, address(output.Recipient[:]), address(output.Token[:]), output.Amount),
 		Settlement: transfer.Settlement{
-			Scheme: chain.StandardOrder, InputSettler: vector.Settler, InputOracle: order.InputOracle, Expires: time.Unix(order.Expires, 0),
+			Scheme: registry.StandardOrder, InputSettler: vector.Settler, InputOracle: order.InputOracle, Expires: time.Unix(order.Expires, 0),
 			OutputSettler: address(output.Settler[:]), OutputOracle: address(output.Oracle[:]),
 		},
 	}, transfer.Moment{Now: time.Unix(0, 0), BlockTime: time.Second})

@@ -6,32 +6,32 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/representation"
+	"intents.internal/core/transfer"
 )
 
 // organizationJSON is an account in the shape of better-auth's organizations. Slug repeats the id, because accounts have no slug;
 // logo and metadata are null.
 type organizationJSON struct {
-	ID        string                   `json:"id"`
-	Name      string                   `json:"name"`
-	Slug      string                   `json:"slug"`
-	Logo      *string                  `json:"logo"`
-	Metadata  *struct{}                `json:"metadata"`
-	CreatedAt representation.Timestamp `json:"createdAt"`
+	ID        string             `json:"id"`
+	Name      string             `json:"name"`
+	Slug      string             `json:"slug"`
+	Logo      *string            `json:"logo"`
+	Metadata  *struct{}          `json:"metadata"`
+	CreatedAt transfer.Timestamp `json:"createdAt"`
 }
 
 func newOrganizationJSON(a *account.Account) organizationJSON {
-	return organizationJSON{ID: a.ID.String(), Name: a.Name, Slug: a.ID.String(), CreatedAt: representation.NewTimestamp(a.CreatedAt)}
+	return organizationJSON{ID: a.ID.String(), Name: a.Name, Slug: a.ID.String(), CreatedAt: transfer.NewTimestamp(a.CreatedAt)}
 }
 
 // memberJSON is a member in better-auth's shape. ID repeats the person's.
 type memberJSON struct {
-	ID             string                   `json:"id"`
-	OrganizationID string                   `json:"organizationId"`
-	UserID         string                   `json:"userId"`
-	Role           account.Role             `json:"role"`
-	CreatedAt      representation.Timestamp `json:"createdAt"`
-	User           memberUserJSON           `json:"user"`
+	ID             string             `json:"id"`
+	OrganizationID string             `json:"organizationId"`
+	UserID         string             `json:"userId"`
+	Role           account.Role       `json:"role"`
+	CreatedAt      transfer.Timestamp `json:"createdAt"`
+	User           memberUserJSON     `json:"user"`
 }
 
 // memberUserJSON is the public part of a person for other members.
@@ -45,27 +45,27 @@ type memberUserJSON struct {
 func newMemberJSON(m account.Member) memberJSON {
 	person := m.PersonID.String()
 	return memberJSON{
-		ID: person, OrganizationID: m.AccountID.String(), UserID: person, Role: m.Role, CreatedAt: representation.NewTimestamp(m.CreatedAt),
+		ID: person, OrganizationID: m.AccountID.String(), UserID: person, Role: m.Role, CreatedAt: transfer.NewTimestamp(m.CreatedAt),
 		User: memberUserJSON{ID: person, Name: m.Name, Email: m.Email},
 	}
 }
 
 // invitationJSON is an invitation in better-auth's shape.
 type invitationJSON struct {
-	ID             string                   `json:"id"`
-	OrganizationID string                   `json:"organizationId"`
-	Email          string                   `json:"email"`
-	Role           account.Role             `json:"role"`
-	Status         string                   `json:"status"`
-	InviterID      string                   `json:"inviterId"`
-	ExpiresAt      representation.Timestamp `json:"expiresAt"`
-	CreatedAt      representation.Timestamp `json:"createdAt"`
+	ID             string             `json:"id"`
+	OrganizationID string             `json:"organizationId"`
+	Email          string             `json:"email"`
+	Role           account.Role       `json:"role"`
+	Status         string             `json:"status"`
+	InviterID      string             `json:"inviterId"`
+	ExpiresAt      transfer.Timestamp `json:"expiresAt"`
+	CreatedAt      transfer.Timestamp `json:"createdAt"`
 }
 
 func newInvitationJSON(i *account.Invitation, status string) invitationJSON {
 	return invitationJSON{
 		ID: i.ID.String(), OrganizationID: i.AccountID.String(), Email: i.Email, Role: i.Role, Status: status, InviterID: i.InviterID.String(),
-		ExpiresAt: representation.NewTimestamp(i.ExpiresAt), CreatedAt: representation.NewTimestamp(i.CreatedAt),
+		ExpiresAt: transfer.NewTimestamp(i.ExpiresAt), CreatedAt: transfer.NewTimestamp(i.CreatedAt),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // A client is told to try again only where that records nothing twice: if the connection to the database is lost during COMMIT, an

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 var nextLink = regexp.MustCompile(`^<(/v2/transfers\?[^>]+)>; rel="next"$`)

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 type preflightJSON struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/pkg/telemetry"
 )
 

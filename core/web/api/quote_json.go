@@ -5,9 +5,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/core/transfer"
 )
 
 // quoteJSON is a quote. It shows no contract and nothing else of a provider's answer than amounts and times.
@@ -21,13 +20,13 @@ type quoteJSON struct {
 	Source      legJSON       `json:"source"`
 	Destination legJSON       `json:"destination"`
 	// Deadline is that of the intent that the quote makes.
-	Deadline representation.Timestamp `json:"deadline"`
+	Deadline transfer.Timestamp `json:"deadline"`
 	// Fees is never nil, so that it is written as [] and not as null.
 	Fees []feeJSON `json:"fees"`
 	// EstimatedSeconds is nil if the provider says nothing.
-	EstimatedSeconds *int64                   `json:"estimatedSeconds"`
-	CreatedAt        representation.Timestamp `json:"createdAt"`
-	ExpiresAt        representation.Timestamp `json:"expiresAt"`
+	EstimatedSeconds *int64             `json:"estimatedSeconds"`
+	CreatedAt        transfer.Timestamp `json:"createdAt"`
+	ExpiresAt        transfer.Timestamp `json:"expiresAt"`
 	// TransferID is the intent that the quote made, left out before.
 	TransferID uuid.UUID `json:"transferId,omitzero"`
 }
@@ -48,9 +47,9 @@ type feeJSON struct {
 func newQuoteJSON(q quote.Quote) quoteJSON {
 	answer := quoteJSON{
 		ID: q.ID, Provider: q.Provider, Scheme: q.Settlement.Scheme, Deployment: q.Settlement.Deployment, Type: q.Type, Kind: q.Kind,
-		Source: newLegJSON(q.Source), Destination: newLegJSON(q.Destination), Deadline: representation.NewTimestamp(q.Deadline),
+		Source: newLegJSON(q.Source), Destination: newLegJSON(q.Destination), Deadline: transfer.NewTimestamp(q.Deadline),
 		Fees:      each(q.Fees, func(f quote.Fee) feeJSON { return feeJSON{f.Kind, f.Token.String(), f.Amount.String(), f.Included} }),
-		CreatedAt: representation.NewTimestamp(q.CreatedAt), ExpiresAt: representation.NewTimestamp(q.ExpiresAt), TransferID: q.TransferID,
+		CreatedAt: transfer.NewTimestamp(q.CreatedAt), ExpiresAt: transfer.NewTimestamp(q.ExpiresAt), TransferID: q.TransferID,
 	}
 	if seconds := int64(q.Duration / time.Second); seconds > 0 {
 		answer.EstimatedSeconds = &seconds

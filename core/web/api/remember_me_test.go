@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // With rememberMe: false nothing stays in the browser after its end, and on the server a day at most. A new password changes neither.

@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/wire"
 )
@@ -16,7 +16,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	position, err := event.ParseCursor(by.owner, body.After)
+	position, err := feed.ParseCursor(by.owner, body.After)
 	if err != nil {
 		return invalid(wire.Issue{Path: "/after", Message: err.Error()})
 	}

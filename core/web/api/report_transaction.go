@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )

@@ -3,15 +3,15 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
+	"intents.internal/core/webhooks"
 )
 
 // retryDelivery answers POST /v2/webhooks/{id}/deliveries/{eventId}/retry: it redelivers the event at once, with the same id.
 func (s *Server) retryDelivery(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	eventID, ok := event.ParseID(r.PathValue("eventId"))
+	eventID, ok := feed.ParseID(r.PathValue("eventId"))
 	if !ok {
-		return webhook.ErrDeliveryNotFound
+		return webhooks.ErrDeliveryNotFound
 	}
 	if err := s.Webhooks.RetryDelivery(r.Context(), by.grant, by.owner, by.id, eventID); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -133,7 +133,7 @@ func TestSessionRoutes_Rights(t *testing.T) {
 	}
 }
 
-func newWalkedServer(rooms *store.Rooms) *Server {
+func newWalkedServer(rooms *rooms.Rooms) *Server {
 	wide := identity.Limits{
 		SignInPerIP: identity.MaxLimit, SignInPerAccount: identity.MaxLimit, SignInPerAccountAndIP: identity.MaxLimit, SignUpPerIP: identity.MaxLimit,
 		KeysPerAccount: identity.MaxLimit, KeysPerIP: identity.MaxLimit, MailsPerAddress: identity.MaxLimit, MailsPerIP: identity.MaxLimit,
@@ -152,7 +152,7 @@ func newWalkedServer(rooms *store.Rooms) *Server {
 // walk is one route in one shop.
 type walk struct {
 	t      *testing.T
-	rooms  *store.Rooms
+	rooms  *rooms.Rooms
 	shop   *pgtest.Shop
 	answer endpoint
 	walked

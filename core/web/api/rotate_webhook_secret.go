@@ -3,14 +3,14 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 )
 
 // rotateWebhookSecret answers POST /v2/webhooks/{id}/rotate-secret with the new secret, which is shown only here. The old secret
 // signs too until its grace period ends. The body is optional.
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	grace := webhook.DefaultGrace
+	grace := webhooks.DefaultGrace
 	if r.ContentLength != 0 {
 		body, err := decode[struct {
 			GracePeriod *int64 `json:"gracePeriod"`
@@ -19,7 +19,7 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 			return err
 		}
 		if body.GracePeriod != nil {
-			if grace, err = webhook.ParseGracePeriod(*body.GracePeriod); err != nil {
+			if grace, err = webhooks.ParseGracePeriod(*body.GracePeriod); err != nil {
 				return err
 			}
 		}
@@ -28,8 +28,8 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 	if err != nil {
 		return err
 	}
-	var secret webhook.Secret
-	_, err = s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (detail string, err error) {
+	var secret webhooks.Secret
+	_, err = s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhooks.Endpoint) (detail string, err error) {
 		secret, detail, err = s.WebhookRules.Rotate(e, grace, by.now)
 		return detail, err
 	})

@@ -15,7 +15,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/core/events/feed"
+	"intents.internal/core/feed"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/wire"

@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/chains/rpc/rpctest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/pgtest"
 	"intents.internal/pkg/network"
 )
 

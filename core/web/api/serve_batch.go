@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
 	"intents.internal/pkg/wire"
 )
 
@@ -61,7 +60,7 @@ type member struct {
 	exchange *exchange
 	response response
 	// creation is that of a new intent, else nil.
-	creation *intent.Creation
+	creation *intents.Creation
 	// aborted is set if the response is incomplete.
 	aborted bool
 }

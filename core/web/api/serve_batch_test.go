@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
@@ -247,7 +247,7 @@ func TestBatch_SameKey(t *testing.T) {
 func TestBatch_ConnectionClosed(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewPedanticRegistry()
-	store, err := store.Open(pgtest.Database(t), postgres.Options{Metrics: metrics})
+	store, err := rooms.Open(pgtest.Database(t), postgres.Options{Metrics: metrics})
 	if err != nil {
 		t.Fatal(err)
 	}

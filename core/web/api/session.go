@@ -7,7 +7,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/representation"
+	"intents.internal/core/transfer"
 )
 
 // require calls an endpoint if the limits admit the request and the person's role in the acting account allows what the endpoint
@@ -71,19 +71,19 @@ type signedInJSON struct {
 
 // userJSON is an account in better-auth's shape.
 type userJSON struct {
-	ID            string                   `json:"id"`
-	Name          string                   `json:"name"`
-	Email         string                   `json:"email"`
-	EmailVerified bool                     `json:"emailVerified"`
-	Image         *string                  `json:"image"`
-	CreatedAt     representation.Timestamp `json:"createdAt"`
-	UpdatedAt     representation.Timestamp `json:"updatedAt"`
+	ID            string             `json:"id"`
+	Name          string             `json:"name"`
+	Email         string             `json:"email"`
+	EmailVerified bool               `json:"emailVerified"`
+	Image         *string            `json:"image"`
+	CreatedAt     transfer.Timestamp `json:"createdAt"`
+	UpdatedAt     transfer.Timestamp `json:"updatedAt"`
 }
 
 func newUserJSON(a *account.Account) userJSON {
 	return userJSON{
 		ID: a.ID.String(), Name: a.Name, Email: a.Email, EmailVerified: a.EmailVerified(),
-		CreatedAt: representation.NewTimestamp(a.CreatedAt), UpdatedAt: representation.NewTimestamp(a.UpdatedAt),
+		CreatedAt: transfer.NewTimestamp(a.CreatedAt), UpdatedAt: transfer.NewTimestamp(a.UpdatedAt),
 	}
 }
 
@@ -94,18 +94,18 @@ type sessionJSON struct {
 	Token  string `json:"token"`
 	UserID string `json:"userId"`
 	// ActiveOrganizationID is the account that the session acts on.
-	ActiveOrganizationID string                   `json:"activeOrganizationId"`
-	IPAddress            string                   `json:"ipAddress"`
-	UserAgent            string                   `json:"userAgent"`
-	ExpiresAt            representation.Timestamp `json:"expiresAt"`
-	CreatedAt            representation.Timestamp `json:"createdAt"`
-	UpdatedAt            representation.Timestamp `json:"updatedAt"`
+	ActiveOrganizationID string             `json:"activeOrganizationId"`
+	IPAddress            string             `json:"ipAddress"`
+	UserAgent            string             `json:"userAgent"`
+	ExpiresAt            transfer.Timestamp `json:"expiresAt"`
+	CreatedAt            transfer.Timestamp `json:"createdAt"`
+	UpdatedAt            transfer.Timestamp `json:"updatedAt"`
 }
 
 func newSessionJSON(s *account.Session) sessionJSON {
 	return sessionJSON{
 		ID: s.ID.String(), Token: s.ID.String(), UserID: s.AccountID.String(), ActiveOrganizationID: s.ActingID().String(), IPAddress: s.IPAddress, UserAgent: s.UserAgent,
-		ExpiresAt: representation.NewTimestamp(s.ExpiresAt), CreatedAt: representation.NewTimestamp(s.CreatedAt), UpdatedAt: representation.NewTimestamp(s.UpdatedAt),
+		ExpiresAt: transfer.NewTimestamp(s.ExpiresAt), CreatedAt: transfer.NewTimestamp(s.CreatedAt), UpdatedAt: transfer.NewTimestamp(s.UpdatedAt),
 	}
 }
 

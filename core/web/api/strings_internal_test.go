@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 )
 
 // stringSchema is what a schema says of a string, and of the values in it.
@@ -140,8 +140,8 @@ func TestDocument_Grammars(t *testing.T) {
 	site := func(text string) error { _, err := service.SitePath("", text); return err }
 	path := func(text string) error { return checkStart(oidcProvider, text) }
 	network := func(text string) error { _, err := account.ParseNetworks([]string{text}); return err }
-	cursor := func(text string) error { _, err := webhook.ParseDeliveryCursor(text); return err }
-	last := webhook.DeliveryCursor{Position: 1<<63 - 1, EventID: event.ID(uuid.Max)}.String()
+	cursor := func(text string) error { _, err := webhooks.ParseDeliveryCursor(text); return err }
+	last := webhooks.DeliveryCursor{Position: 1<<63 - 1, EventID: feed.ID(uuid.Max)}.String()
 	sites := []string{"", "/", "/console", "/console?a=b#c", "//evil.example.com", `/\evil.example.com`, "/a b", "console", "/a\tb", "/é"}
 	for name, c := range map[string]struct {
 		decode func(string) error
@@ -154,7 +154,7 @@ func TestDocument_Grammars(t *testing.T) {
 		"callbackURL": {site, append(sites, "https://intents.example.com/console")},
 		"start":       {path, append(sites, "https://intents.example.com/console")},
 		"after": {cursor, []string{
-			webhook.DeliveryCursor{}.String(), last, strings.Repeat("_", 32), last[:31], last + "A", "+" + last[1:], "",
+			webhooks.DeliveryCursor{}.String(), last, strings.Repeat("_", 32), last[:31], last + "A", "+" + last[1:], "",
 		}},
 	} {
 		for pattern := range patternsOf(t, name) {

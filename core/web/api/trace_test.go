@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
 )
@@ -47,7 +47,7 @@ func startTraced(t *testing.T, sampler string) (s *service, collector *tracingte
 	if database, err = pgx.ParseConfig(url); err != nil {
 		t.Fatal(err)
 	}
-	store, err := store.Open(url, postgres.Options{StatementTimeout: 2 * time.Minute, Traced: true})
+	store, err := rooms.Open(url, postgres.Options{StatementTimeout: 2 * time.Minute, Traced: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )

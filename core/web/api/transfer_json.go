@@ -6,13 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 )
 
 // writeRecord writes the full record of an intent as a response.
-func writeRecord(w http.ResponseWriter, status int, r *intent.Record) {
+func writeRecord(w http.ResponseWriter, status int, r *intents.Record) {
 	body := newBuffer()
 	defer body.release()
 	body.json = appendRecord(body.json, r)
@@ -20,23 +19,23 @@ func writeRecord(w http.ResponseWriter, status int, r *intent.Record) {
 }
 
 // appendRecord appends the members of the summary, with the additional members of source and destination, and the record's own.
-func appendRecord(b []byte, r *intent.Record) []byte {
+func appendRecord(b []byte, r *intents.Record) []byte {
 	i, summary := r.Intent, r.Intent.Summary()
-	b = representation.AppendIdentity(append(b, '{'), &summary)
+	b = transfer.AppendIdentity(append(b, '{'), &summary)
 	b = append(b, `,"reference":`...)
-	b = representation.AppendOptional(b, i.Reference)
-	b = representation.AppendEnded(b, i.Type, i.Status)
+	b = transfer.AppendOptional(b, i.Reference)
+	b = transfer.AppendEnded(b, i.Type, i.Status)
 	b = append(b, `,"final":`...)
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
 	b = append(b, `,"failure":`...)
-	b = representation.AppendOptional(b, i.Failure)
-	b = representation.AppendFailureReason(b, r.FailureReason)
+	b = transfer.AppendOptional(b, i.Failure)
+	b = transfer.AppendFailureReason(b, r.FailureReason)
 	b = append(b, `,"source":`...)
 	b = appendLeg(b, i.Source)
 	b = append(b, `,"destination":`...)
 	b = appendLeg(b, i.Destination)
 	b = append(b, `,"deadline":`...)
-	b = representation.AppendTimestamp(b, i.Deadline)
+	b = transfer.AppendTimestamp(b, i.Deadline)
 	b = append(b, `,"quote":`...)
 	b = appendQuote(b, &i.Quote)
 	b = append(b, `,"order":`...)
@@ -54,7 +53,7 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = strconv.AppendBool(b, r.Refundable)
 	b = append(b, `,"verification":`...)
 	if r.Unverifiable {
-		b = representation.AppendText(b, transfer.Unsupported)
+		b = transfer.AppendText(b, transfer.Unsupported)
 	} else {
 		b = append(b, "null"...)
 	}
@@ -63,17 +62,17 @@ func appendRecord(b []byte, r *intent.Record) []byte {
 	b = append(b, `,"watched":`...)
 	b = strconv.AppendBool(b, r.Watched)
 	b = append(b, `,"tx":`...)
-	b = representation.AppendTx(b, r.Tx)
+	b = transfer.AppendTx(b, r.Tx)
 	return append(b, '}')
 }
 
 func appendLeg(b []byte, l transfer.Leg) []byte {
 	b = append(b, `{"account":`...)
-	b = representation.AppendAccountID(b, l.Account)
+	b = transfer.AppendAccountID(b, l.Account)
 	b = append(b, `,"token":`...)
-	b = representation.AppendAccountID(b, l.Token)
+	b = transfer.AppendAccountID(b, l.Token)
 	b = append(b, `,"amount":`...)
-	b = representation.AppendDecimal(b, l.Amount)
+	b = transfer.AppendDecimal(b, l.Amount)
 	return append(b, '}')
 }
 
@@ -83,11 +82,11 @@ func appendQuote(b []byte, q *transfer.Quote) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, `{"id":`...)
-	b = representation.AppendUUID(b, q.ID)
+	b = transfer.AppendUUID(b, q.ID)
 	b = append(b, `,"provider":`...)
-	b = representation.AppendText(b, q.Provider)
+	b = transfer.AppendText(b, q.Provider)
 	b = append(b, `,"expiresAt":`...)
-	b = representation.AppendTimestamp(b, q.ExpiresAt)
+	b = transfer.AppendTimestamp(b, q.ExpiresAt)
 	return append(b, '}')
 }
 
@@ -98,15 +97,15 @@ func appendOrder(b []byte, o *transfer.Order, settlement *transfer.Settlement) [
 		return append(b, "null"...)
 	}
 	b = append(b, `{"scheme":`...)
-	b = representation.AppendText(b, settlement.Scheme)
+	b = transfer.AppendText(b, settlement.Scheme)
 	b = append(b, `,"deployment":`...)
-	b = representation.AppendOptional(b, settlement.Deployment)
+	b = transfer.AppendOptional(b, settlement.Deployment)
 	b = append(b, `,"inputSettler":`...)
-	b = representation.AppendText(b, o.InputSettler)
+	b = transfer.AppendText(b, o.InputSettler)
 	b = append(b, `,"user":`...)
-	b = representation.AppendText(b, o.User)
+	b = transfer.AppendText(b, o.User)
 	b = append(b, `,"nonce":`...)
-	b = representation.AppendDecimal(b, o.Nonce)
+	b = transfer.AppendDecimal(b, o.Nonce)
 	b = append(b, `,"originChainId":`...)
 	b = strconv.AppendUint(b, o.OriginChainID, 10)
 	b = append(b, `,"expires":`...)
@@ -114,32 +113,32 @@ func appendOrder(b []byte, o *transfer.Order, settlement *transfer.Settlement) [
 	b = append(b, `,"fillDeadline":`...)
 	b = strconv.AppendUint(b, uint64(o.FillDeadline), 10)
 	b = append(b, `,"inputOracle":`...)
-	b = representation.AppendText(b, o.InputOracle)
+	b = transfer.AppendText(b, o.InputOracle)
 	b = append(b, `,"inputs":[{"token":`...)
-	b = representation.AppendText(b, o.Input.Token)
+	b = transfer.AppendText(b, o.Input.Token)
 	b = append(b, `,"amount":`...)
-	b = representation.AppendDecimal(b, o.Input.Amount)
+	b = transfer.AppendDecimal(b, o.Input.Amount)
 	b = append(b, `}],"outputs":[`...)
 	b = appendOutput(b, &o.Output)
 	b = append(b, `],"encoded":`...)
-	b = representation.AppendHex(b, o.Encoded)
+	b = transfer.AppendHex(b, o.Encoded)
 	return append(b, '}')
 }
 
 // appendOutput appends a MandateOutput under its ABI names. Its callbackData and context are always empty.
 func appendOutput(b []byte, o *transfer.MandateOutput) []byte {
 	b = append(b, `{"oracle":`...)
-	b = representation.AppendHex(b, o.Oracle[:])
+	b = transfer.AppendHex(b, o.Oracle[:])
 	b = append(b, `,"settler":`...)
-	b = representation.AppendHex(b, o.Settler[:])
+	b = transfer.AppendHex(b, o.Settler[:])
 	b = append(b, `,"chainId":`...)
 	b = strconv.AppendUint(b, o.ChainID, 10)
 	b = append(b, `,"token":`...)
-	b = representation.AppendHex(b, o.Token[:])
+	b = transfer.AppendHex(b, o.Token[:])
 	b = append(b, `,"amount":`...)
-	b = representation.AppendDecimal(b, o.Amount)
+	b = transfer.AppendDecimal(b, o.Amount)
 	b = append(b, `,"recipient":`...)
-	b = representation.AppendHex(b, o.Recipient[:])
+	b = transfer.AppendHex(b, o.Recipient[:])
 	return append(b, `,"callbackData":"0x","context":"0x"}`...)
 }
 
@@ -158,13 +157,13 @@ func appendConfirmations(b []byte, c *transfer.Confirmations) []byte {
 
 func appendTransaction(b []byte, t *transfer.Transaction) []byte {
 	b = append(b, `{"role":`...)
-	b = representation.AppendText(b, t.Role)
+	b = transfer.AppendText(b, t.Role)
 	b = append(b, `,"chainId":`...)
-	b = representation.AppendChainID(b, t.Chain)
+	b = transfer.AppendChainID(b, t.Chain)
 	b = append(b, `,"hash":`...)
-	b = representation.AppendHex(b, t.Hash[:])
+	b = transfer.AppendHex(b, t.Hash[:])
 	b = append(b, `,"state":`...)
-	b = representation.AppendText(b, t.State)
+	b = transfer.AppendText(b, t.State)
 	b = append(b, `,"blockNumber":`...)
 	if t.Block == nil {
 		b = append(b, "null"...)
@@ -172,6 +171,6 @@ func appendTransaction(b []byte, t *transfer.Transaction) []byte {
 		b = strconv.AppendUint(b, t.Block.Number, 10)
 	}
 	b = append(b, `,"seenAt":`...)
-	b = representation.AppendTimestamp(b, t.SeenAt)
+	b = transfer.AppendTimestamp(b, t.SeenAt)
 	return append(b, '}')
 }

@@ -10,31 +10,31 @@ import (
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/representation/representationtest"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
+	"intents.internal/core/transfer/transfertest"
 )
 
 // intentJSON is the full record for encoding/json. Source and Destination replace those of the summary with more fields.
 type intentJSON struct {
-	representationtest.Summary
+	transfertest.Summary
 	Final   bool    `json:"final"`
 	Failure *string `json:"failure"`
 
-	FailureReason *representationtest.FailureReason `json:"failureReason"`
+	FailureReason *transfertest.FailureReason `json:"failureReason"`
 
-	Source        legJSON                `json:"source"`
-	Destination   legJSON                `json:"destination"`
-	Deadline      string                 `json:"deadline"`
-	Quote         *usedQuoteJSON         `json:"quote"`
-	Order         *orderJSON             `json:"order"`
-	Confirmations *confirmationsJSON     `json:"confirmations"`
-	Transactions  []transactionJSON      `json:"transactions"`
-	Refundable    bool                   `json:"refundable"`
-	Verification  *string                `json:"verification"`
-	Screened      bool                   `json:"screened"`
-	Watched       bool                   `json:"watched"`
-	Tx            *representationtest.Tx `json:"tx"`
+	Source        legJSON            `json:"source"`
+	Destination   legJSON            `json:"destination"`
+	Deadline      string             `json:"deadline"`
+	Quote         *usedQuoteJSON     `json:"quote"`
+	Order         *orderJSON         `json:"order"`
+	Confirmations *confirmationsJSON `json:"confirmations"`
+	Transactions  []transactionJSON  `json:"transactions"`
+	Refundable    bool               `json:"refundable"`
+	Verification  *string            `json:"verification"`
+	Screened      bool               `json:"screened"`
+	Watched       bool               `json:"watched"`
+	Tx            *transfertest.Tx   `json:"tx"`
 }
 
 type confirmationsJSON struct {
@@ -44,12 +44,12 @@ type confirmationsJSON struct {
 }
 
 type transactionJSON struct {
-	Role        transfer.Role               `json:"role"`
-	ChainID     string                      `json:"chainId"`
-	Hash        representationtest.HexBytes `json:"hash"`
-	State       transfer.State              `json:"state"`
-	BlockNumber *uint64                     `json:"blockNumber"`
-	SeenAt      string                      `json:"seenAt"`
+	Role        transfer.Role         `json:"role"`
+	ChainID     string                `json:"chainId"`
+	Hash        transfertest.HexBytes `json:"hash"`
+	State       transfer.State        `json:"state"`
+	BlockNumber *uint64               `json:"blockNumber"`
+	SeenAt      string                `json:"seenAt"`
 }
 
 type usedQuoteJSON struct {
@@ -60,18 +60,18 @@ type usedQuoteJSON struct {
 
 // orderJSON has every field of the order under its ABI name.
 type orderJSON struct {
-	Scheme        string                      `json:"scheme"`
-	Deployment    *string                     `json:"deployment"`
-	InputSettler  string                      `json:"inputSettler"`
-	User          string                      `json:"user"`
-	Nonce         string                      `json:"nonce"`
-	OriginChainID uint64                      `json:"originChainId"`
-	Expires       uint32                      `json:"expires"`
-	FillDeadline  uint32                      `json:"fillDeadline"`
-	InputOracle   string                      `json:"inputOracle"`
-	Inputs        []inputJSON                 `json:"inputs"`
-	Outputs       []outputJSON                `json:"outputs"`
-	Encoded       representationtest.HexBytes `json:"encoded"`
+	Scheme        string                `json:"scheme"`
+	Deployment    *string               `json:"deployment"`
+	InputSettler  string                `json:"inputSettler"`
+	User          string                `json:"user"`
+	Nonce         string                `json:"nonce"`
+	OriginChainID uint64                `json:"originChainId"`
+	Expires       uint32                `json:"expires"`
+	FillDeadline  uint32                `json:"fillDeadline"`
+	InputOracle   string                `json:"inputOracle"`
+	Inputs        []inputJSON           `json:"inputs"`
+	Outputs       []outputJSON          `json:"outputs"`
+	Encoded       transfertest.HexBytes `json:"encoded"`
 }
 
 type inputJSON struct {
@@ -80,14 +80,14 @@ type inputJSON struct {
 }
 
 type outputJSON struct {
-	Oracle       representationtest.HexBytes `json:"oracle"`
-	Settler      representationtest.HexBytes `json:"settler"`
-	ChainID      uint64                      `json:"chainId"`
-	Token        representationtest.HexBytes `json:"token"`
-	Amount       string                      `json:"amount"`
-	Recipient    representationtest.HexBytes `json:"recipient"`
-	CallbackData representationtest.HexBytes `json:"callbackData"`
-	Context      representationtest.HexBytes `json:"context"`
+	Oracle       transfertest.HexBytes `json:"oracle"`
+	Settler      transfertest.HexBytes `json:"settler"`
+	ChainID      uint64                `json:"chainId"`
+	Token        transfertest.HexBytes `json:"token"`
+	Amount       string                `json:"amount"`
+	Recipient    transfertest.HexBytes `json:"recipient"`
+	CallbackData transfertest.HexBytes `json:"callbackData"`
+	Context      transfertest.HexBytes `json:"context"`
 }
 
 // newOrderJSON is nil for no order.
@@ -96,7 +96,7 @@ func newOrderJSON(o *transfer.Order, s transfer.Settlement) *orderJSON {
 		return nil
 	}
 	return &orderJSON{
-		Scheme: s.Scheme, Deployment: representationtest.Optional(s.Deployment), InputSettler: o.InputSettler, User: o.User,
+		Scheme: s.Scheme, Deployment: transfertest.Optional(s.Deployment), InputSettler: o.InputSettler, User: o.User,
 		Nonce: o.Nonce.String(), OriginChainID: o.OriginChainID, Expires: o.Expires, FillDeadline: o.FillDeadline, InputOracle: o.InputOracle,
 		Inputs: []inputJSON{{o.Input.Token, o.Input.Amount.String()}},
 		Outputs: []outputJSON{{
@@ -107,18 +107,18 @@ func newOrderJSON(o *transfer.Order, s transfer.Settlement) *orderJSON {
 	}
 }
 
-func newIntentJSON(r *intent.Record) intentJSON {
+func newIntentJSON(r *intents.Record) intentJSON {
 	i := r.Intent
 	out := intentJSON{
-		Summary: representationtest.NewSummary(i.Summary()),
-		Final:   transfer.Final(i.Type, i.Status), Failure: representationtest.Optional(i.Failure),
-		FailureReason: representationtest.NewFailureReason(r.FailureReason),
-		Source:        newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: representationtest.Timestamp(i.Deadline),
+		Summary: transfertest.NewSummary(i.Summary()),
+		Final:   transfer.Final(i.Type, i.Status), Failure: transfertest.Optional(i.Failure),
+		FailureReason: transfertest.NewFailureReason(r.FailureReason),
+		Source:        newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: transfertest.Timestamp(i.Deadline),
 		Order: newOrderJSON(r.Order, i.Settlement),
-		Tx:    representationtest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
+		Tx:    transfertest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
 	}
 	if q := i.Quote; q.ID != uuid.Nil {
-		out.Quote = &usedQuoteJSON{q.ID.String(), q.Provider, representationtest.Timestamp(q.ExpiresAt)}
+		out.Quote = &usedQuoteJSON{q.ID.String(), q.Provider, transfertest.Timestamp(q.ExpiresAt)}
 	}
 	if c := r.Confirmations; c != nil {
 		out.Confirmations = &confirmationsJSON{c.Have, c.Need, c.Finalized}
@@ -128,7 +128,7 @@ func newIntentJSON(r *intent.Record) intentJSON {
 		out.Verification = &unsupported
 	}
 	for _, t := range r.Transactions {
-		shown := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: representationtest.Timestamp(t.SeenAt)}
+		shown := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: transfertest.Timestamp(t.SeenAt)}
 		if t.Block != nil {
 			shown.BlockNumber = &t.Block.Number
 		}
@@ -138,16 +138,16 @@ func newIntentJSON(r *intent.Record) intentJSON {
 }
 
 // anyRecord draws a record of an intent.
-func anyRecord(t *rapid.T) *intent.Record {
-	i := representationtest.Intent().Draw(t, "intent")
-	r, err := intent.NewRecord(i, transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second})
+func anyRecord(t *rapid.T) *intents.Record {
+	i := transfertest.Intent().Draw(t, "intent")
+	r, err := intents.NewRecord(i, transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if rapid.Bool().Draw(t, "quoted") {
-		i.Quote = transfer.Quote{ID: i.ID, Provider: "solver", ExpiresAt: representationtest.Time().Draw(t, "expires")}
+		i.Quote = transfer.Quote{ID: i.ID, Provider: "solver", ExpiresAt: transfertest.Time().Draw(t, "expires")}
 	}
-	r.FailureReason = representationtest.Failed().Draw(t, "failure reason")
+	r.FailureReason = transfertest.Failed().Draw(t, "failure reason")
 	r.Refundable, r.Unverifiable = rapid.Bool().Draw(t, "refundable"), rapid.Bool().Draw(t, "unverifiable")
 	if rapid.Bool().Draw(t, "in a block") {
 		r.Confirmations = &transfer.Confirmations{Have: rapid.Uint64().Draw(t, "have"), Need: 3, Finalized: rapid.Bool().Draw(t, "finalized")}
@@ -155,7 +155,7 @@ func anyRecord(t *rapid.T) *intent.Record {
 	for n := range rapid.IntRange(0, 3).Draw(t, "transactions") {
 		shown := transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: i.Source.Account.Chain, Hash: common.Hash{byte(n)}, State: transfer.Mined,
-			SeenAt: representationtest.Time().Draw(t, "seen"),
+			SeenAt: transfertest.Time().Draw(t, "seen"),
 		}
 		if n > 0 {
 			shown.Block = &transfer.Block{Number: rapid.Uint64().Draw(t, "block")}

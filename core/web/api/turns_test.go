@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/feed"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
 )
 
@@ -111,7 +111,7 @@ func TestTurns_EveryRoute(t *testing.T) {
 		{"POST", "/v2/webhooks", hookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")},
 		{"PATCH", hook, `{"description":"Books"}`, key},
 		{"POST", hook + "/rotate-secret", `{}`, key},
-		{"POST", hook + "/replay", `{"after":"` + event.FormatCursor(event.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},
+		{"POST", hook + "/replay", `{"after":"` + feed.FormatCursor(feed.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},
 		{"DELETE", hook, "", key},
 		{"POST", transfer + "/cancel", "", key},
 		{"POST", transfer + "/transaction", reportOf(txHash("a")), key},

@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
 
@@ -20,15 +20,15 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	change := webhook.Change{URL: body.URL, Types: body.Types.orZero(), Description: body.Description.orZero(), Enabled: body.Enabled}
-	if change == (webhook.Change{}) {
+	change := webhooks.Change{URL: body.URL, Types: body.Types.orZero(), Description: body.Description.orZero(), Enabled: body.Enabled}
+	if change == (webhooks.Change{}) {
 		return invalid(wire.Issue{Message: "names nothing to change; give url, types, description or enabled"})
 	}
 	entry, err := by.entry(account.WebhookUpdated)
 	if err != nil {
 		return err
 	}
-	changed, err := s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhook.Endpoint) (string, error) {
+	changed, err := s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhooks.Endpoint) (string, error) {
 		return s.WebhookRules.Change(e, change, by.now)
 	})
 	if err != nil {

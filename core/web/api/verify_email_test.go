@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
 )
 
 // insertLink is the token of a link about the account of an address.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 func TestVerifyKey(t *testing.T) {
@@ -73,17 +73,17 @@ func TestVerifyKey(t *testing.T) {
 		s.call(t, "POST", "/internal/keys/verify", verify(hashOf("unknown"))))
 }
 
-type feed struct {
+type eventFeed struct {
 	Cursor string
 	Hashes []string
 }
 
 // poll reads the key change feed.
-func (s *service) poll(t *testing.T, after, wait string) feed {
+func (s *service) poll(t *testing.T, after, wait string) eventFeed {
 	t.Helper()
 	response := s.send(t, "GET", "/internal/key-changes?after="+url.QueryEscape(after)+"&wait="+wait, "")
 	text := readAll(t, response)
-	var got feed
+	var got eventFeed
 	if err := json.Unmarshal([]byte(text), &got); err != nil || response.StatusCode != 200 || got.Cursor == "" || got.Hashes == nil {
 		t.Fatalf("%d %s", response.StatusCode, text)
 	}
@@ -137,7 +137,7 @@ func TestListKeyChanges_Wait(t *testing.T) {
 		}
 		changed <- time.Now()
 	}()
-	var got feed
+	var got eventFeed
 	for got = s.poll(t, cursor, "500ms"); len(got.Hashes) == 0 && !t.Failed(); { // the change may be later than the first wait
 		got = s.poll(t, got.Cursor, "500ms")
 	}

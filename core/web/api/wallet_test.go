@@ -11,7 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // walletOf makes a wallet from a well-known development key, the one of the address alice.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 const hookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`

@@ -6,52 +6,52 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/store/identities"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/transfer"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
 // webhookJSON is an endpoint without its secret.
 type webhookJSON struct {
-	ID             string                   `json:"id"`
-	URL            string                   `json:"url"`
-	Types          []string                 `json:"types"`
-	Description    *string                  `json:"description"`
-	Environment    network.Environment      `json:"environment"`
-	Enabled        bool                     `json:"enabled"`
-	DisabledReason *webhook.Reason          `json:"disabledReason"`
-	CreatedAt      representation.Timestamp `json:"createdAt"`
-	UpdatedAt      representation.Timestamp `json:"updatedAt"`
+	ID             string              `json:"id"`
+	URL            string              `json:"url"`
+	Types          []string            `json:"types"`
+	Description    *string             `json:"description"`
+	Environment    network.Environment `json:"environment"`
+	Enabled        bool                `json:"enabled"`
+	DisabledReason *webhooks.Reason    `json:"disabledReason"`
+	CreatedAt      transfer.Timestamp  `json:"createdAt"`
+	UpdatedAt      transfer.Timestamp  `json:"updatedAt"`
 }
 
-func newWebhookJSON(e *webhook.Endpoint) webhookJSON {
+func newWebhookJSON(e *webhooks.Endpoint) webhookJSON {
 	return webhookJSON{
-		ID: e.ID.String(), URL: e.URL, Types: e.Types, Description: representation.Optional(e.Description), Environment: e.Environment,
-		Enabled: e.Enabled, DisabledReason: representation.Optional(e.DisabledReason),
-		CreatedAt: representation.NewTimestamp(e.CreatedAt), UpdatedAt: representation.NewTimestamp(e.UpdatedAt),
+		ID: e.ID.String(), URL: e.URL, Types: e.Types, Description: transfer.Optional(e.Description), Environment: e.Environment,
+		Enabled: e.Enabled, DisabledReason: transfer.Optional(e.DisabledReason),
+		CreatedAt: transfer.NewTimestamp(e.CreatedAt), UpdatedAt: transfer.NewTimestamp(e.UpdatedAt),
 	}
 }
 
 // deliveryJSON is the delivery of an event to an endpoint.
 type deliveryJSON struct {
-	EventID        string                    `json:"eventId"`
-	Type           event.Type                `json:"type"`
-	Status         webhook.Status            `json:"status"`
-	Attempts       int                       `json:"attempts"`
-	NextAttemptAt  *representation.Timestamp `json:"nextAttemptAt"`
-	ResponseStatus *int                      `json:"responseStatus"`
-	Error          *string                   `json:"error"`
-	UpdatedAt      representation.Timestamp  `json:"updatedAt"`
+	EventID        string              `json:"eventId"`
+	Type           feed.Type           `json:"type"`
+	Status         webhooks.Status     `json:"status"`
+	Attempts       int                 `json:"attempts"`
+	NextAttemptAt  *transfer.Timestamp `json:"nextAttemptAt"`
+	ResponseStatus *int                `json:"responseStatus"`
+	Error          *string             `json:"error"`
+	UpdatedAt      transfer.Timestamp  `json:"updatedAt"`
 }
 
-func newDeliveryJSON(d webhook.Delivery) deliveryJSON {
+func newDeliveryJSON(d webhooks.Delivery) deliveryJSON {
 	answer := deliveryJSON{
 		EventID: d.EventID.String(), Type: d.Type, Status: d.Status, Attempts: d.Attempts,
-		NextAttemptAt: representation.OptionalTimestamp(d.NextAttemptAt), Error: representation.Optional(d.Error),
-		UpdatedAt: representation.NewTimestamp(d.UpdatedAt),
+		NextAttemptAt: transfer.OptionalTimestamp(d.NextAttemptAt), Error: transfer.Optional(d.Error),
+		UpdatedAt: transfer.NewTimestamp(d.UpdatedAt),
 	}
 	if d.ResponseStatus != 0 {
 		answer.ResponseStatus = &d.ResponseStatus
@@ -81,7 +81,7 @@ func (s *Server) webhookRoutes() map[string]http.Handler {
 
 // webhookRequest is the common part of the requests to webhook routes.
 type webhookRequest struct {
-	owner event.Owner
+	owner feed.Owner
 	// id is the endpoint id in the path, zero if there is none or it is malformed; no endpoint has the zero id.
 	id uuid.UUID
 	// entry is the audit log entry of the caller's action.
@@ -94,7 +94,7 @@ type webhookRequest struct {
 func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.Webhooks == nil {
-			return webhook.ErrNotConfigured
+			return webhooks.ErrNotConfigured
 		}
 		by, err := caller(r)
 		if err != nil {
@@ -105,7 +105,7 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 				return err
 			}
 		}
-		request := webhookRequest{owner: event.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now(), grant: identities.OfKey(by.AccountID)}
+		request := webhookRequest{owner: feed.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now(), grant: identities.OfKey(by.AccountID)}
 		request.id, _ = parseID(r.PathValue("id"))
 		request.entry = func(action account.Action) (account.AuditEntry, error) {
 			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)

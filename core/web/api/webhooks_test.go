@@ -11,23 +11,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
 // withWebhooks has a key for secrets and allows no network besides public ones.
 func withWebhooks(t *testing.T) func(*settings) {
 	t.Helper()
-	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	sealer, err := webhooks.NewSealer(make([]byte, 32), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(s *settings) {
-		s.api.WebhookRules = &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
+		s.api.WebhookRules = &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 	}
 }
 
@@ -82,8 +82,8 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 	same(t, "only the state", want(t, 200, strings.NewReplacer(`"enabled":true`, `"enabled":false`, `"disabledReason":null`, `"disabledReason":"owner"`).Replace(changed), noStore...),
 		s.call(t, "PATCH", path, `{"enabled":false}`, key...))
 	disabled := refused(t, 409, "WEBHOOK_DISABLED", "The webhook is disabled; enable it first.")
-	cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
-	eventID := event.ID(uuid.New()).String()
+	cursor := feed.FormatCursor(feed.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
+	eventID := feed.ID(uuid.New()).String()
 	for _, action := range []string{"/test", "/replay", "/deliveries/" + eventID + "/retry"} {
 		body := ""
 		if action == "/replay" {
@@ -218,7 +218,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 	path := "/v2/webhooks/" + createWebhook(t, s, key)
 	pgtest.Exec(t, s.store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, key[1])
 	after := func(position int64) string {
-		return fmt.Sprintf(`{"after":%q}`, event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, position))
+		return fmt.Sprintf(`{"after":%q}`, feed.FormatCursor(feed.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, position))
 	}
 	unknown := refused(t, 404, "NOT_FOUND", "The account has no such webhook in the environment of this key.")
 	notAllowed := refused(t, 422, "URL_NOT_ALLOWED", "The URL must lead to a public address, at port 80 or 443.")
@@ -236,7 +236,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"a replay":            {"POST", "/v2/webhooks/1/replay", after(0), key, unknown},
 		"deliveries":          {"GET", "/v2/webhooks/1/deliveries", "", key, unknown},
 		"an old cursor":       {"POST", path + "/replay", after(999), key, refused(t, 410, "CURSOR_EXPIRED", "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.")},
-		"no delivery":         {"POST", path + "/deliveries/" + event.ID(uuid.New()).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
+		"no delivery":         {"POST", path + "/deliveries/" + feed.ID(uuid.New()).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"no event id":         {"POST", path + "/deliveries/1/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"a parameter":         {"GET", path + "?a=b", "", key, invalid(t, "a", "is not a known parameter")},
 		"no URL":              {"POST", "/v2/webhooks", `{}`, key, invalid(t, "/url", "must be an absolute URL of visible ASCII characters; write other names as xn--… and other characters percent-encoded")},
@@ -248,7 +248,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"nothing to change":   {"PATCH", path, `{}`, key, invalid(t, "", "names nothing to change; give url, types, description or enabled")},
 		"a long grace":        {"POST", path + "/rotate-secret", `{"gracePeriod":604801}`, key, invalid(t, "/gracePeriod", "must be 0 to 604800 seconds")},
 		"another's cursor": {
-			"POST", path + "/replay", fmt.Sprintf(`{"after":%q}`, event.FormatCursor(event.Owner{AccountID: uuid.New(), Environment: network.Test}, 7)), key,
+			"POST", path + "/replay", fmt.Sprintf(`{"after":%q}`, feed.FormatCursor(feed.Owner{AccountID: uuid.New(), Environment: network.Test}, 7)), key,
 			invalid(t, "/after", "is not a cursor of this feed; take it from next"),
 		},
 		"a status": {"GET", path + "/deliveries?status=done&limit=0", "", key, invalid(t, "limit", "must be a whole number from 1 to 1000", "status", "must be pending, delivered or failed")},
@@ -267,7 +267,7 @@ func TestCreateWebhook_TooMany(t *testing.T) {
 	t.Parallel()
 	s := start(t, withWebhooks(t))
 	owner, key := newOwner(t, s)
-	for n := range webhook.MaxEndpoints {
+	for n := range webhooks.MaxEndpoints {
 		createWebhook(t, s, keyed(owner, []string{"test", "live"}[n%2]))
 	}
 	got := s.call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/hooks"}`, key...)
@@ -291,10 +291,10 @@ func TestReplayWebhook_Quota(t *testing.T) {
 	first, second, others := createWebhook(t, s, key), createWebhook(t, s, key), createWebhook(t, s, other)
 	replay := func(id string, key []string) answer {
 		t.Helper()
-		cursor := event.FormatCursor(event.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
+		cursor := feed.FormatCursor(feed.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
 		return s.call(t, "POST", "/v2/webhooks/"+id+"/replay", fmt.Sprintf(`{"after":%q}`, cursor), key...)
 	}
-	for n := range webhook.ReplayBurst {
+	for n := range webhooks.ReplayBurst {
 		if got := replay([]string{first, second}[n%2], key); got.Status != http.StatusAccepted {
 			t.Fatalf("the replay %d: %+v", n, got)
 		}

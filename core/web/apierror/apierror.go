@@ -9,21 +9,17 @@ import (
 	"net/http"
 	"time"
 
-	"intents.internal/core/chains/onchain"
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/events/feed"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/siwe"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/postgres"
 	"intents.internal/core/quotes"
+	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/feeds"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/postgres"
-	stored "intents.internal/core/store/quotes"
+	"intents.internal/core/transfer"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
 
@@ -81,7 +77,7 @@ func Of(err error) (public Error, ok bool) {
 	if unknown, ok := errors.AsType[*postgres.OutcomeUnknownError](err); ok {
 		return outcomeUnknown(unknown.Repeatable), true
 	}
-	if noAnswer, ok := errors.AsType[*onchain.NoAnswerError](err); ok {
+	if noAnswer, ok := errors.AsType[*rpc.NoAnswerError](err); ok {
 		return Error{
 			Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, RetryAfter: time.Second,
 			Message: fmt.Sprintf("No node of chain %s answers; try again in a second.", noAnswer.Chain),
@@ -97,7 +93,7 @@ func Of(err error) (public Error, ok bool) {
 	for _, entry := range errorMap {
 		if errors.Is(err, entry.err) {
 			public = entry.public
-			if conflict, ok := errors.AsType[*intent.StatusError](err); ok {
+			if conflict, ok := errors.AsType[*intents.StatusError](err); ok {
 				public.Details = wire.StatusDetails{Status: string(conflict.Status)}
 			}
 			return public, true
@@ -128,11 +124,11 @@ var errorMap = []struct {
 		Status: http.StatusUnprocessableEntity, Code: "IDEMPOTENCY_KEY_REUSED", Message: "This Idempotency-Key came with another request before; use a new one.",
 		Page: correctable("", "This form was sent already, with other values. What it recorded then is in the list of transfers."),
 	}},
-	{intent.ErrExecuted, Error{
+	{intents.ErrExecuted, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "Another transaction has carried this intent; read it again." + userOperationHint,
 		Page: correctable("hash", "Another transaction has carried this intent."+userOperationHint),
 	}},
-	{intent.ErrTooManyAttempts, Error{
+	{intents.ErrTooManyAttempts, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
 		Message: "As many transactions as an intent can have were reported for this one; read it again." + userOperationHint,
 		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
@@ -177,16 +173,16 @@ var errorMap = []struct {
 		Message: "The request differs from its quote. Send quoteId without source, destination and deadline, which the quote has, or ask for a new quote.",
 		Page:    correctable("", "The form differs from its quote. Ask for a new quote."),
 	}},
-	{stored.ErrNotFound, Error{
+	{quotes.ErrNotFound, Error{
 		Status: http.StatusNotFound, Code: "QUOTE_NOT_FOUND",
 		Message: "The account has no such quote in the environment of this key. Unused quotes are kept for a day after they expire; ask for a new one.",
 		Page:    Page{Title: "No such quote", Text: "Your account has no such quote. Unused quotes are kept for a day after they expire; ask for a new one."},
 	}},
-	{stored.ErrExpired, Error{
+	{quotes.ErrExpired, Error{
 		Status: http.StatusGone, Code: "QUOTE_EXPIRED", Message: "The quote has expired, and nothing was recorded. Ask for a new one.",
 		Page: Page{Title: "Expired", Text: "The quote has expired, and nothing was recorded. Ask for a new one."},
 	}},
-	{feeds.ErrFeedCursorExpired, Error{
+	{feed.ErrFeedCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},
@@ -195,39 +191,39 @@ var errorMap = []struct {
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "This core is shutting down; ask another.", RetryAfter: time.Second,
 	}},
 	{postgres.ErrCursorExpired, Error{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The cursor is too old; start again without one."}},
-	{webhook.ErrNotFound, Error{
+	{webhooks.ErrNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such webhook in the environment of this key.",
 		Page: Page{Title: "No such webhook", Text: "Your account has no webhook with this id. It may have been deleted."},
 	}},
-	{webhook.ErrDeliveryNotFound, Error{
+	{webhooks.ErrDeliveryNotFound, Error{
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The webhook has no delivery of such an event.",
 		Page: Page{Title: "No such delivery", Text: "The webhook has no delivery of this event. Deliveries are kept for 30 days."},
 	}},
-	{webhook.ErrTooMany, Error{
+	{webhooks.ErrTooMany, Error{
 		Status: http.StatusConflict, Code: "TOO_MANY_WEBHOOKS", Message: "The account has as many webhooks as it may; delete one first.",
-		Page: correctable("", fmt.Sprintf("The account has %d webhooks, and more are not possible. Delete one that you no longer use.", webhook.MaxEndpoints)),
+		Page: correctable("", fmt.Sprintf("The account has %d webhooks, and more are not possible. Delete one that you no longer use.", webhooks.MaxEndpoints)),
 	}},
-	{webhook.ErrDisabled, Error{
+	{webhooks.ErrDisabled, Error{
 		Status: http.StatusConflict, Code: "WEBHOOK_DISABLED", Message: "The webhook is disabled; enable it first.",
 		Page: correctable("", "The webhook is disabled. Enable it first."),
 	}},
-	{webhook.ErrTooManyReplays, Error{
-		Status: http.StatusTooManyRequests, Code: "TOO_MANY_REPLAYS", RetryAfter: webhook.ReplayInterval,
+	{webhooks.ErrTooManyReplays, Error{
+		Status: http.StatusTooManyRequests, Code: "TOO_MANY_REPLAYS", RetryAfter: webhooks.ReplayInterval,
 		Message: "The account has replayed as often as it may for now; read the feed, or wait as long as Retry-After says.",
 		Page: correctable("", fmt.Sprintf("The account has replayed as often as it may for now. Another replay is possible in %.0f minutes at the latest.",
-			webhook.ReplayInterval.Minutes())),
+			webhooks.ReplayInterval.Minutes())),
 	}},
-	{webhook.ErrTooManyCreations, Error{
-		Status: http.StatusTooManyRequests, Code: wire.RateLimited, RetryAfter: webhook.CreationInterval,
+	{webhooks.ErrTooManyCreations, Error{
+		Status: http.StatusTooManyRequests, Code: wire.RateLimited, RetryAfter: webhooks.CreationInterval,
 		Message: "The account has created as many webhooks as it may for now. Wait as long as Retry-After says, or change one that exists.",
-		Details: wire.RateLimitDetails{TryAgainIn: webhook.CreationInterval.Milliseconds()},
+		Details: wire.RateLimitDetails{TryAgainIn: webhooks.CreationInterval.Milliseconds()},
 		Page:    correctable("", "The account has created as many webhooks as it may for now. Another one is possible in a minute; or change one that exists."),
 	}},
-	{webhook.ErrURLNotAllowed, Error{
+	{webhooks.ErrURLNotAllowed, Error{
 		Status: http.StatusUnprocessableEntity, Code: "URL_NOT_ALLOWED", Message: "The URL must lead to a public address, at port 80 or 443.",
 		Page: correctable("url", "The URL must lead to a public address, at port 80 or 443."),
 	}},
-	{webhook.ErrNotConfigured, Error{
+	{webhooks.ErrNotConfigured, Error{
 		Status: http.StatusServiceUnavailable, Code: "WEBHOOKS_NOT_CONFIGURED", Message: "The operator has configured no key for the secrets of webhooks.",
 		Page: Page{Title: "Not available", Text: "The operator of this service has not set webhooks up."},
 	}},

@@ -15,15 +15,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/screening"
-	"intents.internal/core/screening/hit"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
-	stored "intents.internal/core/store/quotes"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/golden"
@@ -45,7 +43,7 @@ func TestOf(t *testing.T) {
 	for _, entry := range errorMap {
 		err := entry.err
 		if entry.public.Code == "STATUS_CONFLICT" { // whoever returns it says the status
-			err = &intent.StatusError{Status: transfer.Confirmed, Err: err}
+			err = &intents.StatusError{Status: transfer.Confirmed, Err: err}
 		}
 		f, ok := Of(err)
 		if !ok || f.Code != entry.public.Code || f.Message != entry.public.Message {
@@ -56,7 +54,7 @@ func TestOf(t *testing.T) {
 	failures := []quote.Failure{{Provider: "lifi", Code: quote.ProviderTimeout}, {Provider: "solver", Code: quote.NoQuote}}
 	for _, err := range []error{
 		&quotes.NoQuoteError{Failures: failures}, &quotes.UnavailableError{Failures: failures[:1]},
-		&stored.UsedError{TransferID: uuid.MustParse("01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9")},
+		&quotes.UsedError{TransferID: uuid.MustParse("01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9")},
 		context.Canceled, &postgres.OutcomeUnknownError{Err: io.EOF}, &postgres.OutcomeUnknownError{Err: io.EOF, Repeatable: true},
 	} {
 		f, _ := Of(err)
@@ -81,8 +79,8 @@ func screened(t *testing.T) (all []Error) {
 		screen, err := screening.Open(t.Context(), screening.Config{Paths: []string{path}, Contact: contact, Metrics: prometheus.NewRegistry()})
 		pgtest.Must(t, err)
 		for _, err := range []error{
-			screen.Check(hit.Create, network.Live, listed, other), screen.Check(hit.Create, network.Live, other, listed),
-			screen.Check(hit.Create, network.Live, listed, listed), screen.CheckWallet(listed),
+			screen.Check(screening.Create, network.Live, listed, other), screen.Check(screening.Create, network.Live, other, listed),
+			screen.Check(screening.Create, network.Live, listed, listed), screen.CheckWallet(listed),
 		} {
 			f, ok := Of(fmt.Errorf("draft: %w", err))
 			if text := strings.ToLower(fmt.Sprintf("%+v", f)); !ok || strings.Contains(text, "0x") || strings.Contains(text, "lazarus") || strings.Contains(text, "sanction") {

@@ -10,7 +10,6 @@ import (
 
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
-	stored "intents.internal/core/store/quotes"
 )
 
 // QuoteFailures are the details of NO_QUOTE and QUOTES_UNAVAILABLE.
@@ -56,7 +55,7 @@ func ofQuotes(err error) (public Error, ok bool) {
 			Page:    correctable("", "No provider of quotes answers at this moment. Try again in a few seconds, or give both amounts yourself."),
 		}, true
 	}
-	if used, ok := errors.AsType[*stored.UsedError](err); ok {
+	if used, ok := errors.AsType[*quotes.UsedError](err); ok {
 		return Error{
 			Status: http.StatusConflict, Code: "QUOTE_USED", Details: UsedQuote{used.TransferID},
 			Message: fmt.Sprintf("The quote has made the transfer %s, and makes no other. Read that one, or ask for a new quote.", used.TransferID),

@@ -11,10 +11,9 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/transfer"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/quote"
-	stored "intents.internal/core/store/quotes"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -159,7 +158,7 @@ func (c *console) recordQuoted(
 		return "", f.noteNoQuote(quotes.ErrNotConfigured)
 	}
 	record, _, err := c.Quotes.Create(r.Context(), c.Identity.Grant(user.principal, identity.Develop), callerOf(key), request, formKey(token))
-	if used, ok := errors.AsType[*stored.UsedError](err); ok {
+	if used, ok := errors.AsType[*quotes.UsedError](err); ok {
 		return quoteUsedPath(used.TransferID), nil
 	}
 	if quoteUnusable(err) && f.wantsQuote() {
@@ -173,7 +172,7 @@ func (c *console) recordQuoted(
 
 // quoteUnusable reports whether another quote must be asked for.
 func quoteUnusable(err error) bool {
-	return errors.Is(err, stored.ErrExpired) || errors.Is(err, stored.ErrNotFound) || errors.Is(err, quotes.ErrMismatch)
+	return errors.Is(err, quotes.ErrExpired) || errors.Is(err, quotes.ErrNotFound) || errors.Is(err, quotes.ErrMismatch)
 }
 
 func quoteUsedPath(id uuid.UUID) string {

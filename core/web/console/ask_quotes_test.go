@@ -15,10 +15,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/html"
 
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
-	"intents.internal/core/store/pgtest"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -77,7 +77,7 @@ func startQuoting(t *testing.T, solvers ...*solver) *site {
 	providers := provider.New(endpoints, provider.Options{Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(providers.Close)
 	store := pgtest.New(t)
-	return startPages(t, store, func(*intent.Config) {}, func(c *console.Config) {
+	return startPages(t, store, func(*intents.Config) {}, func(c *console.Config) {
 		c.Quotes = quotes.New(quotes.Config{Store: store.Quotes, Registry: c.Registry, Intents: c.Intents, Providers: providers})
 	})
 }

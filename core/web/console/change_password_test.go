@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 func TestChangePassword(t *testing.T) {

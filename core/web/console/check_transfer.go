@@ -3,7 +3,7 @@ package console
 import (
 	"net/http"
 
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 // checkTransfer answers GET /console/transfers/{id}/preflight with what would happen if send.js sent the intent's transaction now. The page of

@@ -15,16 +15,14 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
-	"intents.internal/core/store/feeds"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/registries"
-	"intents.internal/core/store/webhooks"
+	"intents.internal/core/registry"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -33,13 +31,13 @@ type Config struct {
 	Identity   *identity.Service
 	Identities *identities.Store
 	Transfers  *intents.Store
-	Events     *feeds.Store
+	Events     *feed.Store
 	Webhooks   *webhooks.Store
-	Registry   *registries.LiveRegistry
-	Intents    *intent.Service
+	Registry   *registry.LiveRegistry
+	Intents    *intents.Service
 	Cookie     identity.Cookie
 	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
-	WebhookRules *webhook.Rules
+	WebhookRules *webhooks.Rules
 	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
 	Quotes *quotes.Service
 	// PublicURL is where browsers reach the service, without a path.

@@ -15,8 +15,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -241,7 +241,7 @@ func (c *console) checkChoices(r *http.Request, user currentUser, f *form) (key 
 // noteRejection adds a *transfer.Rejection to the form as an error of the field that it names, and the error of a chain of the
 // other environment as one of the whole form. It returns any other error.
 func (f *form) noteRejection(err error) error {
-	if wrong, ok := errors.AsType[*intent.EnvironmentError](err); ok {
+	if wrong, ok := errors.AsType[*intents.EnvironmentError](err); ok {
 		f.add(pageError{status: http.StatusForbidden, Text: wire.NewChainNotAllowed(wrong.Chain, wrong.Environment, wrong.Key).Message})
 		return nil
 	}

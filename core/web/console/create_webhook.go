@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
 
@@ -19,9 +19,9 @@ func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user cur
 	return "", c.renderSecret(w, r, user, secretPage{Webhook: created, Secret: secret.Reveal()})
 }
 
-func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhook.Endpoint, webhook.Secret, error) {
-	owner := event.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
-	draft := webhook.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
+func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhooks.Endpoint, webhooks.Secret, error) {
+	owner := feed.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
+	draft := webhooks.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
 	created, secret, err := c.WebhookRules.New(owner, draft, c.Identities.Now())
 	if err != nil {
 		return nil, secret, err
@@ -45,7 +45,7 @@ func (f *form) types() []string {
 
 // secretPage shows a secret.
 type secretPage struct {
-	Webhook *webhook.Endpoint
+	Webhook *webhooks.Endpoint
 	Secret  string
 	// PreviousUntil is until when the previous secret also signs, nil if there was none.
 	PreviousUntil *time.Time

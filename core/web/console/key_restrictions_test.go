@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // stored are the scopes and networks of the only key of this name.

@@ -12,7 +12,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 const linkedWallet = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // roundTrips counts what is sent to Redis, a pipeline once.

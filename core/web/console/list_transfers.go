@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 

@@ -4,30 +4,30 @@ import (
 	"net/http"
 	"strings"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
+	"intents.internal/core/webhooks"
 )
 
 // webhooksPath is the path of the list; each webhook's page is below it.
 const webhooksPath = "/console/webhooks"
 
 // disabledReasons are the display texts for why a webhook is disabled.
-var disabledReasons = map[webhook.Reason]string{
-	webhook.DisabledByOwner: "It was disabled in the console or through the API.",
-	webhook.DisabledGone:    "Its server answered 410: it wants nothing any more.",
-	webhook.DisabledFailing: "Every attempt failed for five days.",
+var disabledReasons = map[webhooks.Reason]string{
+	webhooks.DisabledByOwner: "It was disabled in the console or through the API.",
+	webhooks.DisabledGone:    "Its server answered 410: it wants nothing any more.",
+	webhooks.DisabledFailing: "Every attempt failed for five days.",
 }
 
 // webhookView is a webhook as the pages show it.
 type webhookView struct {
-	*webhook.Endpoint
+	*webhooks.Endpoint
 	// State and Why are "Enabled" or "Disabled" and the reason.
 	State, Why string
 	// Filter is the names of the types, empty for all.
 	Filter string
 }
 
-func newWebhookView(e *webhook.Endpoint) webhookView {
+func newWebhookView(e *webhooks.Endpoint) webhookView {
 	v := webhookView{Endpoint: e, State: stateEnabled, Filter: strings.Join(e.Types, " ")}
 	if !e.Enabled {
 		v.State, v.Why = stateDisabled, disabledReasons[e.DisabledReason]
@@ -38,9 +38,9 @@ func newWebhookView(e *webhook.Endpoint) webhookView {
 // listWebhooks answers GET /console/webhooks with the webhooks of both environments, newest first.
 func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if c.Webhooks == nil {
-		return webhook.ErrNotConfigured
+		return webhooks.ErrNotConfigured
 	}
-	endpoints, err := c.Webhooks.Webhooks(r.Context(), event.Owner{AccountID: user.principal.Account.ID})
+	endpoints, err := c.Webhooks.Webhooks(r.Context(), feed.Owner{AccountID: user.principal.Account.ID})
 	if err != nil {
 		return err
 	}
@@ -49,6 +49,6 @@ func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user curr
 		views[n] = newWebhookView(e)
 	}
 	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
-		"Webhooks": views, "Most": webhook.MaxEndpoints, "Types": event.Types(), "FormToken": newFormToken(),
+		"Webhooks": views, "Most": webhooks.MaxEndpoints, "Types": feed.Types(), "FormToken": newFormToken(),
 	}})
 }

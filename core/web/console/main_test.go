@@ -10,16 +10,15 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"intents.internal/core/events/webhook"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/registry"
+	"intents.internal/core/intents"
 	"intents.internal/core/outbound"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/core/web/console"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
@@ -33,9 +32,9 @@ const password = "correct horse battery"
 // site is the console on a database of the test's own, with the registry of pgtest.
 type site struct {
 	url   string
-	store *store.Rooms
+	store *rooms.Rooms
 	known *registry.Snapshot
-	live  *registries.LiveRegistry
+	live  *registry.LiveRegistry
 	log   *asynctest.Buffer
 }
 
@@ -49,22 +48,22 @@ func start(t *testing.T, change ...func(*identity.Config)) *site {
 	return startOn(t, pgtest.New(t), change...)
 }
 
-func startOn(t *testing.T, store *store.Rooms, change ...func(*identity.Config)) *site {
+func startOn(t *testing.T, store *rooms.Rooms, change ...func(*identity.Config)) *site {
 	t.Helper()
-	return startWith(t, store, func(*intent.Config) {}, change...)
+	return startWith(t, store, func(*intents.Config) {}, change...)
 }
 
-func startWith(t *testing.T, store *store.Rooms, changeIntents func(*intent.Config), change ...func(*identity.Config)) *site {
+func startWith(t *testing.T, store *rooms.Rooms, changeIntents func(*intents.Config), change ...func(*identity.Config)) *site {
 	t.Helper()
 	return startPages(t, store, changeIntents, func(*console.Config) {}, change...)
 }
 
 func startPages(
-	t *testing.T, store *store.Rooms, changeIntents func(*intent.Config), changePages func(*console.Config), change ...func(*identity.Config),
+	t *testing.T, store *rooms.Rooms, changeIntents func(*intents.Config), changePages func(*console.Config), change ...func(*identity.Config),
 ) *site {
 	t.Helper()
 	s := &site{store: store, known: pgtest.LoadRegistry(t, store), log: &asynctest.Buffer{}}
-	live, err := registries.NewLiveRegistry(t.Context(), store.Registry)
+	live, err := registry.NewLiveRegistry(t.Context(), store.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +80,15 @@ func startPages(
 		c(&config)
 	}
 	service := identity.New(config)
-	sealer, err := webhook.NewSealer(make([]byte, 32), nil)
+	sealer, err := webhooks.NewSealer(make([]byte, 32), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	carried := intent.Config{Store: store.Intents, Registry: live}
+	carried := intents.Config{Store: store.Intents, Registry: live}
 	changeIntents(&carried)
 	pages := console.Config{
-		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhook.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
-		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intent.New(carried),
+		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intents.New(carried),
 	}
 	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // share makes a shared account and returns its id.

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/chain"
-	"intents.internal/core/intent/token"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -56,7 +55,7 @@ type newTransferView struct {
 
 // chainChoice is a chain, and whether its intents are followed now.
 type chainChoice struct {
-	chain.Chain
+	registry.Chain
 	Watched bool
 }
 
@@ -162,8 +161,8 @@ func (c *console) tokensOn(f *form, field string, env network.Environment, token
 }
 
 // tokenText distinguishes tokens with the same symbol by their addresses.
-func tokenText(t token.Definition) string {
-	if token.Native(t.ID) {
+func tokenText(t registry.Definition) string {
+	if registry.Native(t.ID) {
 		return t.Symbol + " (the chain's own coin)"
 	}
 	return t.Symbol + " (" + short(t.ID.Address) + ")"
@@ -178,7 +177,7 @@ func (f *form) addOnce(e pageError) {
 
 // smallestUnits parses an amount of whole tokens exactly, such as "1.5" or "1.5 USDC". The problem is a text for the user, empty
 // if the amount is valid.
-func smallestUnits(text string, t token.Definition) (units, problem string) {
+func smallestUnits(text string, t registry.Definition) (units, problem string) {
 	number := strings.TrimSpace(text)
 	if prefix := len(number) - len(t.Symbol); prefix > 0 && strings.EqualFold(number[prefix:], t.Symbol) {
 		number = strings.TrimSpace(number[:prefix])

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/caip"
 )
 

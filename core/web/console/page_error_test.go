@@ -11,7 +11,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/retrytest"
 )
 

@@ -16,12 +16,12 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/postgres"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
+	"intents.internal/core/transfer"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -230,7 +230,7 @@ func (s *site) watch(t *testing.T, chain caip.ChainID) {
 }
 
 // expire has the orders of all intents be expired, and Sepolia, which was read before, be read since.
-func expire(t *testing.T, store *store.Rooms) {
+func expire(t *testing.T, store *rooms.Rooms) {
 	t.Helper()
 	pgtest.Exec(t, store, "UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'")
 	pgtest.Exec(t, store, "UPDATE watched_chains SET complete_until = now() WHERE chain_id = 'eip155:11155111'")

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 )
 
 var errHash = pageError{

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // Intents and quotes of the console are requests of the account that the session acts on: they are charged to its bucket under its own

@@ -8,7 +8,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // The way from a forgotten password to another one. The page of the link lists the other ways to sign in and offers to end them.

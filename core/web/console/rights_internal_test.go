@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
-	"intents.internal/core/store"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 )
@@ -111,7 +111,7 @@ var formClasses = map[string]walked{
 	"/console/webhooks/{id}/rotate":  {effect, hook, fixed("gracePeriod", "0"), true},
 	"/console/webhooks/{id}/test":    {rights, hook, fixed(), true},
 	"/console/webhooks/{id}/replay":  {rights, hook, fixed("since", "3600"), true},
-	"/console/webhooks/{id}/retry":   {rights, hook, fixed("event", event.ID(uuid.New()).String()), true},
+	"/console/webhooks/{id}/retry":   {rights, hook, fixed("event", feed.ID(uuid.New()).String()), true},
 	"/console/webhooks/{id}/delete":  {rights, hook, fixed(), true},
 
 	"/console/account/revoke-session":    {rights, none, of("session", func(s scene) any { return s.Other.ID }), false},
@@ -163,7 +163,7 @@ func TestFormRoutes_Rights(t *testing.T) {
 			t.Parallel()
 			w := walk{t: t, rooms: rooms, path: path, answer: route.answer, walked: known}
 			w.Shop, w.token = pgtest.NewShop(t, rooms, hash), newFormToken()
-			of := event.Owner{AccountID: w.Account.ID, Environment: network.Test}
+			of := feed.Owner{AccountID: w.Account.ID, Environment: network.Test}
 			w.intent = pgtest.InsertIntent(t, rooms, c.Registry.Current(), of).ID.String()
 			w.run()
 		})
@@ -173,10 +173,10 @@ func TestFormRoutes_Rights(t *testing.T) {
 	}
 }
 
-func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
+func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
 	t.Helper()
 	pgtest.LoadRegistry(t, rooms)
-	registry, err := registries.NewLiveRegistry(t.Context(), rooms.Registry)
+	registry, err := registry.NewLiveRegistry(t.Context(), rooms.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 	})
 	c := &console{Config: Config{
 		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: rooms.Webhooks, Registry: registry, PublicURL: url,
-		Intents:      intent.New(intent.Config{Store: rooms.Intents, Registry: registry}),
+		Intents:      intents.New(intents.Config{Store: rooms.Intents, Registry: registry}),
 		WebhookRules: pgtest.WebhookRules(t, make([]byte, 32), nil), Cookie: identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
 	}, assets: newAssets()}
 	if c.pages, err = newPages(c.assets); err != nil {
@@ -203,7 +203,7 @@ func newWalkedConsole(t *testing.T, rooms *store.Rooms) *console {
 // walk is one form in one shop.
 type walk struct {
 	t      *testing.T
-	rooms  *store.Rooms
+	rooms  *rooms.Rooms
 	path   string
 	answer page
 	scene

@@ -11,9 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/intent"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
 	"intents.internal/core/screening"
-	"intents.internal/core/store/pgtest"
 )
 
 // startScreened is start with a list, which list replaces.
@@ -32,7 +32,7 @@ func startScreened(t *testing.T) (s *site, list func(lines ...string)) {
 		Store: store.Screening, Paths: []string{path}, Contact: "appeals@example.com", Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
 	})
 	pgtest.Must(t, err)
-	s = startWith(t, store, func(c *intent.Config) { c.Screening = screen })
+	s = startWith(t, store, func(c *intents.Config) { c.Screening = screen })
 	return s, func(lines ...string) {
 		t.Helper()
 		write(lines...)

@@ -13,12 +13,11 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/net/html"
 
-	"intents.internal/core/chains/rpc"
-	"intents.internal/core/chains/rpc/rpctest"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/intents"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc"
+	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -69,7 +68,7 @@ func newPayer(t *testing.T) *payer {
 	})
 	p := &payer{chain: source, sepolia: rpctest.NewNode(source)}
 	chains := nodes(t, map[caip.ChainID]*rpctest.Node{sepoliaID: p.sepolia})
-	p.site = startWith(t, pgtest.New(t), func(c *intent.Config) { c.Chains = chains })
+	p.site = startWith(t, pgtest.New(t), func(c *intents.Config) { c.Chains = chains })
 	p.browser = p.signedUp(t, "ann@example.com")
 	p.owner = p.ann(t).ID
 	p.keyID, _ = p.makeKey("mover")

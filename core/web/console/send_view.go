@@ -7,8 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"intents.internal/core/intent/representation"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -41,7 +40,7 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		Calls    json.RawMessage    `json:"calls"`
 		// Allowances are those that the calls before the last one grant, in their order.
 		Allowances []allowanceParameter `json:"allowances"`
-	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), representation.AppendSendCalls(nil, tx), allowances})
+	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), transfer.AppendSendCalls(nil, tx), allowances})
 	if err != nil {
 		return nil, fmt.Errorf("write the transaction of transfer %s: %w", intent.ID, err)
 	}

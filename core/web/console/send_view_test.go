@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
-	"intents.internal/core/store/pgtest"
-	"intents.internal/core/store/registries"
+	"intents.internal/core/intents"
+	"intents.internal/core/pgtest"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
 )
 
 // addChain is what the script of a page may ask a wallet to add (EIP-3085), as JSON.
@@ -30,8 +30,8 @@ func (a *answer) addChain() string {
 // A wallet can be offered the chain where the registry has public URLs of it.
 func TestSendView_AddChain(t *testing.T) {
 	t.Parallel()
-	var live *registries.LiveRegistry
-	s := startWith(t, pgtest.New(t), func(c *intent.Config) { live = c.Registry })
+	var live *registry.LiveRegistry
+	s := startWith(t, pgtest.New(t), func(c *intents.Config) { live = c.Registry })
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, sepoliaID.String(), "inv-1").ID.String()

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/intent"
-	"intents.internal/core/intent/transfer"
+	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -24,7 +24,7 @@ type legView struct {
 
 // transferView is the page of an intent.
 type transferView struct {
-	*intent.Record
+	*intents.Record
 	Source, Destination legView
 	Events              []eventView
 	// Key is nil if it was deleted.
@@ -86,7 +86,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 // swap or bridge shows that the order was opened after all, or when a known reverted or dropped transaction gets into another
 // block. Only a reorganization changes a final intent, or a late fill of a refunded order, and only a reported transaction changes an
 // expired transfer without a known transaction.
-func refreshSeconds(record *intent.Record) int {
+func refreshSeconds(record *intents.Record) int {
 	const soon, seldom, never = 2, 30, 0
 	switch i := record.Intent; {
 	case transfer.Final(i.Type, i.Status):

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
+	"intents.internal/core/webhooks"
 )
 
 // secretGraces are the form's choices for how long a rotated secret signs; the API accepts any number of seconds up to a week.
@@ -23,11 +23,11 @@ var replays = []choice{
 }
 
 // deliveryStatuses are the filter's choices.
-var deliveryStatuses = []webhook.Status{webhook.Pending, webhook.Delivered, webhook.Failed}
+var deliveryStatuses = []webhooks.Status{webhooks.Pending, webhooks.Delivered, webhooks.Failed}
 
 // deliveryView is a delivery as the page shows it.
 type deliveryView struct {
-	webhook.Delivery
+	webhooks.Delivery
 	ID string
 	// Answer describes the last response, empty for none.
 	Answer string
@@ -39,16 +39,16 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	if err != nil {
 		return err
 	}
-	query := webhook.DeliveryQuery{Limit: pageSize}
+	query := webhooks.DeliveryQuery{Limit: pageSize}
 	if given := f.values["status"]; given != "" {
-		status, known := webhook.ParseStatus(given)
+		status, known := webhooks.ParseStatus(given)
 		if !known {
 			f.add(pageError{status: http.StatusBadRequest, Field: "status", Text: "There is no such status."})
 		}
 		query.Status = status
 	}
 	if given := f.values["after"]; given != "" {
-		if query.After, err = webhook.ParseDeliveryCursor(given); err != nil {
+		if query.After, err = webhooks.ParseDeliveryCursor(given); err != nil {
 			return errCursor
 		}
 	}
@@ -72,7 +72,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	}})
 }
 
-func newDeliveryView(d webhook.Delivery) deliveryView {
+func newDeliveryView(d webhooks.Delivery) deliveryView {
 	v := deliveryView{Delivery: d, ID: d.EventID.String(), Answer: d.Error}
 	if d.ResponseStatus != 0 {
 		v.Answer = strings.TrimSpace(strconv.Itoa(d.ResponseStatus) + " " + http.StatusText(d.ResponseStatus) + ". " + d.Error)
@@ -88,14 +88,14 @@ func (f *form) or(name, other string) string {
 	return other
 }
 
-// webhookOf returns the webhook in the path. It returns webhook.ErrNotFound if the account has no such webhook.
-func (c *console) webhookOf(r *http.Request, user currentUser) (*webhook.Endpoint, error) {
+// webhookOf returns the webhook in the path. It returns webhooks.ErrNotFound if the account has no such webhook.
+func (c *console) webhookOf(r *http.Request, user currentUser) (*webhooks.Endpoint, error) {
 	if c.Webhooks == nil {
-		return nil, webhook.ErrNotConfigured
+		return nil, webhooks.ErrNotConfigured
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
-		return nil, webhook.ErrNotFound
+		return nil, webhooks.ErrNotFound
 	}
-	return c.Webhooks.Webhook(r.Context(), event.Owner{AccountID: user.principal.Account.ID}, id)
+	return c.Webhooks.Webhook(r.Context(), feed.Owner{AccountID: user.principal.Account.ID}, id)
 }

@@ -6,36 +6,36 @@ import (
 	"strings"
 	"time"
 
-	"intents.internal/core/events/event"
-	"intents.internal/core/events/webhook"
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/webhooks"
 )
 
 // changeWebhook answers POST /console/webhooks/{id}/change with a new URL, new types or a new description.
 func (c *console) changeWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	target, types, description := strings.TrimSpace(f.values["url"]), f.types(), f.values["description"]
-	return c.updateWebhook(r, user, f, webhook.Change{URL: &target, Types: &types, Description: &description}, "webhook-changed")
+	return c.updateWebhook(r, user, f, webhooks.Change{URL: &target, Types: &types, Description: &description}, "webhook-changed")
 }
 
 // enableWebhook answers POST /console/webhooks/{id}/enable.
 func (c *console) enableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	enabled := true
-	return c.updateWebhook(r, user, f, webhook.Change{Enabled: &enabled}, "webhook-enabled")
+	return c.updateWebhook(r, user, f, webhooks.Change{Enabled: &enabled}, "webhook-enabled")
 }
 
 // disableWebhook answers POST /console/webhooks/{id}/disable.
 func (c *console) disableWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	enabled := false
-	return c.updateWebhook(r, user, f, webhook.Change{Enabled: &enabled}, "webhook-disabled")
+	return c.updateWebhook(r, user, f, webhooks.Change{Enabled: &enabled}, "webhook-disabled")
 }
 
 // updateWebhook changes the webhook and returns the path of its page with the notice done.
-func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, change webhook.Change, done string) (string, error) {
+func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, change webhooks.Change, done string) (string, error) {
 	e, err := c.webhookOf(r, user)
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookUpdated, func(e *webhook.Endpoint) (string, error) {
+	_, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookUpdated, func(e *webhooks.Endpoint) (string, error) {
 		return c.WebhookRules.Change(e, change, c.Identities.Now())
 	})
 	return parentPath(r.URL.Path) + "?done=" + done, err
@@ -70,9 +70,9 @@ func (c *console) retryDelivery(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", err
 	}
-	id, ok := event.ParseID(f.values["event"])
+	id, ok := feed.ParseID(f.values["event"])
 	if !ok {
-		return "", webhook.ErrDeliveryNotFound
+		return "", webhooks.ErrDeliveryNotFound
 	}
 	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Identity.RetryDelivery(r.Context(), user.principal, e.ID, id)
 }
@@ -94,12 +94,12 @@ func (c *console) rotateSecret(w http.ResponseWriter, r *http.Request, user curr
 	return "", c.renderSecret(w, r, user, secretPage{Webhook: e, Secret: secret.Reveal(), PreviousUntil: &now})
 }
 
-func (c *console) rotate(r *http.Request, user currentUser, e *webhook.Endpoint, f *form) (rotated *webhook.Endpoint, secret webhook.Secret, err error) {
-	grace, err := webhook.ParseGracePeriod(f.number("gracePeriod"))
+func (c *console) rotate(r *http.Request, user currentUser, e *webhooks.Endpoint, f *form) (rotated *webhooks.Endpoint, secret webhooks.Secret, err error) {
+	grace, err := webhooks.ParseGracePeriod(f.number("gracePeriod"))
 	if err != nil {
 		return nil, secret, err
 	}
-	rotated, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookSecretRotated, func(e *webhook.Endpoint) (detail string, err error) {
+	rotated, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookSecretRotated, func(e *webhooks.Endpoint) (detail string, err error) {
 		secret, detail, err = c.WebhookRules.Rotate(e, grace, c.Identities.Now())
 		return detail, err
 	})

@@ -7,8 +7,8 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/store/identities"
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
 )
 
 // The pages say of a taken address what they say of any, and opening a link uses nothing up.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/core/store/pgtest"
+	"intents.internal/core/pgtest"
 )
 
 // makeWebhook makes a test webhook in the console and returns the path of its page and its secret.

@@ -1,0 +1,34 @@
+package identities_test
+
+import (
+	"fmt"
+	"testing"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
+	"intents.internal/core/pgtest"
+)
+
+// BenchmarkInsertSignUp is how far the time of a sign-up could tell whether its address is taken.
+func BenchmarkInsertSignUp(b *testing.B) {
+	store := pgtest.New(b)
+	n := 0
+	for name, email := range map[string]func() string{
+		"new address":   func() string { n++; return fmt.Sprintf("new%d@example.com", n) },
+		"taken address": func() string { return "taken@example.com" },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a, err := account.New("", email(), "hash", pgtest.Now())
+				if err != nil {
+					b.Fatal(err)
+				}
+				mail := identities.Mail{Kind: account.MailSignUp, Recipient: a.Email, AccountID: a.ID}
+				if err := store.Identities.InsertSignUp(b.Context(), a, mail); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package identities
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/postgres"
+)
+
+type auditRow struct {
+	bun.BaseModel `bun:"table:audit_log,alias:audit_log"`
+
+	ID         uuid.UUID      `bun:"id,pk"`
+	AccountID  uuid.UUID      `bun:"account_id"`
+	OccurredAt time.Time      `bun:"occurred_at"`
+	Actor      string         `bun:"actor"`
+	Action     account.Action `bun:"action"`
+	KeyID      *uuid.UUID     `bun:"key_id"`
+	KeyName    string         `bun:"key_name"`
+	Detail     string         `bun:"detail"`
+	IPAddress  string         `bun:"ip_address"`
+	UserAgent  string         `bun:"user_agent"`
+	PersonID   uuid.UUID      `bun:"person_id,nullzero"`
+	Repeats    int            `bun:"repeats"`
+	LastAt     *time.Time     `bun:"last_at"`
+	LastDetail string         `bun:"last_detail,nullzero"`
+
+	Person *accountRow `bun:"rel:belongs-to,join:person_id=id"`
+	Holder *accountRow `bun:"rel:belongs-to,join:account_id=id"`
+}
+
+const operator = "operator"
+
+// Audit writes an audit entry in the transaction, or counts an hourly one, and queues the mails about it.
+func (tx Tx) Audit(ctx context.Context, e account.AuditEntry) error {
+	if e.Subject != "" {
+		if err := tx.auditHourly(ctx, e, "id = ?8", e.AccountID); err != nil {
+			return err
+		}
+		return tx.queueNotices(ctx, e)
+	}
+	row := auditRow{
+		ID: e.ID, AccountID: e.AccountID, OccurredAt: e.OccurredAt, Actor: "owner", Action: e.Action,
+		KeyID: e.KeyID, KeyName: e.KeyName, Detail: e.Detail, IPAddress: e.Actor.IPAddress, UserAgent: e.Actor.UserAgent, PersonID: e.Actor.PersonID,
+	}
+	if e.Actor.Operator {
+		row.Actor = operator
+	}
+	insert := tx.db.NewInsert().Model(&row)
+	if e.KeyID != nil && e.KeyName == "" {
+		insert.Value("key_name", "coalesce((SELECT name FROM api_keys WHERE id = ?), '')", e.KeyID)
+	}
+	if _, err := insert.Exec(ctx); err != nil {
+		return fmt.Errorf("write %s to the audit log of account %s: %w", e.Action, e.AccountID, err)
+	}
+	return tx.queueNotices(ctx, e)
+}
+
+// hourly stores an hourly entry for the account of a condition, or counts it if the hour has one, whose first time and detail stay.
+const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_id, key_name, detail, ip_address, user_agent, person_id, repeats)
+	SELECT ?0, id, ?1, 'owner', ?2, ?3, coalesce((SELECT name FROM api_keys WHERE id = ?3), ''), ?4, ?5, ?6, ?7, ?9 FROM accounts
+	WHERE deleted_at IS NULL AND %s
+	ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + excluded.repeats + 1, last_at = excluded.occurred_at, last_detail = nullif(excluded.detail, '')`
+
+// AuditAttempt stores or counts an hourly entry about the account of an address, if there is one that is not an
+// unconfirmed sign-up, which has no log yet. It does the same
+// for any address, and does not wait for the commit to be durable, so that its duration reveals little.
+func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
+	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(email)), func(ctx context.Context, tx Tx) error {
+		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
+			return fmt.Errorf("record an attempt: %w", err)
+		}
+		return tx.auditHourly(ctx, e, "email = ?8 AND NOT shared AND disabled_at IS NULL AND (email_verified_at IS NOT NULL OR NOT verification_required)", email)
+	})
+}
+
+func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string, is any) error {
+	_, err := tx.db.NewRaw(fmt.Sprintf(hourly, where),
+		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, nullID(e.Actor.PersonID), is, e.Repeats).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("count %s in the audit log: %w", e.Action, err)
+	}
+	return nil
+}
+
+// AuditLog reads at most limit entries of an account, the newest by their first time first, that are older than the entry before: none if
+// that is gone. uuid.Nil starts with the newest.
+func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
+	var rows []auditRow
+	query := s.db.NewSelect().Model(&rows).Relation("Person").Relation("Holder").
+		Where("audit_log.account_id = ?", accountID).Order("audit_log.occurred_at DESC", "audit_log.id DESC").Limit(int64(limit))
+	if before != uuid.Nil {
+		query.Where("(audit_log.occurred_at, audit_log.id) < ((SELECT occurred_at FROM audit_log WHERE id = ?0 AND account_id = ?1), ?0)", before, accountID)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("read the audit log of account %s: %w", accountID, err)
+	}
+	entries := make([]account.AuditEntry, len(rows))
+	for i, r := range rows {
+		entries[i] = r.entry()
+	}
+	return entries, nil
+}
+
+// AuditEntry reads an entry of an account and the account, which may have ended since, or returns account.ErrNotFound.
+func (s *Store) AuditEntry(ctx context.Context, accountID, id uuid.UUID) (account.AuditEntry, *account.Account, error) {
+	var row auditRow
+	err := s.db.NewSelect().Model(&row).Relation("Person").Relation("Holder").
+		Where("audit_log.id = ? AND audit_log.account_id = ?", id, accountID).Scan(ctx)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && row.Holder == nil {
+		return account.AuditEntry{}, nil, account.ErrNotFound
+	}
+	if err != nil {
+		return account.AuditEntry{}, nil, fmt.Errorf("read entry %s of account %s: %w", id, accountID, err)
+	}
+	return row.entry(), row.Holder.account(), nil
+}
+
+func (r auditRow) entry() account.AuditEntry {
+	e := account.AuditEntry{
+		ID: r.ID, AccountID: r.AccountID, OccurredAt: r.OccurredAt.UTC(), Action: r.Action,
+		Actor: account.Actor{Operator: r.Actor == operator, PersonID: r.PersonID, IPAddress: r.IPAddress, UserAgent: r.UserAgent},
+		KeyID: r.KeyID, KeyName: r.KeyName, Detail: r.Detail,
+		Repeats: r.Repeats, LastAt: postgres.UTC(r.LastAt), LastDetail: r.LastDetail,
+	}
+	by := r.Person
+	stranger := slices.Contains([]account.Action{account.SignInFailed, account.ResetRequested, account.ScreeningRefused}, r.Action) // anybody, or a key
+	if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
+		by = r.Holder
+	}
+	if by != nil && r.Actor != operator {
+		e.PersonName, e.PersonEmail = by.Name, by.Email
+	}
+	return e
+}

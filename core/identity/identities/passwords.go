@@ -1,0 +1,34 @@
+package identities
+
+import (
+	"context"
+	"fmt"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/core/postgres"
+)
+
+// ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions, links
+// and invitations, and stores a new session for the browser. It returns account.ErrSignedOut if the account has another password since.
+func (tx Tx) ChangePassword(
+	ctx context.Context, by Rights, owner *account.Account, hash string, replacement *account.Session, entry account.AuditEntry,
+) error {
+	if err := by.cover(tx, owner.ID); err != nil {
+		return err
+	}
+	changed, err := postgres.RowsChanged(tx.db.NewRaw("UPDATE accounts SET password_hash = $1, updated_at = ? WHERE id = ? AND password_hash = $2",
+		entry.OccurredAt, owner.ID).Conn(postgres.Bind(tx.db.Tx, hash, owner.PasswordHash)).Exec(ctx))
+	if err != nil {
+		return fmt.Errorf("change the password of account %s: %w", owner.ID, err)
+	}
+	if changed == 0 {
+		return account.ErrSignedOut
+	}
+	if err := tx.endAccess(ctx, owner.ID); err != nil {
+		return err
+	}
+	if err := tx.insertSession(ctx, replacement); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, entry)
+}

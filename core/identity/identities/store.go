@@ -1,0 +1,41 @@
+// Package identities stores accounts, their members, ways to sign in, sessions, API keys and the audit log.
+package identities
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/postgres"
+)
+
+// Store has the tables of core/identity. It is safe for concurrent use.
+type Store struct {
+	db           *postgres.DB
+	keyChangeLag prometheus.Histogram
+}
+
+// New is the store of a database.
+func New(db *postgres.DB) *Store {
+	return &Store{db: db, keyChangeLag: newKeyChangeLag(db.Metrics)}
+}
+
+// Now is the time by the database's clock, see postgres.DB.Now.
+func (s *Store) Now() time.Time { return s.db.Now() }
+
+// Pool is the database without the store.
+func (s *Store) Pool() *sql.DB { return s.db.Pool() }
+
+// Tx is a transaction.
+type Tx struct{ db bun.Tx }
+
+// Within gives the statements of this package to a transaction.
+func Within(tx bun.Tx) Tx { return Tx{tx} }
+
+// InTx runs work in a transaction, see postgres.DB.InTx.
+func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
+	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+}

@@ -1,0 +1,68 @@
+// Package intents stores transfer intents with their events and transactions, and what the watcher of each chain has read.
+package intents
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/postgres"
+)
+
+// Store has the tables of core/intent. It is safe for concurrent use.
+type Store struct {
+	db      *postgres.DB
+	writer  *transferWriter
+	metrics *metrics
+	// unreadable is told of rows that this version cannot read.
+	unreadable atomic.Pointer[func(error)]
+}
+
+// New is the store of a database, which writes the intents that wait for a commit when it is closed.
+func NewStore(db *postgres.DB) *Store {
+	m := newMetrics(db.Metrics)
+	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m}
+}
+
+// Now is the time by the database's clock, see postgres.DB.Now.
+func (s *Store) Now() time.Time { return s.db.Now() }
+
+// Confirm waits until what was read is durable, see postgres.DB.Confirm.
+func (s *Store) Confirm(ctx context.Context) error { return s.db.Confirm(ctx) }
+
+// Tx is a transaction.
+type Tx struct{ db bun.Tx }
+
+// Within gives the statements of this package to a transaction.
+func Within(tx bun.Tx) Tx { return Tx{tx} }
+
+// InTx runs work in a transaction, see postgres.DB.InTx.
+func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
+	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+}
+
+// OnUnreadable has report called for each row that this version cannot read, such as one of a later version during an upgrade. The other
+// rows of its statement are read, and it is left to the other version.
+func (s *Store) OnUnreadable(report func(error)) { s.unreadable.Store(&report) }
+
+func (s *Store) skip(err error) {
+	if report := s.unreadable.Load(); report != nil {
+		(*report)(err)
+	}
+}
+
+// readEach parses rows, and skips those that this version cannot read.
+func readEach[Row, T any](s *Store, rows []Row, parse func(Row) (T, error)) []T {
+	read := make([]T, 0, len(rows))
+	for _, row := range rows {
+		t, err := parse(row)
+		if err != nil {
+			s.skip(err)
+			continue
+		}
+		read = append(read, t)
+	}
+	return read
+}

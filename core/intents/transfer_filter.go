@@ -1,0 +1,208 @@
+package intents
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/uptrace/bun"
+
+	"intents.internal/core/postgres"
+	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
+)
+
+// TransferFilter selects intents. The zero value selects all.
+type TransferFilter struct {
+	// Type is empty for all types.
+	Type transfer.Type
+	// Statuses is empty for all statuses.
+	Statuses []transfer.Status
+	// Chain is the source chain, the zero value for all.
+	Chain caip.ChainID
+	// OrderID is nil for all orders.
+	OrderID *[32]byte
+	// Hash and Reference are empty for all.
+	Hash      string
+	Reference string
+	// UpdatedSince selects intents that changed at this time or later. Such a list is ordered by the time of the last change,
+	// oldest first: an intent that changes while the list is read moves to its end and may be listed twice. Every other list is
+	// ordered by id, newest first.
+	UpdatedSince time.Time
+	// After is where the list continues, nil for its beginning.
+	After *KeysetCursor
+	// Limit is the maximum number of intents, 0 for all.
+	Limit int
+}
+
+// KeysetCursor is the last intent of a page, after which the next page begins.
+type KeysetCursor struct {
+	ID uuid.UUID
+	// UpdatedAt is used only in lists that are ordered by it.
+	UpdatedAt time.Time
+}
+
+// split returns the part of the filter that the index of its list decides, and the part that is left, the zero filter for none. One order is
+// at most one row, whatever else is asked of it.
+func (f TransferFilter) split() (index, rest TransferFilter) {
+	rest = f
+	rest.After, rest.Limit = nil, 0
+	switch {
+	case f.OrderID != nil:
+		return f, TransferFilter{}
+	case !f.UpdatedSince.IsZero():
+		index.UpdatedSince, rest.UpdatedSince = f.UpdatedSince, time.Time{}
+	case f.Hash != "":
+		index.Hash, rest.Hash = f.Hash, ""
+	case f.Reference != "":
+		index.Reference, rest.Reference = f.Reference, ""
+	case len(f.Statuses) > 0:
+		index.Statuses, rest.Statuses = f.Statuses, nil
+	case f.Chain != (caip.ChainID{}):
+		index.Chain, rest.Chain = f.Chain, caip.ChainID{}
+	default:
+		index.Type, rest.Type = f.Type, ""
+	}
+	index.After, index.Limit = f.After, f.Limit
+	return index, rest
+}
+
+// scans reports whether no single index decides the filter, so that its list is read by a postgres.ListScan.
+func (f TransferFilter) scans() bool {
+	_, rest := f.split()
+	condition, _ := rest.condition()
+	return condition != ""
+}
+
+// condition is the filter as SQL with its arguments, without its cursor, empty for all intents.
+func (f TransferFilter) condition() (condition string, args []any) {
+	var all []string
+	add := func(sql string, arg any) {
+		all, args = append(all, sql), append(args, arg)
+	}
+	if f.Type != "" {
+		add("type = ?", f.Type)
+	}
+	if len(f.Statuses) > 0 {
+		add("status IN (?)", bun.List(f.Statuses))
+	}
+	if f.Chain != (caip.ChainID{}) {
+		add("source_chain = ?", f.Chain.String())
+	}
+	if f.Hash != "" {
+		add("hash = ?", f.Hash)
+	}
+	if f.Reference != "" {
+		add("reference = ?", f.Reference)
+	}
+	if f.OrderID != nil {
+		add("order_id = ?", f.OrderID[:])
+	}
+	if !f.UpdatedSince.IsZero() {
+		add("updated_at >= ?", f.UpdatedSince)
+	}
+	return strings.Join(all, " AND "), args
+}
+
+// order is the order of the list.
+func (f TransferFilter) order() string {
+	if f.UpdatedSince.IsZero() {
+		return "id DESC"
+	}
+	return "updated_at, id"
+}
+
+// after adds the account, the filter and the cursor to a query.
+func (f TransferFilter) after(query *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
+	query.Where("account_id = ?", accountID)
+	if condition, args := f.condition(); condition != "" {
+		query.Where(condition, args...)
+	}
+	switch {
+	case f.After == nil:
+	case f.UpdatedSince.IsZero():
+		query.Where("id < ?", f.After.ID)
+	default:
+		query.Where("(updated_at, id) > (?, ?)", f.After.UpdatedAt, f.After.ID)
+	}
+	return query
+}
+
+// page adds the account, the filter, the cursor, the order and the limit to a query.
+func (f TransferFilter) page(query *bun.SelectQuery, accountID uuid.UUID) *bun.SelectQuery {
+	f.after(query, accountID).Limit(int64(f.Limit))
+	if f.OrderID == nil { // one order is one intent, which needs no order
+		query.OrderExpr(f.order())
+	}
+	return query
+}
+
+// scannedTransfers are an account's intents by their ids. The OFFSET keeps the planner from another index than the primary key.
+const scannedTransfers = "(SELECT * FROM transfers WHERE account_id = ? AND id IN (?) OFFSET 0) AS transfers"
+
+// scanned adds the filter and the order to a query of scannedTransfers: an intent may have changed since its key was read.
+func (f TransferFilter) scanned(query *bun.SelectQuery) *bun.SelectQuery {
+	if condition, args := f.condition(); condition != "" {
+		query.Where(condition, args...)
+	}
+	return query.OrderExpr(f.order())
+}
+
+// mergesStatuses reports whether the list is merged from the lists of several statuses.
+func (f TransferFilter) mergesStatuses() bool {
+	index, _ := f.split()
+	return len(index.Statuses) > 1
+}
+
+// eachStatus returns the union of a query for each status.
+func (f TransferFilter) eachStatus(query func(TransferFilter) *bun.SelectQuery) (union *bun.SelectQuery) {
+	for _, status := range f.Statuses {
+		single := f
+		single.Statuses = []transfer.Status{status}
+		if union == nil {
+			union = query(single)
+		} else {
+			union = union.UnionAll(query(single))
+		}
+	}
+	return union
+}
+
+// transferKey has the key columns of every order.
+type transferKey struct {
+	ID        uuid.UUID `bun:"id"`
+	UpdatedAt time.Time `bun:"updated_at"`
+}
+
+// scanTransfers reads the keys of a batch of a list that no single index decides, and where the list continues, nil at its end.
+func scanTransfers(
+	ctx context.Context, db bun.IDB, accountID uuid.UUID, filter TransferFilter, scan int,
+) (ids []uuid.UUID, next *KeysetCursor, err error) {
+	index, rest := filter.split()
+	condition, args := rest.condition()
+	keys := func(of TransferFilter) *bun.SelectQuery {
+		return postgres.Matches(of.after(db.NewSelect().Table("transfers").Column("id", "updated_at"), accountID), condition, args...)
+	}
+	list := postgres.ListScan{Order: filter.order(), Rows: filter.Limit, Scan: scan}
+	if filter.mergesStatuses() {
+		// An index has the rows of one status in order, but not those of several: each part is in order, and Postgres merges them.
+		list.Index = db.NewSelect().TableExpr("(?) AS merged", index.eachStatus(func(single TransferFilter) *bun.SelectQuery {
+			return db.NewSelect().TableExpr("(?) AS part", keys(single).OrderExpr(single.order()).Limit(int64(scan)))
+		}))
+	} else {
+		list.Index = keys(index)
+	}
+	page, last, err := postgres.Scan[transferKey](ctx, db, list)
+	if err != nil {
+		return nil, nil, fmt.Errorf("scan the transfers of account %s: %w", accountID, err)
+	}
+	for _, key := range page {
+		ids = append(ids, key.ID)
+	}
+	if last != nil {
+		next = &KeysetCursor{ID: last.ID, UpdatedAt: last.UpdatedAt.UTC()}
+	}
+	return ids, next, nil
+}

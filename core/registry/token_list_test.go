@@ -1,0 +1,120 @@
+package registry_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"intents.internal/core/registry"
+	"intents.internal/pkg/caip"
+)
+
+func TestReadTokenList(t *testing.T) {
+	t.Parallel()
+	const usdc = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	rows := []struct{ row, reason string }{
+		{row: `{"chainId":1,"address":"` + strings.ToLower(usdc) + `","symbol":"USDC","name":"USD Coin","decimals":6,"logoURI":"ipfs://x","extensions":{"a":1}}`},
+		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18}`},
+		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18,"name":"again"}`},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000bb","symbol":"B","decimals":0,"extensions":{"source":"acme@1","license":"MIT OR Apache-2.0"}}`},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000cc","symbol":"C","decimals":255,"extensions":{"source":{"is":"else"},"license":7}}`},
+		{row: `{"chainId":2,"address":"` + usdc + `","symbol":"USDC","decimals":6}`},
+		{row: `{"chainId":501000101,"address":"7vfCXTUXx5WJV5JADk17DUJ4ksgau7utNKj4b963voxs","symbol":"ETH","decimals":8}`},
+		{row: `{"chainId":2,"address":"` + usdc + `","symbol":"USDC","decimals":6}`},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A","decimals":1,"extensions":{"license":"my own!"}}`, reason: "SPDX license expression"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A","decimals":1,"extensions":{"source":"` + strings.Repeat("s", 257) + `"}}`, reason: "source must have at most 256"},
+		{row: `{"chainId":1,"address":"` + usdc + `","symbol":"USDC2","decimals":6}`, reason: "stands earlier in the same list with other values; remove one of the two"},
+		{row: `{"chainId":1,"address":"` + usdc + `","symbol":"USDC","decimals":18}`, reason: "stands earlier in the same list with other values; remove one of the two"},
+		{row: `{"chainId":0,"address":"` + usdc + `","symbol":"USDC","decimals":6}`, reason: "chainId the eip155 reference"},
+		{row: `{"chainId":"1","address":"` + usdc + `","symbol":"USDC","decimals":6}`, reason: "not a token"},
+		{row: `{"chainId":1,"address":"0x1C7D4B196Cb0C7B01d743Fbc6116a902379C7238","symbol":"USDC","decimals":6}`, reason: "wrong EIP-55 checksum"},
+		{row: `{"chainId":1,"address":"0x0000000000000000000000000000000000000000","symbol":"ETH","decimals":18}`, reason: "zero address"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A"}`, reason: "decimals is required"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A","decimals":256}`, reason: "not a token"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":" A","decimals":1}`, reason: "symbol must have"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"","decimals":1}`, reason: "symbol must have"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"` + strings.Repeat("A", 33) + `","decimals":1}`, reason: "symbol must have"},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A\u0000","decimals":1}`, reason: "symbol must have"},
+		{row: `null`, reason: "chainId"},
+	}
+	var given []string
+	reasons := map[int]string{}
+	for i, r := range rows {
+		given = append(given, r.row)
+		if r.reason != "" {
+			reasons[i] = r.reason
+		}
+	}
+	file := strings.NewReader(`{"name":"Mine","tokens":[` + strings.Join(given, ",") + `]}`)
+	list, err := registry.ReadTokenList(file, func(id caip.ChainID) bool { return id == caip.EIP155Chain(1) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(address string) caip.AccountID {
+		return caip.AccountID{Chain: caip.EIP155Chain(1), Address: address}
+	}
+	want := []registry.Definition{
+		{ID: on(usdc), Symbol: "USDC", Decimals: 6, Metadata: "ipfs://x"},
+		{ID: on(registry.NativeAddress), Symbol: "ETH", Decimals: 18},
+		{ID: on("0x00000000000000000000000000000000000000bb"), Symbol: "B", Origin: registry.Origin{Source: "acme@1", License: "MIT OR Apache-2.0"}},
+		{ID: on("0x00000000000000000000000000000000000000cc"), Symbol: "C", Decimals: 255},
+	}
+	if diff := cmp.Diff(map[uint64]int{2: 2, 501000101: 1}, list.Unknown); diff != "" {
+		t.Errorf("rows of unknown chains (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, list.Tokens); diff != "" || list.Name != "Mine" {
+		t.Errorf("list %q, tokens (-want +got):\n%s", list.Name, diff)
+	}
+	for _, refused := range list.Refused {
+		if reason, ok := reasons[refused.Row]; !ok || !strings.Contains(refused.Reason, reason) {
+			t.Errorf("row %d refused with %q, want %q", refused.Row, refused.Reason, reason)
+		}
+		delete(reasons, refused.Row)
+	}
+	if len(reasons) > 0 {
+		t.Errorf("not refused: %v", reasons)
+	}
+}
+
+func TestReadTokenList_Invalid(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{``, `x`, `[]`, `{}`, `{"tokens":{}}`, `{"tokens":[]}`, `{"tokens":[0` + strings.Repeat(",0", 10_000) + `]}`} {
+		if _, err := registry.ReadTokenList(strings.NewReader(file), nil); err == nil {
+			t.Errorf("took %q for a token list", file)
+		}
+	}
+}
+
+// The list that ships fits the chains that ship. What else it promises is tested beside it.
+func TestDefaultTokenList(t *testing.T) {
+	t.Parallel()
+	chains, err := os.Open("../../deploy/data/chains.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer chains.Close()
+	shipped, err := registry.ReadChainList(chains)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[caip.ChainID]bool{}
+	for _, entry := range shipped.Chains {
+		known[entry.ID] = true
+	}
+	tokens, err := os.Open("../../deploy/data/tokens.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tokens.Close()
+	list, err := registry.ReadTokenList(tokens, func(id caip.ChainID) bool { return known[id] })
+	if err != nil || len(list.Refused) > 0 || len(list.Unknown) > 0 || len(list.Tokens) < 1000 {
+		t.Fatalf("%v, %d tokens, refused %v, of unknown chains %v", err, len(list.Tokens), list.Refused, list.Unknown)
+	}
+	for _, definition := range list.Tokens {
+		if definition.Source == "" || definition.License == "" {
+			t.Errorf("%s has no origin", definition.ID)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Package hit defines what is recorded where an address on the operator's list was met. It is pure.
+package screening
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"intents.internal/core/identity/account"
+	"intents.internal/pkg/network"
+)
+
+// Stage is what was asked for or seen.
+type Stage string
+
+// The five stages.
+const (
+	Create Stage = "create"
+	Quote  Stage = "quote"
+	// HandOut is a transaction to sign of an intent that exists.
+	HandOut Stage = "hand-out"
+	// Chain is a transaction that was reported, or an effect that was seen. It is recorded as any other.
+	Chain Stage = "chain"
+	// SIWE is a wallet that signs in or is linked.
+	SIWE Stage = "siwe"
+)
+
+// Stages are all stages.
+var Stages = []Stage{Create, Quote, HandOut, Chain, SIWE}
+
+// Side is whose the address is.
+type Side string
+
+// The sides of an intent, and the wallet of a sign-in.
+const (
+	Source      Side = "source"
+	Destination Side = "destination"
+	Wallet      Side = "wallet"
+)
+
+// Path is the JSON Pointer to the address in a request or a record.
+func (s Side) Path() string {
+	if s == Wallet {
+		return "/walletAddress"
+	}
+	return "/" + string(s) + "/account"
+}
+
+// Hit is an address that is listed, where it was met.
+type Hit struct {
+	// AccountID, KeyID and IntentID are nil where there is none or it is not known.
+	AccountID, KeyID uuid.UUID
+	// Environment is empty for a wallet, which signs in to both.
+	Environment network.Environment
+	Stage       Stage
+	Side        Side
+	Address     string
+	// Label is the list's, empty for none.
+	Label     string
+	IntentID  uuid.UUID
+	RequestID string
+	At        time.Time
+}
+
+// ID is the same for all hits of an account, an address and a stage in an hour: one of them is kept.
+func (h Hit) ID() uuid.UUID {
+	return account.HourlyID(h.At, "screening hit", h.AccountID.String(), h.Address, string(h.Stage))
+}

@@ -1,0 +1,139 @@
+package transfer_test
+
+import (
+	"encoding/json"
+	"math/big"
+	"os"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/evm"
+	"intents.internal/core/registry"
+	"intents.internal/core/transfer"
+)
+
+// opened is the event that opens an intent's order.
+func opened(i *transfer.Intent) evm.Log {
+	return evm.Log{
+		Address: common.HexToAddress(inputSettler), Topics: []common.Hash{event("Open(bytes32," + orderType + ")"), i.OrderID},
+		Data: abiOf(i).encoded(),
+	}
+}
+
+// paidTo is a Transfer of USDC to an account.
+func paidTo(to string, amount int64) evm.Log {
+	return evm.Log{
+		Address: common.HexToAddress(usdc), Topics: []common.Hash{event("Transfer(address,address,uint256)"), padded(bob), padded(to)},
+		Data: common.BigToHash(big.NewInt(amount)).Bytes(),
+	}
+}
+
+// An order's attempt is judged by the events of its input settler. An Open is no deposit: an ERC-20 input needs its own Transfer before it.
+func TestIntent_ClassifyOpen(t *testing.T) {
+	t.Parallel()
+	intent, next, native := newIntent(transfer.Bridge), newIntent(transfer.Bridge), newIntent(transfer.Bridge)
+	next.OrderID = hashB
+	native.Source.Token.Address = registry.NativeAddress
+	open, other, paid := opened(intent), opened(next), paidTo(inputSettler, 1_000_000)
+	of := func(l evm.Log, change func(*evm.Log)) evm.Log {
+		l.Topics = append([]common.Hash{}, l.Topics...)
+		change(&l)
+		return l
+	}
+	foreign := of(other, func(l *evm.Log) { l.Address = common.HexToAddress(alice) })
+	two := abiOf(next)
+	two.Inputs = append(two.Inputs, two.Inputs[0])
+	otherOfTwo := of(other, func(l *evm.Log) { l.Data = two.encoded() })
+	nativeOther := of(other, func(l *evm.Log) { l.Data = abiOf(native).encoded() })
+	for name, c := range map[string]struct {
+		logs  []evm.Log
+		want  transfer.State
+		index int64
+	}{
+		"opened":                              {[]evm.Log{paid, open}, transfer.Mined, 1},
+		"no event":                            {nil, transfer.Mismatch, 0},
+		"another settler":                     {[]evm.Log{paid, foreign}, transfer.Mismatch, 0},
+		"another order":                       {[]evm.Log{paid, other}, transfer.OrderMismatch, 0},
+		"paid by nobody":                      {[]evm.Log{open}, transfer.Mismatch, 0},
+		"paid afterwards":                     {[]evm.Log{open, paid}, transfer.Mismatch, 0},
+		"paid more":                           {[]evm.Log{paidTo(inputSettler, 1_000_001), open}, transfer.Mined, 1},
+		"paid less":                           {[]evm.Log{paidTo(inputSettler, 999_999), open}, transfer.Mismatch, 0},
+		"paid in two parts":                   {[]evm.Log{paidTo(inputSettler, 500_000), paidTo(inputSettler, 500_000), open}, transfer.Mismatch, 0},
+		"paid to another":                     {[]evm.Log{paidTo(bob, 1_000_000), open}, transfer.Mismatch, 0},
+		"another token":                       {[]evm.Log{of(paid, func(l *evm.Log) { l.Address = common.HexToAddress(weth) }), open}, transfer.Mismatch, 0},
+		"another event of the token":          {[]evm.Log{of(paid, func(l *evm.Log) { l.Topics[0] = event("Approval(address,address,uint256)") }), open}, transfer.Mismatch, 0},
+		"a token id in place of an amount":    {[]evm.Log{of(paid, func(l *evm.Log) { l.Topics, l.Data = append(l.Topics, hashA), nil }), open}, transfer.Mismatch, 0},
+		"both of two orders are paid":         {[]evm.Log{paid, other, paid, open}, transfer.Mined, 3},
+		"both are paid before":                {[]evm.Log{paid, paid, other, open}, transfer.Mined, 3},
+		"the other order's deposit":           {[]evm.Log{paid, other, open}, transfer.Mismatch, 0},
+		"the deposit before the other order":  {[]evm.Log{paid, open, other}, transfer.Mined, 1},
+		"the other order has two inputs":      {[]evm.Log{paid, paid, otherOfTwo, open}, transfer.Mismatch, 0},
+		"the other order's input is native":   {[]evm.Log{paid, nativeOther, open}, transfer.Mined, 2},
+		"another settler's order takes none":  {[]evm.Log{paid, foreign, open}, transfer.Mined, 2},
+		"the other order is not encoded":      {[]evm.Log{paid, of(other, func(l *evm.Log) { l.Data = l.Data[:100] }), open}, transfer.Mined, 2},
+		"the other order has endless inputs":  {[]evm.Log{paid, of(other, func(l *evm.Log) { l.Data = endlessInputs(l.Data) }), open}, transfer.Mined, 2},
+		"the other order's inputs are beyond": {[]evm.Log{paid, of(other, func(l *evm.Log) { l.Data = farInputs(l.Data) }), open}, transfer.Mined, 2},
+	} {
+		for n := range c.logs {
+			c.logs[n].Index = uint(n)
+		}
+		receipt := evm.Receipt{Succeeded: true, Logs: c.logs, TxHash: hashA, BlockNumber: 7, BlockHash: block7.Hash}
+		if state, index := intent.Classify(transfer.Inclusion{Receipt: receipt}); state != c.want || index != c.index {
+			t.Errorf("%s: %s at log %d", name, state, index)
+		}
+		seen := transfer.Transaction{Role: transfer.RoleOpen, Chain: sepolia, Hash: hashA, State: transfer.Mined, Block: block7, LogIndex: c.index}
+		if same := intent.MatchesReceipt(seen, receipt); same != (c.want == transfer.Mined) {
+			t.Errorf("%s: another provider's receipt shows an opened order: %t", name, same)
+		}
+	}
+	if state, _ := intent.Classify(transfer.Inclusion{Receipt: evm.Receipt{Logs: []evm.Log{paid, open}}}); state != transfer.Reverted {
+		t.Errorf("reverted: %s", state)
+	}
+	native.OrderID = hashC
+	if state, _ := native.Classify(transfer.Inclusion{Receipt: evm.Receipt{Succeeded: true, Logs: []evm.Log{opened(native)}}}); state != transfer.Mined {
+		t.Errorf("a native input leaves no Transfer: %s", state)
+	}
+}
+
+// endlessInputs and farInputs are the data of an Open whose inputs are more, or further away, than the data.
+func endlessInputs(data []byte) []byte { return withWord(data, 9, 255) }
+func farInputs(data []byte) []byte     { return withWord(data, 7, 255) }
+
+func withWord(data []byte, n int, b byte) []byte {
+	data = append([]byte{}, data...)
+	for at := n * 32; at < (n+1)*32; at++ {
+		data[at] = b
+	}
+	return data
+}
+
+// Of the recorded orders exactly those whose settler got the whole input count as opened.
+func TestIntent_RecordedDeposits(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/recorded_deposits.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Cases []struct {
+			recordedCase
+			Received string
+		}
+	}
+	if err := json.Unmarshal(text, &r); err != nil || len(r.Cases) != 21 {
+		t.Fatalf("%d cases, %v", len(r.Cases), err)
+	}
+	for _, c := range r.Cases {
+		c.Encoded = c.Order.abi().encoded()
+		intent := c.Order.intent(c.Steps[0].To)
+		intent.OrderID = c.OrderID
+		want := transfer.Mined
+		if bigInt(c.Received).Cmp(intent.Source.Amount) < 0 {
+			want = transfer.Mismatch
+		}
+		if state, _ := intent.Classify(transfer.Inclusion{Receipt: c.receipt(0)}); state != want {
+			t.Errorf("%s: %s, want %s", c.Name, state, want)
+		}
+	}
+}

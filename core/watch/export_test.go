@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"intents.internal/core/intents"
+	"intents.internal/pkg/caip"
+)
+
+// Loop follows one chain step by step.
+type Loop struct {
+	*loop
+
+	repairer *repairer
+}
+
+func newTestLoop(l *loop) Loop { return Loop{l, newRepairer(l)} }
+
+// Follow takes the lease of a chain without starting to read it.
+func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
+	chain, ok := w.Client.Chain(id)
+	if !ok {
+		return Loop{}, errors.New("no providers")
+	}
+	leases, err := w.Store.AcquireLeases(ctx, []caip.ChainID{id}, nil, w.holder, leaseTTL)
+	if err != nil || len(leases) == 0 {
+		return Loop{}, errors.Join(err, intents.ErrLeaseLost)
+	}
+	return newTestLoop(newLoop(w, chain, leases[0], func() {})), nil
+}
+
+// Tick polls the chain once, and then compares the orders that are due.
+func (l Loop) Tick(ctx context.Context) (more bool, err error) {
+	if more, err = l.tick(ctx); err != nil {
+		return more, err
+	}
+	return more, l.repairer.repair(ctx)
+}
+
+// Unleased is the loop of a chain without a lease: it cannot write.
+func (w *Watcher) Unleased(id caip.ChainID) Loop {
+	chain, _ := w.Client.Chain(id)
+	return newTestLoop(newLoop(w, chain, intents.Lease{Chain: id}, func() {}))
+}
+
+// WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
+func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
+	started := time.Now()
+	time.AfterFunc(after, func() {
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	})
+	return l.wait(ctx, started)
+}
+
+// Lease is the loop's lease.
+func (l Loop) Lease() intents.Lease { return l.lease }
+
+// Hosts are the hosts of the providers, the preferred one first.
+func (l Loop) Hosts() (names []string) {
+	for _, p := range l.chain.Providers() {
+		names = append(names, p.Host())
+	}
+	return names
+}
+
+// Demote has the next poll use another provider than the last one did.
+func (l Loop) Demote() { l.chain.Demote(l.chain.Providers()[0]) }
+
+// SetOthersDown makes a second provider have been down for long.
+func (l Loop) SetOthersDown() {
+	l.othersDownSince, l.unreadSince = l.othersDownSince.Add(-singleProviderAfter), l.unreadSince.Add(-singleProviderAfter)
+}
+
+// The errors of a poll.
+var (
+	ErrLags         = errLags
+	ErrMissingLogs  = errMissingLogs
+	ErrContradicted = errContradicted
+	ErrNoTag        = errNoTag
+	ErrUnanswered   = errUnanswered
+)
+
+// Batches are the writes of one poll.
+func Batches(seen, gone []intents.Observation) []intents.ChainWrite { return batches(seen, gone) }
+
+// Share divides the chains once, and runs the loops of those that the watcher takes until running is done.
+func (w *Watcher) Share(ctx context.Context, running *sync.WaitGroup) { w.share(ctx, running) }
+
+// SetLookUpsPerDay bounds the look-ups of each account and chain.
+func (w *Watcher) SetLookUpsPerDay(n int) { w.lookUpRule.Rate, w.lookUpRule.Burst = n, n }
+
+// SetAccountBytes bounds what a poll reads of the transactions that an account has named.
+func (w *Watcher) SetAccountBytes(n int) { w.accountBytes = n }
+
+// Holder is the watcher's name in leases.
+func (w *Watcher) Holder() string { return w.holder }
+
+// Owner is the one of holders in whose share a chain is.
+func Owner(chain caip.ChainID, holders ...string) string {
+	alive := map[string][]string{}
+	for _, h := range holders {
+		alive[h] = []string{chain.String()}
+	}
+	return ownerOf(chain.String(), alive)
+}

@@ -1,0 +1,145 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"intents.internal/core/evm"
+	"intents.internal/core/rpc"
+	"intents.internal/core/transfer"
+)
+
+// second is what another host shows of the chain in a poll.
+type second struct {
+	rpc.Head
+	// logs are its events of the blocks that the cursor passes, and time is the time of the last of them.
+	logs []evm.Log
+	time time.Time
+}
+
+// headSlack is how many blocks two honest providers' heads may differ, beside twice the depth of confirmed blocks.
+const headSlack = 100
+
+// readSecond reads the chain at another host: its head, its tags, and the events of the blocks that the cursor passes. Only what both
+// hosts confirm is confirmed, and the cursor passes only what another host has read after the poll's. The only host of a chain has read
+// it twice. A provider on its own fork contradicts nothing that was read before: while another host contradicts it, nothing more is
+// confirmed, and the next poll uses another provider.
+func (l *loop) readSecond(ctx context.Context, v *view) error {
+	if !l.chain.HasOther(v.provider) {
+		return l.passAlone(ctx, v)
+	}
+	slack := 2*v.definition.Confirmations + headSlack
+	var best uint64
+	answered, contradicted := false, false
+	for _, other := range l.chain.Other(v.provider) {
+		head, failure := rpc.ReadHead(ctx, other, slices.Compact(tagsOf(v.definition.Finality))...)
+		if failure != nil {
+			continue
+		}
+		answered, best = true, max(best, head.Number)
+		if head.Number+slack < v.head.Number {
+			l.metrics.lags(other)
+			continue
+		}
+		err := l.readPassed(ctx, v, other, head)
+		switch {
+		case err == nil:
+			l.othersDownSince, l.unreadSince = time.Time{}, time.Time{}
+			return nil
+		case errors.Is(err, errContradicted):
+			contradicted = true
+		default:
+			if _, ours := errors.AsType[storeError](err); ours {
+				return err
+			}
+		}
+	}
+	switch {
+	case contradicted:
+		l.disagree(v.provider, "another provider has another block", v.head.Number)
+		l.chain.Demote(v.provider)
+	case answered && best+slack < v.head.Number:
+		l.disagree(v.provider, "its head is far ahead of the others", v.head.Number)
+		return fmt.Errorf("%w: they end at block %d and %s at block %d", errContradicted, best, v.provider.Host(), v.head.Number)
+	case l.unreadSince.IsZero():
+		l.unreadSince = time.Now()
+	case time.Since(l.unreadSince) >= singleProviderAfter:
+		return l.passAlone(ctx, v)
+	}
+	if !v.before.Read {
+		return errUnanswered
+	}
+	if contradicted || !answered {
+		v.limit(0, 0)
+	}
+	return nil
+}
+
+// passAlone has the cursor pass what the poll's provider has read, and reads again in this poll, where there is no other host.
+func (l *loop) passAlone(ctx context.Context, v *view) error {
+	depth := v.head.Number + 1 - min(v.definition.Confirmations, v.head.Number+1)
+	v.confirmed, v.final = min(v.confirmed, depth), min(v.final, depth)
+	v.limit(v.confirmed, v.final)
+	last, err := l.target(ctx, v, v.confirmed)
+	if err != nil || last == nil {
+		return err
+	}
+	v.pass(last, second{time: last.Time})
+	return nil
+}
+
+// target is the block up to which the cursor can move in this poll, as the poll's provider shows it, nil if it cannot. It is deep, and an earlier
+// poll has read it.
+func (l *loop) target(ctx context.Context, v *view, confirmed uint64) (*evm.Block, error) {
+	to := min(confirmed, v.before.ReadTo) // below the newest known block, which has not changed
+	if !v.before.Read || v.fork != nil || to <= v.cursor() {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	block, err := rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(to)))
+	if err == nil && block == nil {
+		err = errLags
+	}
+	return block, err
+}
+
+// pass has the cursor pass a block, which is an anchor from then on.
+func (v *view) pass(last *evm.Block, by second) {
+	v.passed, v.second = last.Number, by
+	v.anchors = append(v.anchors, transfer.Block{Number: last.Number, Hash: last.Hash})
+}
+
+// readPassed reads the blocks that the cursor passes at another host, up to what both confirm.
+func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, head rpc.Head) error {
+	confirmed, final, err := v.depths(head)
+	if err != nil {
+		return err
+	}
+	if head.Number+v.definition.Confirmations < v.head.Number {
+		l.metrics.lags(other)
+	}
+	target, err := l.target(ctx, v, min(v.confirmed, confirmed))
+	v.limit(confirmed, final)
+	if err != nil || target == nil {
+		return err
+	}
+	settlers, err := l.Store.ChainSettlers(ctx, l.id)
+	if err != nil {
+		return ofStore(err)
+	}
+	by := second{Head: head}
+	for from := v.cursor() + 1; from <= target.Number; {
+		logs, last, err := readEvents(ctx, other, settlers, from, target.Number)
+		if err != nil {
+			return err
+		}
+		if last.Number == target.Number && last.Hash != target.Hash {
+			return fmt.Errorf("%w: %s has another block %d", errContradicted, other.Host(), last.Number)
+		}
+		by.logs, by.time, from = append(by.logs, logs...), last.Time, last.Number+1
+	}
+	v.pass(target, by)
+	return nil
+}
