@@ -119,12 +119,12 @@ func openChainBench(ctx context.Context, f chainFlags) (b *chainBench, err error
 
 // makeChains registers the chains and starts their nodes.
 func (b *chainBench) makeChains(ctx context.Context) error {
-	var entries []registry.Entry
-	var tokens []registry.Definition
+	var entries []registry.ChainEntry
+	var tokens []registry.Token
 	providers := map[string][]any{}
 	for n := range b.chainFlags.chains {
 		id := caip.EIP155Chain(uint64(firstChain + n))
-		entries = append(entries, registry.Entry{Chain: registry.Chain{
+		entries = append(entries, registry.ChainEntry{Chain: registry.Chain{
 			ID: id, Name: id.String(), Environment: network.Test, NativeCurrency: registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
 			Confirmations: chainConfirmations, Finality: registry.Depth, BlockTime: b.blockTime,
 			Settlements: []registry.Settlement{{
@@ -132,7 +132,7 @@ func (b *chainBench) makeChains(ctx context.Context) error {
 				Oracle: chainOracle, ClaimPeriod: registry.DefaultClaimPeriod, Native: true, OutputOracle: registry.DestinationOracle,
 			}},
 		}})
-		tokens = append(tokens, registry.Definition{ID: caip.AccountID{Chain: id, Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
+		tokens = append(tokens, registry.Token{ID: caip.AccountID{Chain: id, Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		scripted := rpctest.NewChain(uint64(firstChain + n))
 		scripted.SetTime(time.Now().Add(-oldBlocks * oldPeriod))
 		scripted.SetPeriod(oldPeriod)

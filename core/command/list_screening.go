@@ -247,9 +247,9 @@ func findScreened(ctx context.Context, text string, to io.Writer) error {
 		count := 0
 		err := store.Screening.Intents(ctx, spelled, func(i screening.Intent) error {
 			count++
-			side := screening.Source
+			side := screening.SourceSide
 			if i.Source != spelled {
-				side = screening.Destination
+				side = screening.DestinationSide
 			}
 			_, err := fmt.Fprintf(to, "intent %s of account %s: %s, %s, created %s\n", i.ID, i.AccountID, side, i.Status, i.CreatedAt.UTC().Format(time.RFC3339))
 			return err

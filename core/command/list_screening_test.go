@@ -42,11 +42,11 @@ func insertHits(t *testing.T, store *rooms.Rooms) uuid.UUID {
 	now := store.Now()
 	pgtest.Must(t, store.Screening.InsertHits(t.Context(), []screening.Hit{
 		{
-			AccountID: ann, KeyID: uuid.UUID{1}, Environment: network.Live, Stage: screening.Create, Side: screening.Destination, Address: screenedRecipient, Label: "case 12",
+			AccountID: ann, KeyID: uuid.UUID{1}, Environment: network.Live, Stage: screening.AtCreation, Side: screening.DestinationSide, Address: screenedRecipient, Label: "case 12",
 			IntentID: uuid.UUID{2}, RequestID: "req-1", At: now.Add(-time.Hour),
 		},
-		{Stage: screening.SIWE, Side: screening.Wallet, Address: screenedPayer, At: now},
-		{AccountID: ann, Environment: network.Test, Stage: screening.Quote, Side: screening.Source, Address: screenedPayer, Label: "old", At: now.Add(-48 * time.Hour)},
+		{Stage: screening.AtSignIn, Side: screening.WalletSide, Address: screenedPayer, At: now},
+		{AccountID: ann, Environment: network.Test, Stage: screening.AtQuote, Side: screening.SourceSide, Address: screenedPayer, Label: "old", At: now.Add(-48 * time.Hour)},
 	}, nil))
 	return ann
 }

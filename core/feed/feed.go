@@ -40,7 +40,7 @@ const (
 // doubt are visible, and a failover loses them, see postgres.DB.Confirm.
 
 // FeedStatus is the state of the feed.
-type FeedStatus struct {
+type Status struct {
 	// LastPosition is the newest assigned position, 0 for none.
 	LastPosition int64
 	// Unread is set if an event has no position yet.
@@ -49,7 +49,7 @@ type FeedStatus struct {
 
 // FeedStatus reports whether an event has no position yet. It writes nothing, and if no id was assigned since the last round it
 // does not read events.
-func (s *Store) FeedStatus(ctx context.Context) (FeedStatus, error) {
+func (s *Store) FeedStatus(ctx context.Context) (Status, error) {
 	var status struct {
 		LastPosition int64
 		Unread       bool
@@ -62,13 +62,13 @@ func (s *Store) FeedStatus(ctx context.Context) (FeedStatus, error) {
 		) AS waiting) FROM feed_state`).Scan(ctx, &status.Unread)
 	}
 	if err != nil {
-		return FeedStatus{}, fmt.Errorf("read the state of the feed: %w", err)
+		return Status{}, fmt.Errorf("read the state of the feed: %w", err)
 	}
-	return FeedStatus(status), nil
+	return Status(status), nil
 }
 
 // FeedRound is the result of a round.
-type FeedRound struct {
+type Round struct {
 	// Events is how many events got a position.
 	Events int
 	// More is set if the round was full, so that more events may wait.
@@ -81,12 +81,12 @@ type FeedRound struct {
 
 // AssignPositions runs one round: it assigns positions to the waiting events in the order of their ids. If another core runs a
 // round, it waits for it, or does nothing if wait is false.
-func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (FeedRound, error) {
+func (s *Store) AssignPositions(ctx context.Context, wait, behind bool) (Round, error) {
 	return s.AssignPositionsIn(ctx, postgres.NoTurn, wait, behind)
 }
 
 // AssignPositionsIn is AssignPositions in a turn.
-func (s *Store) AssignPositionsIn(ctx context.Context, turn postgres.Turn, wait, behind bool) (round FeedRound, err error) {
+func (s *Store) AssignPositionsIn(ctx context.Context, turn postgres.Turn, wait, behind bool) (round Round, err error) {
 	// The round continues if this request ends, because other requests wait for it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), postgres.WriteTimeout)
 	defer cancel()
@@ -108,7 +108,7 @@ func (s *Store) AssignPositionsIn(ctx context.Context, turn postgres.Turn, wait,
 		return err
 	})
 	if err != nil {
-		return FeedRound{}, fmt.Errorf("assign positions to events: %w", err)
+		return Round{}, fmt.Errorf("assign positions to events: %w", err)
 	}
 	s.setConfirmed(round.last)
 	for _, delay := range delays {
@@ -155,7 +155,7 @@ func (tx Tx) lockFeed(ctx context.Context, wait bool) (state feedState, err erro
 // assignPositions writes the rows of the feed. A full round leaves gaps above its last event, because it has not read further. The
 // limits of the lateral parts make the planner look each event up, and the intent of one without an environment, instead of scanning
 // the tables for a full round.
-func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (round FeedRound, delays []float64, err error) {
+func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (round Round, delays []float64, err error) {
 	var done struct {
 		Taken  int
 		Delays []float64 `bun:",array"`
@@ -192,9 +192,9 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 		SELECT n AS taken, ARRAY(SELECT extract(epoch FROM clock_timestamp() - occurred_at)::float8 FROM added) AS delays FROM seen`,
 		state.Unread, limit, state.Base, state.CheckedID, state.CheckedXid, state.Highest, state.Xid, state.Cluster).Scan(ctx, &done)
 	if err != nil {
-		return FeedRound{}, nil, err
+		return Round{}, nil, err
 	}
-	return FeedRound{Events: len(done.Delays), More: done.Taken == limit, last: state.Base + int64(done.Taken)}, done.Delays, nil
+	return Round{Events: len(done.Delays), More: done.Taken == limit, last: state.Base + int64(done.Taken)}, done.Delays, nil
 }
 
 // eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
@@ -268,13 +268,13 @@ func (tx Tx) writeAppended(ctx context.Context) error {
 }
 
 // FeedEntry is the place of an event in the feed.
-type FeedEntry struct {
+type Entry struct {
 	Position int64
 	Owner    Owner
 }
 
 // FeedEntries reads the places of up to limit events above a position, in their order.
-func (s *Store) FeedEntries(ctx context.Context, after int64, limit int) ([]FeedEntry, error) {
+func (s *Store) FeedEntries(ctx context.Context, after int64, limit int) ([]Entry, error) {
 	var rows []struct { // not feedRow, which is eight times as large
 		Position    int64
 		AccountID   uuid.UUID
@@ -285,9 +285,9 @@ func (s *Store) FeedEntries(ctx context.Context, after int64, limit int) ([]Feed
 	if err != nil {
 		return nil, fmt.Errorf("read the feed after %d: %w", after, err)
 	}
-	entries := make([]FeedEntry, len(rows))
+	entries := make([]Entry, len(rows))
 	for n, row := range rows {
-		entries[n] = FeedEntry{row.Position, Owner{AccountID: row.AccountID, Environment: row.Environment}}
+		entries[n] = Entry{row.Position, Owner{AccountID: row.AccountID, Environment: row.Environment}}
 	}
 	return entries, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrFeedCursorExpired means that events after a cursor have been removed.
-var ErrFeedCursorExpired = errors.New("events after the cursor are no longer kept")
+var ErrCursorExpired = errors.New("events after the cursor are no longer kept")
 
 // EventPage is a part of an owner's feed.
 type EventPage struct {
@@ -85,7 +85,7 @@ func (s *Store) scanFeed(ctx context.Context, owner Owner, after int64, filter F
 	}
 	first := rows[0] // the state always has a row
 	if after > 0 && after < first.PrunedTo {
-		return EventPage{}, nil, ErrFeedCursorExpired
+		return EventPage{}, nil, ErrCursorExpired
 	}
 	scanned := make([]postgres.ScannedRow[int64], len(rows))
 	for n, row := range rows {

@@ -61,7 +61,7 @@ func TestSequence_AfterPruning(t *testing.T) {
 	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), max(next, pruned), pgtest.NoFilter, 10); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, pgtest.NoFilter, 10); err != feed.ErrFeedCursorExpired { //nolint:errorlint // the value itself
+	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, pgtest.NoFilter, 10); err != feed.ErrCursorExpired { //nolint:errorlint // the value itself
 		t.Errorf("before what is kept: %v", err)
 	}
 	if page, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), 0, pgtest.NoFilter, 10); err != nil || page.Next < pruned {
@@ -98,10 +98,10 @@ func TestEventPage_QuietAccount(t *testing.T) {
 	if end, err := read(busy, page.Next); err != nil || len(end.Events) > 0 {
 		t.Errorf("the newest position: %+v, %v", end, err)
 	}
-	if _, err := read(busy, cursor); !errors.Is(err, feed.ErrFeedCursorExpired) {
+	if _, err := read(busy, cursor); !errors.Is(err, feed.ErrCursorExpired) {
 		t.Errorf("the busy account: %v", err)
 	}
-	if _, err := read(quiet, 1); !errors.Is(err, feed.ErrFeedCursorExpired) {
+	if _, err := read(quiet, 1); !errors.Is(err, feed.ErrCursorExpired) {
 		t.Errorf("before its own event: %v", err)
 	}
 	pgtest.InsertTransfer(t, store, known, quiet, pgtest.TransferBody)

@@ -1,5 +1,5 @@
-// Package feed runs the feed of events: it assigns positions to new events and notifies waiters of the accounts that have new
-// events. core/store/events owns the feed's contents and order.
+// Package feed is the feed of events: what an event of an account is for its clients, in which order events are handed out, and who is
+// told of new ones. A follower in each process assigns positions to new events and notifies those who wait.
 package feed
 
 import (
@@ -42,7 +42,7 @@ type Follower struct {
 	// following is true once from and seen are set.
 	following bool
 	// entries are the events above from and up to seen, oldest first.
-	entries    []FeedEntry
+	entries    []Entry
 	from, seen int64
 	// news is closed and replaced when there are new entries.
 	news     chan struct{}
@@ -93,7 +93,7 @@ func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error)
 		return false, err
 	}
 	last := f.startAt(status.LastPosition)
-	round := FeedRound{}
+	round := Round{}
 	if status.Unread {
 		if round, err = f.store.AssignPositions(ctx, wait, f.behind); err != nil {
 			return false, err
@@ -137,7 +137,7 @@ func (f *Follower) readNews(ctx context.Context, last int64) error {
 	}
 }
 
-func (f *Follower) buffer(entries []FeedEntry) {
+func (f *Follower) buffer(entries []Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, entries...)
@@ -188,7 +188,7 @@ func (f *Follower) since(after int64) (Notification, <-chan struct{}, error) {
 	if f.following && after < f.from {
 		return Notification{}, nil, ErrMissed
 	}
-	first, _ := slices.BinarySearchFunc(f.entries, after, func(e FeedEntry, after int64) int { return cmp.Compare(e.Position, after+1) })
+	first, _ := slices.BinarySearchFunc(f.entries, after, func(e Entry, after int64) int { return cmp.Compare(e.Position, after+1) })
 	news := Notification{Position: max(after, f.seen)}
 	known := make(map[Owner]bool)
 	for _, e := range f.entries[first:] {

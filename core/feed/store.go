@@ -1,4 +1,3 @@
-// Package feeds stores the events of accounts and their order.
 package feed
 
 import (
@@ -12,7 +11,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Store has the tables of core/feed. It is safe for concurrent use.
+// Store has the rows of the package. It is safe for concurrent use.
 type Store struct {
 	db      *postgres.DB
 	metrics *feedMetrics

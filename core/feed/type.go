@@ -1,5 +1,3 @@
-// Package event defines the events of an account's intents for its clients: types, filters, ids, the JSON form that the feed,
-// webhooks and the console share, and the feed's cursor. It is pure; it reads no clock and does no I/O.
 package feed
 
 import (

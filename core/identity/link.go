@@ -29,7 +29,7 @@ func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, m
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return account.Identity{}, s.Screening.Refused(ctx, screening.About{Stage: screening.SIWE, AccountID: p.Person.ID}, err)
+		return account.Identity{}, s.Screening.Refused(ctx, screening.About{Stage: screening.AtSignIn, AccountID: p.Person.ID}, err)
 	}
 	return identity, c.linkIdentity(ctx, identity)
 }

@@ -55,7 +55,7 @@ func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error
 func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
-		return nil, s.Screening.Refused(ctx, screening.About{Stage: screening.SIWE}, err)
+		return nil, s.Screening.Refused(ctx, screening.About{Stage: screening.AtSignIn}, err)
 	}
 	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func() (*account.Account, error) {
 		return account.NewWalletAccount(identity, s.Store.Now())

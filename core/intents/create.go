@@ -24,7 +24,7 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 	if err := CheckEnvironment(request, known, by.Environment); err != nil {
 		return nil, nil, err
 	}
-	if err := s.Screening.Check(screening.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
+	if err := s.Screening.Check(screening.AtCreation, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	return transfer.NewWithOrder(transfer.NewID(now), by, request, known)
@@ -77,7 +77,7 @@ func refused(err error) bool {
 
 // AboutCreation is what the screening list was met at where a caller creates an intent.
 func AboutCreation(by transfer.Caller) screening.About {
-	return screening.About{Stage: screening.Create, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
+	return screening.About{Stage: screening.AtCreation, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
 }
 
 // Creation is a request that Create would store, for a caller that stores several at once: it enqueues their Inserts together and passes the

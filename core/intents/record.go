@@ -52,7 +52,7 @@ func newRecord(i *transfer.Intent, order *transfer.Order, at transfer.Moment) (*
 // momentOf is the moment for an intent with its history.
 func (s *Service) momentOf(i *transfer.Intent, history transfer.History, now time.Time) transfer.Moment {
 	at := i.MomentOf(history, s.Registry.Current(), now)
-	at.Screened = s.Screening.CheckIntent(screening.HandOut, i) != nil
+	at.Screened = s.Screening.CheckIntent(screening.AtHandOut, i) != nil
 	return at
 }
 
@@ -67,7 +67,7 @@ func (s *Service) recordWithheld(ctx context.Context, i *transfer.Intent, at tra
 
 // refuseHandOut returns a *screening.NotAllowedError for an intent whose transactions are not handed out, and records it.
 func (s *Service) refuseHandOut(ctx context.Context, i *transfer.Intent) error {
-	return s.Screening.Refused(ctx, screening.AboutIntent(screening.HandOut, i), s.Screening.CheckIntent(screening.HandOut, i))
+	return s.Screening.Refused(ctx, screening.AboutIntent(screening.AtHandOut, i), s.Screening.CheckIntent(screening.AtHandOut, i))
 }
 
 // Record returns the current record of an intent.

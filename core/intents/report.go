@@ -31,7 +31,7 @@ func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *tr
 		return nil, err
 	}
 	if added {
-		_ = s.Screening.Refused(ctx, screening.AboutIntent(screening.Chain, intent), s.Screening.CheckIntent(screening.Chain, intent))
+		_ = s.Screening.Refused(ctx, screening.AboutIntent(screening.OnChain, intent), s.Screening.CheckIntent(screening.OnChain, intent))
 	}
 	if added && s.Reported != nil {
 		s.Reported(intent.Source.Account.Chain, intent.AccountID, intent.ID, hash)

@@ -1,7 +1,8 @@
-// Package intent is what users do with transfer intents: create, find, cancel, preflight and refund them, and report their
-// transactions. The API and the console call the same operations.
+// Package intents is what users do with transfer intents: create, find, cancel, preflight and refund them, and report their
+// transactions. The API and the console call the same operations. It has the rows of intents, of their events and transactions, and of what
+// the watcher of each chain has read.
 //
-// The subpackages define what an intent is; core/store/intents stores it. Who may call an operation is decided before.
+// Package transfer decides what an intent is and becomes. Who may call an operation is decided before.
 package intents
 
 import (

@@ -1,4 +1,3 @@
-// Package onchain asks the nodes of a chain within a request of a client.
 package intents
 
 import (

@@ -1,4 +1,3 @@
-// Package intents stores transfer intents with their events and transactions, and what the watcher of each chain has read.
 package intents
 
 import (
@@ -11,7 +10,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Store has the tables of core/intent. It is safe for concurrent use.
+// Store has the rows of the package. It is safe for concurrent use.
 type Store struct {
 	db      *postgres.DB
 	writer  *transferWriter

@@ -37,8 +37,8 @@ func NewWebhooks(t *testing.T, networks *outbound.Networks) *Webhooks {
 }
 
 // NewLease is an hour's lease of a process of its own.
-func NewLease() webhooks.WebhookLease {
-	return webhooks.WebhookLease{Holder: uuid.New(), TTL: time.Hour}
+func NewLease() webhooks.Lease {
+	return webhooks.Lease{Holder: uuid.New(), TTL: time.Hour}
 }
 
 // Lock locks rows as another transaction does, until release is called.

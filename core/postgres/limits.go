@@ -104,5 +104,5 @@ func withPoolerHint(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; in pgbouncer.ini set ignore_startup_parameters = %s, and have Postgres set these for core's role: "+
-		"core/store/README.md says how", err, "statement_timeout, lock_timeout, idle_in_transaction_session_timeout")
+		"core/postgres/README.md says how", err, "statement_timeout, lock_timeout, idle_in_transaction_session_timeout")
 }

@@ -72,8 +72,8 @@ func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.C
 	if err := intents.CheckEnvironment(sides, known, by.Environment); err != nil {
 		return Answer{}, err
 	}
-	if err := s.screen().Check(screening.Quote, by.Environment, sides.Source.Account, sides.Destination.Account); err != nil {
-		about := screening.About{Stage: screening.Quote, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
+	if err := s.screen().Check(screening.AtQuote, by.Environment, sides.Source.Account, sides.Destination.Account); err != nil {
+		about := screening.About{Stage: screening.AtQuote, AccountID: by.AccountID, KeyID: by.KeyID, Environment: by.Environment}
 		return Answer{}, s.screen().Refused(ctx, about, err)
 	}
 	route, err := transfer.NewRoute(now, sides, known)

@@ -45,7 +45,7 @@ type price struct {
 // outliers returns which offers of each provider are too far from a recent price or, where there is none, too much better than those of the
 // others: with two providers nobody can tell which of them errs, and the worse one locks no money. Tokens of one asset have a price of about 1.
 // Offers are the best first.
-func (p *prices) outliers(key priceKey, source, destination registry.Definition, offered [][]*big.Rat, now time.Time) [][]bool {
+func (p *prices) outliers(key priceKey, source, destination registry.Token, offered [][]*big.Rat, now time.Time) [][]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	recent := p.seen[key]

@@ -1,4 +1,3 @@
-// Package quotes stores quotes, and makes one intent of each.
 package quotes
 
 import (

@@ -1,7 +1,7 @@
 // Package quotes is what users do with quotes: ask what a swap or bridge brings, and make an intent of an offer. The API and the console call
 // the same operations.
 //
-// The subpackages define what a quote is and ask the providers; core/store/quotes stores it.
+// The subpackages define what a quote is and ask the providers; rows.go stores quotes, and makes one intent of each.
 package quotes
 
 import (
@@ -84,7 +84,7 @@ func (s *Service) screen() *screening.Screen { return s.Intents.Screening }
 // draft makes the intent of the request's quote. The accounts that the request names are screened before the quote is looked for, and then those
 // that the quote has.
 func (s *Service) draft(ctx context.Context, by transfer.Caller, request wire.TransferRequest, now time.Time) (*transfer.Intent, *transfer.Order, error) {
-	if err := s.screen().Check(screening.Create, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
+	if err := s.screen().Check(screening.AtCreation, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	q, err := s.Find(ctx, by.AccountID, by.Environment, request.QuoteID)
@@ -102,7 +102,7 @@ func (s *Service) Draft(ctx context.Context, by transfer.Caller, request wire.Tr
 }
 
 func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q quote.Quote, now time.Time) (*transfer.Intent, *transfer.Order, error) {
-	if err := s.screen().Check(screening.Create, q.Environment, q.Source.Account, q.Destination.Account); err != nil {
+	if err := s.screen().Check(screening.AtCreation, q.Environment, q.Source.Account, q.Destination.Account); err != nil {
 		return nil, nil, err
 	}
 	quoted, ok := complete(request, q)

@@ -1,7 +1,3 @@
-// Package chain defines the chains of transfers and the rules for their definitions.
-//
-// Chains are operator data: the environment, the deployments of settlers and the confirmations of a chain come from an imported file,
-// never from code.
 package registry
 
 import (

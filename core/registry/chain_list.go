@@ -15,14 +15,14 @@ import (
 
 // List is the content of a chain file: the valid definitions and the rejected rows.
 type ChainList struct {
-	Chains  []Entry
+	Chains  []ChainEntry
 	Refused []RefusedChain
 }
 
 // Entry is one definition to import. Operator data that a row omits keeps its configured value, so that a published list can be
 // imported repeatedly over an operator's configuration. null removes settlements or RPC URLs and resets the others to the defaults
 // of a new chain.
-type Entry struct {
+type ChainEntry struct {
 	Chain
 	KeepSettlements   bool
 	KeepConfirmations bool
@@ -34,7 +34,7 @@ type Entry struct {
 }
 
 // Over returns the definition after the entry is imported over a known chain.
-func (e Entry) Over(known Chain) Chain {
+func (e ChainEntry) Over(known Chain) Chain {
 	after := e.Chain
 	if e.KeepSettlements {
 		after.Settlements = known.Settlements
@@ -65,7 +65,7 @@ type RefusedChain struct {
 	Reason string
 }
 
-type chainEntry struct {
+type chainJSON struct {
 	ChainID        string `json:"chainId"`
 	Name           string `json:"name"`
 	Environment    string `json:"environment"`
@@ -111,17 +111,17 @@ func ReadChainList(r io.Reader) (ChainList, error) {
 	return list, nil
 }
 
-func parseChain(raw json.RawMessage) (entry Entry, name string, err error) {
-	var r chainEntry
+func parseChain(raw json.RawMessage) (entry ChainEntry, name string, err error) {
+	var r chainJSON
 	err = decodeStrictly(raw, &r)
 	if name = r.Name; err != nil {
-		return Entry{}, name, fmt.Errorf("not a chain: %w", err)
+		return ChainEntry{}, name, fmt.Errorf("not a chain: %w", err)
 	}
 	if entry.ID, err = caip.ParseChainID(r.ChainID); err != nil {
-		return Entry{}, name, fmt.Errorf("chainId %w", err)
+		return ChainEntry{}, name, fmt.Errorf("chainId %w", err)
 	}
 	if r.NativeCurrency.Decimals == nil {
-		return Entry{}, name, errors.New("nativeCurrency.decimals is required")
+		return ChainEntry{}, name, errors.New("nativeCurrency.decimals is required")
 	}
 	entry.Name = r.Name
 	entry.Environment = network.Environment(r.Environment)
@@ -129,12 +129,12 @@ func parseChain(raw json.RawMessage) (entry Entry, name string, err error) {
 		Name: r.NativeCurrency.Name, Symbol: r.NativeCurrency.Symbol, Decimals: *r.NativeCurrency.Decimals,
 	}
 	if err := entry.validate(); err != nil {
-		return Entry{}, name, err
+		return ChainEntry{}, name, err
 	}
 	return entry, name, entry.readOperatorData(r)
 }
 
-func (e *Entry) readOperatorData(r chainEntry) (err error) {
+func (e *ChainEntry) readOperatorData(r chainJSON) (err error) {
 	e.KeepSettlements, e.KeepConfirmations = r.Settlements == nil, r.Confirmations == nil
 	e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = r.Finality == nil, r.BlockTimeMS == nil, r.RPCURLs == nil
 	if e.Settlements, err = parseSettlements(r.Settlements); err != nil {

@@ -19,8 +19,8 @@ func TestReadChainList(t *testing.T) {
 	t.Parallel()
 	const currency = `"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}`
 	ether := registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18}
-	published := func(number uint64, change func(*registry.Entry)) *registry.Entry {
-		e := &registry.Entry{
+	published := func(number uint64, change func(*registry.ChainEntry)) *registry.ChainEntry {
+		e := &registry.ChainEntry{
 			Chain: registry.Chain{
 				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether,
 				Confirmations: 12, Finality: registry.Depth, BlockTime: 12 * time.Second,
@@ -36,58 +36,58 @@ func TestReadChainList(t *testing.T) {
 	longest := "https://" + strings.Repeat("a", registry.MaxRPCURLBytes-len("https://"))
 	type listed struct {
 		row    string
-		want   *registry.Entry
+		want   *registry.ChainEntry
 		reason string
 	}
 	rows := []listed{
 		{
 			row:  row(1, ""),
-			want: published(1, func(*registry.Entry) {}),
+			want: published(1, func(*registry.ChainEntry) {}),
 		},
 		{
 			row: `{"chainId":"eip155:5","name":"B","environment":"test",` + currency + `,"settlements":[` + settlementJSON("") + `]}`,
-			want: published(5, func(e *registry.Entry) {
+			want: published(5, func(e *registry.ChainEntry) {
 				e.Name, e.Environment = "B", network.Test
 				e.KeepSettlements, e.Settlements = false, []registry.Settlement{settled}
 			}),
 		},
 		{
 			row: row(6, `,"settlements":null,"confirmations":null,"finality":null,"blockTimeMs":null`),
-			want: published(6, func(e *registry.Entry) {
+			want: published(6, func(e *registry.ChainEntry) {
 				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.DefaultDepth = false, false, false, false, true
 			}),
 		},
 		{
 			row: row(7, `,"confirmations":1,"finality":"safe","blockTimeMs":50,"settlements":[]`),
-			want: published(7, func(e *registry.Entry) {
+			want: published(7, func(e *registry.ChainEntry) {
 				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
 				e.Confirmations, e.Finality, e.BlockTime = 1, registry.Safe, 50*time.Millisecond
 			}),
 		},
 		{
 			row: row(8, `,"finality":"finalized","confirmations": 10000 ,"blockTimeMs":600000,"settlements":[`+settlementJSON("")+`]`),
-			want: published(8, func(e *registry.Entry) {
+			want: published(8, func(e *registry.ChainEntry) {
 				e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime = false, false, false, false
 				e.Confirmations, e.Finality, e.BlockTime = 10_000, registry.Finalized, 10*time.Minute
 				e.Settlements = []registry.Settlement{settled}
 			}),
 		},
-		{row: row(9999999999999999, ""), want: published(9999999999999999, func(*registry.Entry) {})},
-		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *registry.Entry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
-		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *registry.Entry) {
+		{row: row(9999999999999999, ""), want: published(9999999999999999, func(*registry.ChainEntry) {})},
+		{row: row(10, `,"blockTimeMs":2000`), want: published(10, func(e *registry.ChainEntry) { e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 2*time.Second, 30 })},
+		{row: row(16, `,"blockTimeMs":250`), want: published(16, func(e *registry.ChainEntry) {
 			e.KeepBlockTime, e.BlockTime, e.Confirmations = false, 250*time.Millisecond, 240
 		})},
-		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *registry.Entry) {
+		{row: row(17, `,"blockTimeMs":50,"confirmations":null`), want: published(17, func(e *registry.ChainEntry) {
 			e.KeepBlockTime, e.KeepConfirmations, e.DefaultDepth, e.BlockTime, e.Confirmations = false, false, true, 50*time.Millisecond, 1200
 		})},
-		{row: row(18, `,"blockTimeMs":600000`), want: published(18, func(e *registry.Entry) { e.KeepBlockTime, e.BlockTime = false, 10*time.Minute })},
-		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *registry.Entry) { e.KeepFinality = false })},
-		{row: row(12, `,"rpcUrls":["https://rpc.example.org/v1","http://127.0.0.1:8545","http://localhost","http://[::1]:8546/"]`), want: published(12, func(e *registry.Entry) {
+		{row: row(18, `,"blockTimeMs":600000`), want: published(18, func(e *registry.ChainEntry) { e.KeepBlockTime, e.BlockTime = false, 10*time.Minute })},
+		{row: row(11, `,"finality":"depth"`), want: published(11, func(e *registry.ChainEntry) { e.KeepFinality = false })},
+		{row: row(12, `,"rpcUrls":["https://rpc.example.org/v1","http://127.0.0.1:8545","http://localhost","http://[::1]:8546/"]`), want: published(12, func(e *registry.ChainEntry) {
 			e.KeepRPCURLs, e.RPCURLs = false, []string{"https://rpc.example.org/v1", "http://127.0.0.1:8545", "http://localhost", "http://[::1]:8546/"}
 		})},
-		{row: row(13, `,"rpcUrls":null`), want: published(13, func(e *registry.Entry) { e.KeepRPCURLs = false })},
-		{row: row(14, `,"rpcUrls":[]`), want: published(14, func(e *registry.Entry) { e.KeepRPCURLs = false })},
-		{row: row(15, `,"rpcUrls":["`+longest+`"`+strings.Repeat(`,"https://a"`, 7)+`]`), want: published(15, func(e *registry.Entry) {
+		{row: row(13, `,"rpcUrls":null`), want: published(13, func(e *registry.ChainEntry) { e.KeepRPCURLs = false })},
+		{row: row(14, `,"rpcUrls":[]`), want: published(14, func(e *registry.ChainEntry) { e.KeepRPCURLs = false })},
+		{row: row(15, `,"rpcUrls":["`+longest+`"`+strings.Repeat(`,"https://a"`, 7)+`]`), want: published(15, func(e *registry.ChainEntry) {
 			e.KeepRPCURLs, e.RPCURLs = false, append([]string{longest}, slices.Repeat([]string{"https://a"}, 7)...)
 		})},
 		{row: row(9, `,"rpcUrls":["https://a"`+strings.Repeat(`,"https://a"`, 8)+`]`), reason: "rpcUrls must be an array of at most 8 strings"},
@@ -125,7 +125,7 @@ func TestReadChainList(t *testing.T) {
 		}
 	}
 	var given []string
-	var want []registry.Entry
+	var want []registry.ChainEntry
 	reasons := map[int]string{}
 	for i, r := range rows {
 		given = append(given, r.row)

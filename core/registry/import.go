@@ -27,7 +27,7 @@ type Imported struct {
 
 // ImportChains adds and updates chains in one transaction, so that an import that fails changes nothing. Chains that
 // the list does not name stay. progress is called with the number of rows handled so far.
-func (s *Store) ImportChains(ctx context.Context, entries []Entry, now time.Time, progress func(done int)) (Imported, error) {
+func (s *Store) ImportChains(ctx context.Context, entries []ChainEntry, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		for i, entry := range entries {
@@ -69,7 +69,7 @@ func newChainRow(c Chain, now time.Time) chainRow {
 }
 
 // chainColumns are the columns of an existing chain that an import updates.
-func chainColumns(entry Entry) []string {
+func chainColumns(entry ChainEntry) []string {
 	columns := []string{"name", "environment", "currency_name", "currency_symbol", "currency_decimals"}
 	if !entry.KeepSettlements {
 		columns = append(columns, "settlements")
@@ -91,7 +91,7 @@ func chainColumns(entry Entry) []string {
 
 // ImportTokens adds and updates tokens in one transaction, so that an import that fails changes nothing. Tokens that
 // the list does not name stay. progress is called with the number of rows handled so far.
-func (s *Store) ImportTokens(ctx context.Context, tokens []Definition, now time.Time, progress func(done int)) (Imported, error) {
+func (s *Store) ImportTokens(ctx context.Context, tokens []Token, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
 	columns := []string{"symbol", "decimals", "metadata", "source", "license"}
 	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {

@@ -20,8 +20,8 @@ import (
 	"intents.internal/pkg/network"
 )
 
-func entry(number uint64, change func(*registry.Entry)) registry.Entry {
-	e := registry.Entry{Chain: registry.Chain{
+func entry(number uint64, change func(*registry.ChainEntry)) registry.ChainEntry {
+	e := registry.ChainEntry{Chain: registry.Chain{
 		ID: caip.EIP155Chain(number), Name: fmt.Sprintf("Chain %d", number), Environment: network.Test,
 		NativeCurrency: registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
 		Confirmations:  registry.DefaultConfirmations, Finality: registry.Depth, BlockTime: registry.DefaultBlockTime,
@@ -32,7 +32,7 @@ func entry(number uint64, change func(*registry.Entry)) registry.Entry {
 	return e
 }
 
-func importChains(t *testing.T, store *rooms.Rooms, entries ...registry.Entry) registry.Imported {
+func importChains(t *testing.T, store *rooms.Rooms, entries ...registry.ChainEntry) registry.Imported {
 	t.Helper()
 	imported, err := store.Registry.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {})
 	if err != nil {
@@ -58,30 +58,30 @@ func TestImportChains(t *testing.T) {
 	one, both := []registry.Settlement{settlement("one")}, []registry.Settlement{settlement("one"), settlement("two")}
 	turned, changed := []registry.Settlement{settlement("two"), settlement("one")}, []registry.Settlement{settlement("one"), settlement("two")}
 	changed[1].ClaimPeriod, changed[1].Native, changed[1].OutputOracle = 1, true, registry.OriginOracle
-	settled := func(s []registry.Settlement) func(*registry.Entry) {
-		return func(e *registry.Entry) { e.Settlements = s }
+	settled := func(s []registry.Settlement) func(*registry.ChainEntry) {
+		return func(e *registry.ChainEntry) { e.Settlements = s }
 	}
 	steps := []struct {
 		name        string
-		entries     []registry.Entry
+		entries     []registry.ChainEntry
 		want        registry.Imported
 		settlements []registry.Settlement // of chain 1 afterwards
 	}{
-		{"two new", []registry.Entry{entry(1, settled(one)), entry(2, nil)}, registry.Imported{Added: 2}, one},
-		{"the same again", []registry.Entry{entry(1, settled(one)), entry(2, nil)}, registry.Imported{}, one},
-		{"one new, one changed, one the same", []registry.Entry{
-			entry(3, nil), entry(2, func(e *registry.Entry) { e.Name = "Renamed" }), entry(1, settled(one)),
+		{"two new", []registry.ChainEntry{entry(1, settled(one)), entry(2, nil)}, registry.Imported{Added: 2}, one},
+		{"the same again", []registry.ChainEntry{entry(1, settled(one)), entry(2, nil)}, registry.Imported{}, one},
+		{"one new, one changed, one the same", []registry.ChainEntry{
+			entry(3, nil), entry(2, func(e *registry.ChainEntry) { e.Name = "Renamed" }), entry(1, settled(one)),
 		}, registry.Imported{Added: 1, Updated: 1}, one},
-		{"a list that says nothing of settlements", []registry.Entry{
-			entry(1, func(e *registry.Entry) { e.KeepSettlements, e.Name = true, "Renamed" }),
+		{"a list that says nothing of settlements", []registry.ChainEntry{
+			entry(1, func(e *registry.ChainEntry) { e.KeepSettlements, e.Name = true, "Renamed" }),
 		}, registry.Imported{Updated: 1}, one},
-		{"one more", []registry.Entry{entry(1, settled(both))}, registry.Imported{Updated: 1}, both},
-		{"both again", []registry.Entry{entry(1, settled(both))}, registry.Imported{}, both},
-		{"another order", []registry.Entry{entry(1, settled(turned))}, registry.Imported{Updated: 1}, turned},
-		{"every member but the contracts", []registry.Entry{entry(1, settled(changed))}, registry.Imported{Updated: 1}, changed},
-		{"none", []registry.Entry{entry(1, settled(nil))}, registry.Imported{Updated: 1}, nil},
-		{"none again", []registry.Entry{entry(1, settled(nil))}, registry.Imported{}, nil},
-		{"every other column", []registry.Entry{entry(1, func(e *registry.Entry) {
+		{"one more", []registry.ChainEntry{entry(1, settled(both))}, registry.Imported{Updated: 1}, both},
+		{"both again", []registry.ChainEntry{entry(1, settled(both))}, registry.Imported{}, both},
+		{"another order", []registry.ChainEntry{entry(1, settled(turned))}, registry.Imported{Updated: 1}, turned},
+		{"every member but the contracts", []registry.ChainEntry{entry(1, settled(changed))}, registry.Imported{Updated: 1}, changed},
+		{"none", []registry.ChainEntry{entry(1, settled(nil))}, registry.Imported{Updated: 1}, nil},
+		{"none again", []registry.ChainEntry{entry(1, settled(nil))}, registry.Imported{}, nil},
+		{"every other column", []registry.ChainEntry{entry(1, func(e *registry.ChainEntry) {
 			e.Name, e.Environment = "Renamed", network.Live
 			e.NativeCurrency = registry.Currency{Name: "", Symbol: "WEI", Decimals: 0}
 		})}, registry.Imported{Updated: 1}, nil},
@@ -117,7 +117,7 @@ func TestImportChains_SettlersStay(t *testing.T) {
 	a, b, c := settlement("a"), settlement("b"), settlement("c")
 	c.InputSettler = a.InputSettler
 	for _, settlements := range [][]registry.Settlement{{a, b}, {c}, nil} {
-		importChains(t, store, entry(1, func(e *registry.Entry) { e.Settlements = settlements }), entry(2, nil))
+		importChains(t, store, entry(1, func(e *registry.ChainEntry) { e.Settlements = settlements }), entry(2, nil))
 	}
 	want := []common.Address{}
 	for _, text := range []string{a.InputSettler, a.OutputSettler, b.InputSettler, b.OutputSettler, c.OutputSettler} {
@@ -146,7 +146,7 @@ func TestImportChains_IntentsStay(t *testing.T) {
 		for _, settlements := range [][]registry.Settlement{{settlement("test")}, {settlement("other")}, nil} {
 			for _, c := range known.Chains {
 				c.Settlements = settlements
-				importChains(t, store, registry.Entry{Chain: c})
+				importChains(t, store, registry.ChainEntry{Chain: c})
 			}
 			stored, err := store.Intents.Transfer(t.Context(), ann, intent.ID)
 			if err != nil {
@@ -166,7 +166,7 @@ func TestImportChains_IntentsStay(t *testing.T) {
 func TestImportChains_OperatorData(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	keepAll := func(e *registry.Entry) {
+	keepAll := func(e *registry.ChainEntry) {
 		e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = true, true, true, true, true
 	}
 	type data struct {
@@ -178,39 +178,39 @@ func TestImportChains_OperatorData(t *testing.T) {
 	urls := []string{"https://rpc.example.org/v1", `https://rpc.example.org/a,"{}\'b`}
 	for _, step := range []struct {
 		name   string
-		change func(*registry.Entry)
+		change func(*registry.ChainEntry)
 		want   data
 	}{
 		{"a new chain", keepAll, data{12, registry.Depth, 12 * time.Second, nil}},
-		{"all", func(e *registry.Entry) {
+		{"all", func(e *registry.ChainEntry) {
 			e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs = 10_000, registry.Finalized, 50*time.Millisecond, urls
 		}, data{10_000, registry.Finalized, 50 * time.Millisecond, urls}},
 		{"none", keepAll, data{10_000, registry.Finalized, 50 * time.Millisecond, urls}},
-		{"confirmations", func(e *registry.Entry) {
+		{"confirmations", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
 		}, data{1, registry.Finalized, 50 * time.Millisecond, urls}},
-		{"the default confirmations, which the block time gives", func(e *registry.Entry) {
+		{"the default confirmations, which the block time gives", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.DefaultDepth, e.Confirmations = false, true, 12
 		}, data{1200, registry.Finalized, 50 * time.Millisecond, urls}},
-		{"confirmations again", func(e *registry.Entry) {
+		{"confirmations again", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
 		}, data{1, registry.Finalized, 50 * time.Millisecond, urls}},
-		{"finality", func(e *registry.Entry) {
+		{"finality", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepFinality, e.Finality = false, registry.Safe
 		}, data{1, registry.Safe, 50 * time.Millisecond, urls}},
-		{"block time", func(e *registry.Entry) {
+		{"block time", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepBlockTime, e.BlockTime = false, 10*time.Minute
 		}, data{1, registry.Safe, 10 * time.Minute, urls}},
-		{"RPC URLs", func(e *registry.Entry) {
+		{"RPC URLs", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs, e.RPCURLs = false, urls[:1]
 		}, data{1, registry.Safe, 10 * time.Minute, urls[:1]}},
-		{"the RPC URLs taken away", func(e *registry.Entry) {
+		{"the RPC URLs taken away", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs = false
 		}, data{1, registry.Safe, 10 * time.Minute, nil}},
@@ -237,7 +237,7 @@ func TestImport_UnchangedRows(t *testing.T) {
 	if diff := cmp.Diff(before, pgtest.LookUp[string](t, store, stamps)); diff != "" {
 		t.Errorf("times differ (-want +got):\n%s", diff)
 	}
-	importChains(t, store, entry(1, nil), entry(2, func(e *registry.Entry) { e.Name = "Renamed" }))
+	importChains(t, store, entry(1, nil), entry(2, func(e *registry.ChainEntry) { e.Name = "Renamed" }))
 	if changed := pgtest.LookUp[string](t, store, `SELECT string_agg(id, ',') FROM chains WHERE updated_at > created_at`); changed != "eip155:2" {
 		t.Errorf("updated_at moved on %s", changed)
 	}
@@ -250,13 +250,13 @@ func TestImport_Concurrent(t *testing.T) {
 	const imports, chains = 8, 50
 	var all sync.WaitGroup
 	for n := range imports {
-		entries := make([]registry.Entry, chains)
+		entries := make([]registry.ChainEntry, chains)
 		for i := range entries {
 			number := uint64(i + 1)
 			if n%2 == 1 {
 				number = uint64(chains - i)
 			}
-			entries[i] = entry(number, func(e *registry.Entry) { e.Name = fmt.Sprintf("Chain of import %d", n) })
+			entries[i] = entry(number, func(e *registry.ChainEntry) { e.Name = fmt.Sprintf("Chain of import %d", n) })
 		}
 		all.Go(func() {
 			if _, err := store.Registry.ImportChains(t.Context(), entries, pgtest.Now(), func(int) {}); err != nil {
@@ -274,11 +274,11 @@ func TestImport_Failure(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
-	broken := entry(7, func(e *registry.Entry) { e.Environment = "main" })
-	if _, err := store.Registry.ImportChains(t.Context(), []registry.Entry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Check+"chains_environment_check" {
+	broken := entry(7, func(e *registry.ChainEntry) { e.Environment = "main" })
+	if _, err := store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Check+"chains_environment_check" {
 		t.Errorf("chains: %v", err)
 	}
-	if _, err := store.Registry.ImportTokens(t.Context(), []registry.Definition{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Foreign+"tokens_chain_id_fkey" {
+	if _, err := store.Registry.ImportTokens(t.Context(), []registry.Token{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Foreign+"tokens_chain_id_fkey" {
 		t.Errorf("tokens: %v", err)
 	}
 	after, err := store.Registry.Registry(t.Context())

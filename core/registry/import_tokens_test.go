@@ -13,8 +13,8 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-func definition(chainNumber uint64, n int) registry.Definition {
-	return registry.Definition{
+func definition(chainNumber uint64, n int) registry.Token {
+	return registry.Token{
 		ID:     caip.AccountID{Chain: caip.EIP155Chain(chainNumber), Address: fmt.Sprintf("0x%040d", n)},
 		Symbol: fmt.Sprintf("T%d", n), Decimals: 18,
 	}
@@ -24,7 +24,7 @@ func TestImportTokens(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	importChains(t, store, entry(1, nil))
-	var tokens []registry.Definition
+	var tokens []registry.Token
 	for n := range 1203 { // three statements' worth
 		tokens = append(tokens, definition(1, n))
 	}
@@ -73,7 +73,7 @@ func TestTokenSources(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	importChains(t, store, entry(1, nil))
-	var tokens []registry.Definition
+	var tokens []registry.Token
 	for n, origin := range []registry.Origin{{}, {Source: "b"}, {Source: "a", License: "MIT"}, {Source: "b"}, {Source: "b", License: "MIT"}, {Source: "b"}} {
 		tokens = append(tokens, definition(1, n+1))
 		tokens[n].Origin = origin
@@ -98,7 +98,7 @@ func TestImportTokens_ConcurrentReaders(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
-	var tokens []registry.Definition
+	var tokens []registry.Token
 	for n := range 1203 {
 		tokens = append(tokens, definition(1, n+1))
 	}

@@ -99,13 +99,13 @@ func (s *Store) Registry(ctx context.Context) (*Snapshot, error) {
 			return nil, err
 		}
 	}
-	tokens := make([]Definition, len(tokenRows))
+	tokens := make([]Token, len(tokenRows))
 	for i, row := range tokenRows {
 		id, err := caip.ParseChainID(row.ChainID)
 		if err != nil {
 			return nil, fmt.Errorf("token %s:%s: %w", row.ChainID, row.Address, err)
 		}
-		tokens[i] = Definition{
+		tokens[i] = Token{
 			ID:     caip.AccountID{Chain: id, Address: row.Address},
 			Symbol: row.Symbol, Decimals: row.Decimals, Metadata: row.Metadata,
 			Origin: Origin{Source: row.Source, License: row.License},

@@ -31,7 +31,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &registry.Snapshot{Version: 1, Chains: []registry.Chain{}, Tokens: []registry.Definition{}}
+	want := &registry.Snapshot{Version: 1, Chains: []registry.Chain{}, Tokens: []registry.Token{}}
 	if diff := cmp.Diff(want, empty, snapshots); diff != "" {
 		t.Errorf("empty registry differs (-want +got):\n%s", diff)
 	}
@@ -56,7 +56,7 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantUSDC := registry.Definition{ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg"}
+	wantUSDC := registry.Token{ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg"}
 	gotUSDC, _ := got.Token(usdc)
 	if diff := cmp.Diff(wantUSDC, gotUSDC); diff != "" {
 		t.Errorf("token differs (-want +got):\n%s", diff)

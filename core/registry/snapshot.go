@@ -1,6 +1,8 @@
-// Package registry holds the chains and tokens of the service in memory.
+// Package registry has the chains and tokens of the service: the rules for their definitions, the published lists that they are imported
+// from, their rows, and the newest snapshot of them in memory.
 //
-// A Snapshot is immutable, so any number of requests may read it without a lock; a change makes a new snapshot.
+// Chains are operator data: the environment, the deployments of settlers and the confirmations of a chain come from an imported file,
+// never from code. A Snapshot is immutable, so any number of requests may read it without a lock; a change makes a new snapshot.
 package registry
 
 import (
@@ -17,11 +19,11 @@ type Snapshot struct {
 	Version int64
 	// Chains are ordered by chain number, Tokens by chain number, then symbol, then address.
 	Chains []Chain
-	Tokens []Definition
+	Tokens []Token
 
 	chains  map[caip.ChainID]Chain
-	tokens  map[caip.AccountID]Definition
-	byChain map[caip.ChainID][]Definition
+	tokens  map[caip.AccountID]Token
+	byChain map[caip.ChainID][]Token
 	// contracts are the settlers and oracles of the chains.
 	contracts map[caip.AccountID]bool
 	watched   map[caip.ChainID]bool
@@ -31,9 +33,9 @@ type Snapshot struct {
 
 // New sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had
 // before; those that they have may be among them.
-func NewSnapshot(version int64, chains []Chain, tokens []Definition, retired ...caip.AccountID) *Snapshot {
+func NewSnapshot(version int64, chains []Chain, tokens []Token, retired ...caip.AccountID) *Snapshot {
 	slices.SortFunc(chains, func(a, b Chain) int { return compareChains(a.ID, b.ID) })
-	slices.SortFunc(tokens, func(a, b Definition) int {
+	slices.SortFunc(tokens, func(a, b Token) int {
 		return cmp.Or(
 			compareChains(a.ID.Chain, b.ID.Chain),
 			cmp.Compare(a.Symbol, b.Symbol),
@@ -43,8 +45,8 @@ func NewSnapshot(version int64, chains []Chain, tokens []Definition, retired ...
 	s := &Snapshot{
 		Version: version, Chains: chains, Tokens: tokens,
 		chains:  make(map[caip.ChainID]Chain, len(chains)),
-		tokens:  make(map[caip.AccountID]Definition, len(tokens)),
-		byChain: make(map[caip.ChainID][]Definition, len(chains)), contracts: make(map[caip.AccountID]bool, len(retired)),
+		tokens:  make(map[caip.AccountID]Token, len(tokens)),
+		byChain: make(map[caip.ChainID][]Token, len(chains)), contracts: make(map[caip.AccountID]bool, len(retired)),
 	}
 	for _, c := range chains {
 		s.chains[c.ID] = c
@@ -106,7 +108,7 @@ func (s *Snapshot) WithWatched(ids []caip.ChainID, required bool) *Snapshot {
 }
 
 // Token returns a token by its id.
-func (s *Snapshot) Token(id caip.AccountID) (Definition, bool) {
+func (s *Snapshot) Token(id caip.AccountID) (Token, bool) {
 	t, ok := s.tokens[id]
 	return t, ok
 }
@@ -115,4 +117,4 @@ func (s *Snapshot) Token(id caip.AccountID) (Definition, bool) {
 func (s *Snapshot) SettlementContract(id caip.AccountID) bool { return s.contracts[id] }
 
 // TokensOn returns the tokens of one chain in the order of Tokens, none for an unknown chain.
-func (s *Snapshot) TokensOn(id caip.ChainID) []Definition { return s.byChain[id] }
+func (s *Snapshot) TokensOn(id caip.ChainID) []Token { return s.byChain[id] }

@@ -12,21 +12,21 @@ import (
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	one, ten, two := caip.EIP155Chain(1), caip.EIP155Chain(10), caip.EIP155Chain(2)
-	on := func(id caip.ChainID, symbol, address string) registry.Definition {
-		return registry.Definition{ID: caip.AccountID{Chain: id, Address: address}, Symbol: symbol}
+	on := func(id caip.ChainID, symbol, address string) registry.Token {
+		return registry.Token{ID: caip.AccountID{Chain: id, Address: address}, Symbol: symbol}
 	}
 	snapshot := registry.NewSnapshot(7,
 		[]registry.Chain{{ID: ten, Name: "ten"}, {ID: one, Name: "one"}, {ID: two, Name: "two"}},
-		[]registry.Definition{on(ten, "A", "0x1"), on(one, "B", "0x2"), on(one, "B", "0x1"), on(one, "A", "0x3")},
+		[]registry.Token{on(ten, "A", "0x1"), on(one, "B", "0x2"), on(one, "B", "0x1"), on(one, "A", "0x3")},
 	)
-	wantTokens := []registry.Definition{on(one, "A", "0x3"), on(one, "B", "0x1"), on(one, "B", "0x2"), on(ten, "A", "0x1")}
+	wantTokens := []registry.Token{on(one, "A", "0x3"), on(one, "B", "0x1"), on(one, "B", "0x2"), on(ten, "A", "0x1")}
 	if diff := cmp.Diff(wantTokens, snapshot.Tokens); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]registry.Chain{{ID: one, Name: "one"}, {ID: two, Name: "two"}, {ID: ten, Name: "ten"}}, snapshot.Chains); diff != "" {
 		t.Errorf("chains (-want +got):\n%s", diff)
 	}
-	for id, want := range map[caip.ChainID][]registry.Definition{one: wantTokens[:3], ten: wantTokens[3:], two: nil} {
+	for id, want := range map[caip.ChainID][]registry.Token{one: wantTokens[:3], ten: wantTokens[3:], two: nil} {
 		if diff := cmp.Diff(want, snapshot.TokensOn(id)); diff != "" {
 			t.Errorf("tokens on %s (-want +got):\n%s", id, diff)
 		}

@@ -1,11 +1,10 @@
-// Package registries stores the registry of chains and tokens.
 package registry
 
 import (
 	"intents.internal/core/postgres"
 )
 
-// Store has the tables of core/intent/registry. It is safe for concurrent use.
+// Store has the rows of the package. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
 // New is the store of a database.

@@ -1,4 +1,3 @@
-// Package token defines the canonical tokens of the registry and parses published token lists.
 package registry
 
 import (
@@ -15,7 +14,7 @@ import (
 const NativeAddress = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 
 // Definition is one canonical token. A token is identified by its chain and address; symbols are not unique.
-type Definition struct {
+type Token struct {
 	// ID is the CAIP-10 account id of the token contract, its address in EIP-55 spelling.
 	ID       caip.AccountID
 	Symbol   string
@@ -58,7 +57,7 @@ func (o Origin) Validate() error {
 	return nil
 }
 
-func (d Definition) validate() error {
+func (d Token) validate() error {
 	switch {
 	case !printable(d.Symbol) || utf8.RuneCountInString(d.Symbol) > maxSymbolLength:
 		return fmt.Errorf("symbol must have 1 to %d printable characters", maxSymbolLength)

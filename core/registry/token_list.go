@@ -12,7 +12,7 @@ import (
 // List is the content of a token list for this registry: the valid definitions and the rejected rows.
 type TokenList struct {
 	Name    string
-	Tokens  []Definition
+	Tokens  []Token
 	Refused []RefusedToken
 	// Unknown counts, by chain number, the rows of chains that are not registered.
 	Unknown map[uint64]int
@@ -29,7 +29,7 @@ type RefusedToken struct {
 	Reason string
 }
 
-type tokenEntry struct {
+type tokenJSON struct {
 	ChainID  uint64 `json:"chainId"`
 	Address  string `json:"address"`
 	Symbol   string `json:"symbol"`
@@ -87,25 +87,25 @@ func ReadTokenList(r io.Reader, known func(caip.ChainID) bool) (TokenList, error
 
 var errUnknownChain = errors.New("the chain is not registered")
 
-func parseToken(raw json.RawMessage, known func(caip.ChainID) bool) (definition Definition, name string, err error) {
-	var r tokenEntry
+func parseToken(raw json.RawMessage, known func(caip.ChainID) bool) (definition Token, name string, err error) {
+	var r tokenJSON
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return Definition{}, "", fmt.Errorf("not a token: %w", err)
+		return Token{}, "", fmt.Errorf("not a token: %w", err)
 	}
 	name = r.Symbol
 	chain := caip.EIP155Chain(r.ChainID)
 	if _, err := caip.ParseChainID(chain.String()); err != nil {
-		return Definition{}, name, fmt.Errorf("chainId %w", err)
+		return Token{}, name, fmt.Errorf("chainId %w", err)
 	}
 	definition.ID.Chain = chain
 	if !known(chain) {
 		return definition, name, errUnknownChain
 	}
 	if definition.ID.Address, err = caip.ParseAddress(r.Address); err != nil {
-		return Definition{}, name, fmt.Errorf("address %w", err)
+		return Token{}, name, fmt.Errorf("address %w", err)
 	}
 	if r.Decimals == nil {
-		return Definition{}, name, errors.New("decimals is required; the contract's decimals() has it")
+		return Token{}, name, errors.New("decimals is required; the contract's decimals() has it")
 	}
 	definition.Symbol, definition.Decimals, definition.Metadata = r.Symbol, *r.Decimals, r.LogoURI
 	definition.Source, _ = r.Extensions.Source.(string)

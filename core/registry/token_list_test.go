@@ -55,7 +55,7 @@ func TestReadTokenList(t *testing.T) {
 	on := func(address string) caip.AccountID {
 		return caip.AccountID{Chain: caip.EIP155Chain(1), Address: address}
 	}
-	want := []registry.Definition{
+	want := []registry.Token{
 		{ID: on(usdc), Symbol: "USDC", Decimals: 6, Metadata: "ipfs://x"},
 		{ID: on(registry.NativeAddress), Symbol: "ETH", Decimals: 18},
 		{ID: on("0x00000000000000000000000000000000000000bb"), Symbol: "B", Origin: registry.Origin{Source: "acme@1", License: "MIT OR Apache-2.0"}},

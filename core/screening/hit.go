@@ -1,4 +1,3 @@
-// Package hit defines what is recorded where an address on the operator's list was met. It is pure.
 package screening
 
 import (
@@ -15,32 +14,32 @@ type Stage string
 
 // The five stages.
 const (
-	Create Stage = "create"
-	Quote  Stage = "quote"
+	AtCreation Stage = "create"
+	AtQuote    Stage = "quote"
 	// HandOut is a transaction to sign of an intent that exists.
-	HandOut Stage = "hand-out"
+	AtHandOut Stage = "hand-out"
 	// Chain is a transaction that was reported, or an effect that was seen. It is recorded as any other.
-	Chain Stage = "chain"
+	OnChain Stage = "chain"
 	// SIWE is a wallet that signs in or is linked.
-	SIWE Stage = "siwe"
+	AtSignIn Stage = "siwe"
 )
 
 // Stages are all stages.
-var Stages = []Stage{Create, Quote, HandOut, Chain, SIWE}
+var Stages = []Stage{AtCreation, AtQuote, AtHandOut, OnChain, AtSignIn}
 
 // Side is whose the address is.
 type Side string
 
 // The sides of an intent, and the wallet of a sign-in.
 const (
-	Source      Side = "source"
-	Destination Side = "destination"
-	Wallet      Side = "wallet"
+	SourceSide      Side = "source"
+	DestinationSide Side = "destination"
+	WalletSide      Side = "wallet"
 )
 
 // Path is the JSON Pointer to the address in a request or a record.
 func (s Side) Path() string {
-	if s == Wallet {
+	if s == WalletSide {
 		return "/walletAddress"
 	}
 	return "/" + string(s) + "/account"

@@ -87,7 +87,7 @@ func (s *screen) settle(path string) {
 
 func (s *screen) lists(n int) bool {
 	account := caip.AccountID{Chain: caip.EIP155Chain(1), Address: address(n)}
-	return s.Check(screening.Create, network.Live, account, caip.AccountID{}) != nil
+	return s.Check(screening.AtCreation, network.Live, account, caip.AccountID{}) != nil
 }
 
 // want holds the list to the addresses of both files, and the log and the metrics to the reloads that failed.
@@ -275,7 +275,7 @@ func TestScreen_ConcurrentSwaps(t *testing.T) {
 			for n := 0; !done.Load(); n++ {
 				// One address of each pair is listed in every state: both in one look are never, and never none.
 				first, second := address(1000+2*(n%pairs)), address(1000+2*(n%pairs)+1)
-				err := s.Check(screening.Create, network.Live, caip.AccountID{Chain: chain, Address: first}, caip.AccountID{Chain: chain, Address: second})
+				err := s.Check(screening.AtCreation, network.Live, caip.AccountID{Chain: chain, Address: first}, caip.AccountID{Chain: chain, Address: second})
 				refused, ok := errors.AsType[*screening.NotAllowedError](err)
 				if !ok || len(refused.Paths()) != 1 {
 					t.Errorf("of a pair not one is listed: %v", err)

@@ -97,7 +97,7 @@ type party struct {
 
 // Check returns a *NotAllowedError if one of an intent's accounts is on the list. It records nothing: Refused does.
 func (s *Screen) Check(stage Stage, environment network.Environment, source, destination caip.AccountID) error {
-	return s.check(stage, environment, party{Source, source}, party{Destination, destination})
+	return s.check(stage, environment, party{SourceSide, source}, party{DestinationSide, destination})
 }
 
 // CheckIntent is Check for an intent that exists.
@@ -107,7 +107,7 @@ func (s *Screen) CheckIntent(stage Stage, i *transfer.Intent) error {
 
 // CheckWallet is Check for the wallet of a sign-in, on the chain that its message names.
 func (s *Screen) CheckWallet(wallet caip.AccountID) error {
-	return s.check(SIWE, "", party{Wallet, wallet})
+	return s.check(AtSignIn, "", party{WalletSide, wallet})
 }
 
 // check looks all parties up in one state of the list.
@@ -165,7 +165,7 @@ func (s *Screen) Refused(ctx context.Context, about About, err error) error {
 			AccountID: about.AccountID, KeyID: about.KeyID, Environment: about.Environment, Stage: about.Stage, Side: f.side,
 			Address: f.address, Label: f.label, IntentID: about.IntentID, RequestID: request, At: now,
 		}
-		if !s.hits.add(h, f == refused.found[0] && about.Stage != Chain) {
+		if !s.hits.add(h, f == refused.found[0] && about.Stage != OnChain) {
 			s.metrics.dropped.Inc()
 		}
 	}

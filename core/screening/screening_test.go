@@ -17,9 +17,9 @@ func TestScreen_OneChain(t *testing.T) {
 	for chain, want := range map[uint64]bool{1: false, 8453: true} {
 		listed, nobody := caip.AccountID{Chain: caip.EIP155Chain(chain), Address: address(201)}, caip.AccountID{Chain: caip.EIP155Chain(1), Address: address(1)}
 		for side, err := range map[screening.Side]error{
-			screening.Source:      s.Check(screening.Create, network.Live, listed, nobody),
-			screening.Destination: s.Check(screening.Create, network.Live, nobody, listed),
-			screening.Wallet:      s.CheckWallet(listed),
+			screening.SourceSide:      s.Check(screening.AtCreation, network.Live, listed, nobody),
+			screening.DestinationSide: s.Check(screening.AtCreation, network.Live, nobody, listed),
+			screening.WalletSide:      s.CheckWallet(listed),
 		} {
 			if got := err != nil; got != want {
 				t.Errorf("%s on chain %d: refused is %t, want %t", side, chain, got, want)

@@ -1,4 +1,3 @@
-// Package screening stores where addresses of the operator's list were met, and which files the operator has let in although they are smaller.
 package screening
 
 import (

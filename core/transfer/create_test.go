@@ -66,10 +66,10 @@ func address(n int64) string { return common.BigToAddress(big.NewInt(n)).Hex() }
 
 // registryOf has the same tokens on all chains.
 func registryOf(chains ...registry.Chain) *registry.Snapshot {
-	var tokens []registry.Definition
+	var tokens []registry.Token
 	for _, c := range chains {
 		for symbol, address := range map[string]string{"ETH": registry.NativeAddress, "USDC": usdc, "WETH": weth} {
-			tokens = append(tokens, registry.Definition{ID: caip.AccountID{Chain: c.ID, Address: address}, Symbol: symbol})
+			tokens = append(tokens, registry.Token{ID: caip.AccountID{Chain: c.ID, Address: address}, Symbol: symbol})
 		}
 	}
 	return registry.NewSnapshot(1, chains, tokens)

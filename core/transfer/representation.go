@@ -1,8 +1,3 @@
-// Package representation encodes the JSON that API responses, event bodies and the console's scripts share: times, bytes, the
-// summary of an intent and its transaction.
-//
-// It owns the names and formats of the members and has no other rules. Hot paths append to a buffer; the output is that of
-// encoding/json.
 package transfer
 
 import (

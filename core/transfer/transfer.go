@@ -1,5 +1,6 @@
 // Package transfer is the domain of the service: what a transfer intent is, which kind of operation it asks for, how its order is
-// encoded and identified, and which transaction executes it. It is pure; it reads no clock and does no I/O.
+// encoded and identified, and which transaction executes it. It also has the JSON that API responses, event bodies and the console's
+// scripts share. It is pure; it reads no clock and does no I/O.
 package transfer
 
 import (

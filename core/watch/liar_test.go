@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestLiar(t *testing.T) {
 			t.Logf("-liar.seed=%d -liar.polls=%d", seed, *liarPolls)
 			script := newScript(rand.New(rand.NewPCG(seed, 1)), *liarPolls)
 			honest, lied := newWorld(t, 3), newWorld(t, 3)
-			random := rand.New(rand.NewPCG(seed, 2))
+			random := rand.New(&lockedSource{Source: rand.NewPCG(seed, 2)})
 			liar := random.IntN(2) // the two that take turns as the preferred one
 			lied.lie(liar, lies(random))
 			if slow {
@@ -52,6 +53,18 @@ func TestLiar(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lockedSource is for calls of nodes, which are made at the same time.
+type lockedSource struct {
+	mu sync.Mutex
+	rand.Source
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Source.Uint64()
 }
 
 func differences(want, got []string) string {

@@ -326,7 +326,7 @@ func (l *loop) write(ctx context.Context, v *view, seen, gone []intents.Observat
 // writeChain writes under the lease of the chain, and records effects of listed accounts: what happens on chain is followed all the same.
 func (l *loop) writeChain(ctx context.Context, write intents.ChainWrite) ([]transfer.Event, error) {
 	write.Effect = func(i *transfer.Intent) {
-		_ = l.Screening.Refused(ctx, screening.AboutIntent(screening.Chain, i), l.Screening.CheckIntent(screening.Chain, i))
+		_ = l.Screening.Refused(ctx, screening.AboutIntent(screening.OnChain, i), l.Screening.CheckIntent(screening.OnChain, i))
 	}
 	return l.Store.WriteChain(ctx, l.lease, write)
 }

@@ -113,7 +113,7 @@ func (d *Dispatcher) renewDispatchLease(ctx context.Context, state *dispatchStat
 		return nil
 	}
 	state.checked = time.Now()
-	held, err := d.Store.AcquireDispatchLease(ctx, WebhookLease{Holder: d.lease.Holder, TTL: dispatchTTL})
+	held, err := d.Store.AcquireDispatchLease(ctx, Lease{Holder: d.lease.Holder, TTL: dispatchTTL})
 	if state.held = held && err == nil; !state.held {
 		d.newEvents.clear() // the process that has the lease finds them
 		state.searched = time.Time{}
@@ -131,7 +131,7 @@ func (d *Dispatcher) releaseDispatchLease(ctx context.Context) {
 }
 
 // directLease is the lease for endpoints with new deliveries: none if this process has enough of them.
-func (d *Dispatcher) directLease() WebhookLease {
+func (d *Dispatcher) directLease() Lease {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	lease := d.lease

@@ -13,7 +13,7 @@ const dispatchLease = "webhook dispatch"
 // AcquireDispatchLease takes or renews the lease of the one process that dispatches events; held is false while another process has it.
 // The lease is for fairness, as one process knows who has waited for how long. It is no lock: DispatchEvents creates each
 // delivery once, also if a process that was paused past its lease still dispatches.
-func (s *Store) AcquireDispatchLease(ctx context.Context, lease WebhookLease) (held bool, err error) {
+func (s *Store) AcquireDispatchLease(ctx context.Context, lease Lease) (held bool, err error) {
 	err = s.db.NewRaw(`INSERT INTO leases AS l (name, holder, lease_until) VALUES (?0, ?1, clock_timestamp() + ?2 * interval '1 millisecond')
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
 		WHERE l.holder = excluded.holder OR l.lease_until < clock_timestamp() RETURNING true`,
@@ -28,7 +28,7 @@ func (s *Store) AcquireDispatchLease(ctx context.Context, lease WebhookLease) (h
 }
 
 // ReleaseDispatchLease lets another process dispatch at once.
-func (s *Store) ReleaseDispatchLease(ctx context.Context, lease WebhookLease) error {
+func (s *Store) ReleaseDispatchLease(ctx context.Context, lease Lease) error {
 	if _, err := s.db.NewRaw("DELETE FROM leases WHERE name = ? AND holder = ?", dispatchLease, lease.Holder).Exec(ctx); err != nil {
 		return fmt.Errorf("release the lease of the webhook dispatch: %w", err)
 	}

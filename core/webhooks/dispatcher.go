@@ -1,8 +1,3 @@
-// Package delivery sends the events of the feed to the webhook endpoints of their accounts: it creates deliveries, signs and
-// posts them, retries failures, and disables endpoints that are gone.
-//
-// Any number of processes share the work. One process at a time creates deliveries, and one at a time sends to an endpoint, which it
-// leases. The state of deliveries is in the database, so a process may be killed at any time. core/events/webhook has the rules.
 package webhooks
 
 import (
@@ -67,7 +62,7 @@ type Config struct {
 // Dispatcher makes deliveries and sends them.
 type Dispatcher struct {
 	Config
-	lease   WebhookLease
+	lease   Lease
 	metrics *metrics
 
 	// enabled is false while there is no endpoint to send to, so that nothing is searched.
@@ -93,7 +88,7 @@ type Dispatcher struct {
 // New returns a dispatcher, which does nothing before Run.
 func New(config Config) *Dispatcher {
 	return &Dispatcher{
-		Config: config, lease: WebhookLease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
+		Config: config, lease: Lease{Holder: uuid.New(), TTL: leaseTTL}, metrics: newMetrics(config.Metrics),
 		newEvents: newAccountQueue(), sweepNow: make(chan struct{}, 1),
 		loads: make(chan load, batchSize), results: make(chan resultWrite, batchSize), releases: make(chan release, batchSize),
 		draining: make(chan struct{}),

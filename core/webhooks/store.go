@@ -1,4 +1,3 @@
-// Package webhooks stores webhooks with their deliveries.
 package webhooks
 
 import (
@@ -11,7 +10,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// Store has the tables of webhooks. It is safe for concurrent use.
+// Store has the rows of the package. It is safe for concurrent use.
 type Store struct {
 	db   *postgres.DB
 	feed *feed.Store

@@ -1,7 +1,9 @@
-// Package webhook defines an account's webhook endpoints: which URLs may be called, which events an endpoint receives, how a
-// request is signed, how secrets are sealed, when an attempt is retried and when an endpoint is disabled.
+// Package webhooks sends the events of the feed to the endpoints of their accounts: which URLs may be called, which events an endpoint
+// receives, how a request is signed and secrets are sealed, when an attempt is retried and when an endpoint is disabled.
 //
-// It has no I/O: core/store/events stores endpoints and deliveries, core/events/delivery sends the events.
+// Any number of processes share the work. One process at a time creates deliveries, and one at a time sends to an endpoint, which it
+// leases. The state of deliveries is in the database, so a process may be killed at any time. The files whose names begin with webhook, and
+// deliveries.go, have the rows; the rules are above them and have no I/O.
 package webhooks
 
 import (

@@ -41,7 +41,7 @@ type DueDelivery struct {
 // DueDeliveries reads due deliveries of endpoints, at most the limit of each claim, the longest due first, and only of these the
 // events, once they are as durable as a commit. It skips endpoints whose lease the holder does not have, that are disabled or deleted, or whose account gets nothing. It
 // reads the endpoints last, so that their URLs and secrets are as new as possible.
-func (s *Store) DueDeliveries(ctx context.Context, lease WebhookLease, claims []Claim) (map[uuid.UUID]DueDeliveries, error) {
+func (s *Store) DueDeliveries(ctx context.Context, lease Lease, claims []Claim) (map[uuid.UUID]DueDeliveries, error) {
 	rows, err := s.claimedRows(ctx, claims)
 	if err != nil {
 		return nil, err

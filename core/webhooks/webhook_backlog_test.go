@@ -24,7 +24,7 @@ func (s fixture) backlogAge(atLeast time.Duration) time.Duration {
 // dispatch makes the deliveries of an owner for a process whose lease ends at once.
 func (s fixture) dispatch(owner feed.Owner) {
 	s.Helper()
-	if _, err := s.Store.Webhooks.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, webhooks.WebhookLease{Holder: uuid.New()}); err != nil {
+	if _, err := s.Store.Webhooks.DispatchEvents(s.Context(), []uuid.UUID{owner.AccountID}, webhooks.Lease{Holder: uuid.New()}); err != nil {
 		s.Fatal(err)
 	}
 }

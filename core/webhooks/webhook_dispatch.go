@@ -63,7 +63,7 @@ type Dispatched struct {
 // of free endpoints that have a due delivery, none if the lease has no TTL.
 //
 // The cursor, compared under the lock on the endpoint's row, makes each delivery unique for any number of processes.
-func (s *Store) DispatchEvents(ctx context.Context, accounts []uuid.UUID, lease WebhookLease) (d Dispatched, err error) {
+func (s *Store) DispatchEvents(ctx context.Context, accounts []uuid.UUID, lease Lease) (d Dispatched, err error) {
 	all, err := s.readDispatches(ctx, accounts)
 	if err != nil {
 		return Dispatched{}, fmt.Errorf("dispatch events to webhooks: %w", err)
@@ -187,7 +187,7 @@ func chunkDispatches(all []*endpointDispatch) (chunks [][]*endpointDispatch) {
 
 // writeDispatches writes the dispatches of endpoints in one transaction. If it fails it writes each of them in its own. It returns
 // the endpoints with new deliveries that the holder sends to, and notes the accounts that have more events.
-func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease WebhookLease, behind map[uuid.UUID]bool) (leased []LeasedWebhook, err error) {
+func (s *Store) writeDispatches(ctx context.Context, chunk []*endpointDispatch, lease Lease, behind map[uuid.UUID]bool) (leased []LeasedWebhook, err error) {
 	var written []*endpointDispatch
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) (err error) {
 		if written, err = tx.lockUnchanged(ctx, chunk); err != nil || len(written) == 0 {
@@ -267,7 +267,7 @@ func (tx Tx) insertDeliveries(ctx context.Context, rows []deliveryRow) error {
 
 // moveCursors moves the cursors of endpoints past their dispatches and takes the free leases of those with new deliveries
 // that are not failing. It returns the endpoints with new deliveries that the holder sends to.
-func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease WebhookLease) (leased []LeasedWebhook, err error) {
+func (tx Tx) moveCursors(ctx context.Context, all []*endpointDispatch, lease Lease) (leased []LeasedWebhook, err error) {
 	type movedRow struct {
 		ID     uuid.UUID `bun:"id,type:uuid"`
 		Cursor int64     `bun:"cursor,type:bigint"`

@@ -15,7 +15,7 @@ import (
 // round runs one round for accounts, without leases.
 func (s fixture) round(accounts ...uuid.UUID) webhooks.Dispatched {
 	s.Helper()
-	done, err := s.Store.Webhooks.DispatchEvents(s.Context(), accounts, webhooks.WebhookLease{})
+	done, err := s.Store.Webhooks.DispatchEvents(s.Context(), accounts, webhooks.Lease{})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestDispatchEvents_Locked(t *testing.T) {
 				pgtest.Exec(t, s.Store, "UPDATE deliveries SET status = 'failed', next_attempt_at = NULL")
 			}
 			unlock := s.Lock(lock, endpoints[1].ID)
-			_, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, webhooks.WebhookLease{})
+			_, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, webhooks.Lease{})
 			if failed := err != nil; failed != (name == "delivery") {
 				t.Errorf("the round: %v", err)
 			}
@@ -184,7 +184,7 @@ func TestAcquireDispatchLease(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
 	first, second := pgtest.NewLease(), pgtest.NewLease()
-	hold := func(lease webhooks.WebhookLease, want bool) {
+	hold := func(lease webhooks.Lease, want bool) {
 		t.Helper()
 		if held, err := s.Store.Webhooks.AcquireDispatchLease(t.Context(), lease); err != nil || held != want {
 			t.Errorf("held %t, want %t; %v", held, want, err)

@@ -14,7 +14,7 @@ import (
 // WebhookLease is the right to send to endpoints. Holder identifies a process; the lease ends TTL after it was taken or renewed.
 // A process that was paused past it may send an event again that another process also sends, with the same webhook-id; its
 // results are not recorded.
-type WebhookLease struct {
+type Lease struct {
 	Holder uuid.UUID
 	TTL    time.Duration
 }
@@ -45,7 +45,7 @@ const leaseShareDivisor = 4
 // those that it has already. Of an account's endpoints, and between accounts, the one that has waited longest is first: a failing one
 // since its last attempt. LeaseDue finds them by a loose scan of the index on pending deliveries, which reads one entry for each
 // endpoint.
-func (s *Store) LeaseDue(ctx context.Context, lease WebhookLease, healthy, failing LeaseRoom) (leased []LeasedWebhook, err error) {
+func (s *Store) LeaseDue(ctx context.Context, lease Lease, healthy, failing LeaseRoom) (leased []LeasedWebhook, err error) {
 	err = s.db.NewRaw(dueEndpoints+`, waiting AS (
 			SELECT id, account_id, failing_since IS NOT NULL AS failing,
 				CASE WHEN failing_since IS NULL THEN next_attempt_at ELSE greatest(next_attempt_at, last_failed_at) END AS since
@@ -82,7 +82,7 @@ const dueEndpoints = `WITH RECURSIVE first_pending AS (
 
 // RenewLeases extends the leases of endpoints that no other process has taken meanwhile. It waits for no lock, because
 // transactions that create deliveries lock the rows of many endpoints.
-func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (r postgres.Renewal[uuid.UUID], err error) {
+func (s *Store) RenewLeases(ctx context.Context, lease Lease, ids []uuid.UUID) (r postgres.Renewal[uuid.UUID], err error) {
 	if len(ids) == 0 {
 		return r, nil
 	}
@@ -116,7 +116,7 @@ func (s *Store) RenewLeases(ctx context.Context, lease WebhookLease, ids []uuid.
 
 // ReleaseIdleLeases releases the leases of endpoints without due deliveries. It returns the endpoints that the holder keeps,
 // because a delivery is due or their row was locked.
-func (s *Store) ReleaseIdleLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) (kept []uuid.UUID, err error) {
+func (s *Store) ReleaseIdleLeases(ctx context.Context, lease Lease, ids []uuid.UUID) (kept []uuid.UUID, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -135,7 +135,7 @@ func (s *Store) ReleaseIdleLeases(ctx context.Context, lease WebhookLease, ids [
 }
 
 // ReleaseLeases releases leases at once.
-func (s *Store) ReleaseLeases(ctx context.Context, lease WebhookLease, ids []uuid.UUID) error {
+func (s *Store) ReleaseLeases(ctx context.Context, lease Lease, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func newFixture(t *testing.T) fixture {
 }
 
 // leased makes endpoints by name whose leases end in a moment, all of one process.
-func (s fixture) leased(owner feed.Owner, lease webhooks.WebhookLease, names ...string) (ids map[string]uuid.UUID) {
+func (s fixture) leased(owner feed.Owner, lease webhooks.Lease, names ...string) (ids map[string]uuid.UUID) {
 	s.Helper()
 	ids = map[string]uuid.UUID{}
 	for _, name := range names {

@@ -20,7 +20,7 @@ import (
 const webhookRequestLifetime = 24 * time.Hour
 
 // WebhookRequest is a request with an idempotency key that creates an endpoint.
-type WebhookRequest struct {
+type OnceRequest struct {
 	Key string
 	// Fingerprint is a hash of what the request asks for.
 	Fingerprint [32]byte
@@ -29,7 +29,7 @@ type WebhookRequest struct {
 }
 
 // WebhookResponse is the response to the first request with an idempotency key.
-type WebhookResponse struct {
+type OnceResponse struct {
 	WebhookID uuid.UUID
 	Sealed    []byte
 }
@@ -39,8 +39,8 @@ type WebhookResponse struct {
 // request asked for something else. The lock on the account orders concurrent requests. After an OutcomeUnknownError another attempt
 // is safe.
 func (s *Store) InsertWebhookOnce(
-	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, request WebhookRequest,
-) (first *WebhookResponse, err error) {
+	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, request OnceRequest,
+) (first *OnceResponse, err error) {
 	if first, err := firstResponse(ctx, s.db, e, request); first != nil || err != nil {
 		return first, err
 	}
@@ -80,7 +80,7 @@ func (s *Store) InsertWebhookOnce(
 }
 
 // firstResponse returns the response to an earlier request with the same key, nil if there was none.
-func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request WebhookRequest) (*WebhookResponse, error) {
+func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request OnceRequest) (*OnceResponse, error) {
 	var row struct {
 		Fingerprint []byte
 		WebhookID   uuid.UUID
@@ -97,5 +97,5 @@ func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request Webhook
 	case !bytes.Equal(row.Fingerprint, request.Fingerprint[:]):
 		return nil, postgres.ErrKeyReused
 	}
-	return &WebhookResponse{row.WebhookID, row.Response}, nil
+	return &OnceResponse{row.WebhookID, row.Response}, nil
 }

@@ -268,7 +268,7 @@ func (s *Store) ReplayWebhook(
 			return fmt.Errorf("read what was removed of the feed of account %s: %w", owner.AccountID, err)
 		}
 		if position < pruned {
-			return feed.ErrFeedCursorExpired
+			return feed.ErrCursorExpired
 		}
 		if err := tx.takeQuota(ctx, replays, owner.AccountID, entry.OccurredAt); err != nil {
 			return err

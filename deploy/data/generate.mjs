@@ -68,7 +68,7 @@ const CONFIRMED = [
   { chainId: 43113, address: '0xd00ae08403B9bbb9124bB305C09058E32C39A48c', name: 'Wrapped AVAX', symbol: 'WAVAX', decimals: 18 },
 ]
 
-// How deep a block must be where a chain's row says nothing: DefaultConfirmations of core/intent/chain.
+// How deep a block must be where a chain's row says nothing: DefaultConfirmations of core/registry.
 const DEFAULT_CONFIRMATIONS = 12
 
 // The rows of CONFIRMED are this project's own statements, under its own licence.

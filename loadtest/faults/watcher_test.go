@@ -146,8 +146,8 @@ func newBridges(t *testing.T, db *database) *bridges {
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	b := &bridges{db: db, store: store, account: uuid.New(), rpcFile: filepath.Join(t.TempDir(), "rpc.json")}
-	var entries []registry.Entry
-	var tokens []registry.Definition
+	var entries []registry.ChainEntry
+	var tokens []registry.Token
 	providers := map[string][]map[string]any{}
 	for n := range b.chains {
 		number := 31337 + uint64(n)
@@ -155,7 +155,7 @@ func newBridges(t *testing.T, db *database) *bridges {
 		b.chains[n] = rpctest.NewChain(number)
 		b.chains[n].SetTime(time.Now())
 		b.chains[n].SetPeriod(0)
-		entries = append(entries, registry.Entry{Chain: registry.Chain{
+		entries = append(entries, registry.ChainEntry{Chain: registry.Chain{
 			ID: b.ids[n], Name: b.ids[n].String(), Environment: network.Test, NativeCurrency: registry.Currency{Name: "Ether", Symbol: "ETH", Decimals: 18},
 			Confirmations: bridgeConfirmations, Finality: registry.Depth, BlockTime: 50 * time.Millisecond,
 			Settlements: []registry.Settlement{{
@@ -163,7 +163,7 @@ func newBridges(t *testing.T, db *database) *bridges {
 				Oracle: bridgeOracle, ClaimPeriod: registry.DefaultClaimPeriod, Native: true, OutputOracle: registry.DestinationOracle,
 			}},
 		}})
-		tokens = append(tokens, registry.Definition{ID: caip.AccountID{Chain: b.ids[n], Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
+		tokens = append(tokens, registry.Token{ID: caip.AccountID{Chain: b.ids[n], Address: registry.NativeAddress}, Symbol: "ETH", Decimals: 18})
 		for range 2 {
 			providers[b.ids[n].String()] = append(providers[b.ids[n].String()], map[string]any{"url": rpctest.Serve(t, b.chains[n]).URL(), "requestsPerSecond": 10000})
 		}

@@ -66,7 +66,7 @@ const FeeTotal = "total"
 
 // TotalFee returns the difference between the amounts; ok is false unless both tokens are one asset, which the registry gives one symbol and as
 // many decimals, and no more arrives than is sent.
-func (q *Quote) TotalFee(source, destination registry.Definition) (fee Fee, ok bool) {
+func (q *Quote) TotalFee(source, destination registry.Token) (fee Fee, ok bool) {
 	if source.Symbol != destination.Symbol || source.Decimals != destination.Decimals {
 		return fee, false
 	}

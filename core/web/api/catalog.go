@@ -82,7 +82,7 @@ type tokenJSON struct {
 	Metadata *string `json:"metadata"`
 }
 
-func newTokenJSON(t registry.Definition) tokenJSON {
+func newTokenJSON(t registry.Token) tokenJSON {
 	return tokenJSON{
 		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
 		Metadata: transfer.Optional(t.Metadata),

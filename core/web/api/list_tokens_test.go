@@ -117,10 +117,10 @@ func TestListTokens_ETagChanges(t *testing.T) {
 		return response.Header.Get("Etag")
 	}
 	chains, tokens := tagOf("/v2/chains"), tagOf("/v2/tokens")
-	entry := registry.Entry{KeepSettlements: true}
+	entry := registry.ChainEntry{KeepSettlements: true}
 	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
 	entry.Confirmations, entry.Finality = 64, registry.Safe
-	if _, err := s.store.Registry.ImportChains(t.Context(), []registry.Entry{entry}, time.Now(), func(int) {}); err != nil {
+	if _, err := s.store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry}, time.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {

@@ -182,7 +182,7 @@ var errorMap = []struct {
 		Status: http.StatusGone, Code: "QUOTE_EXPIRED", Message: "The quote has expired, and nothing was recorded. Ask for a new one.",
 		Page: Page{Title: "Expired", Text: "The quote has expired, and nothing was recorded. Ask for a new one."},
 	}},
-	{feed.ErrFeedCursorExpired, Error{
+	{feed.ErrCursorExpired, Error{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},

@@ -79,8 +79,8 @@ func screened(t *testing.T) (all []Error) {
 		screen, err := screening.Open(t.Context(), screening.Config{Paths: []string{path}, Contact: contact, Metrics: prometheus.NewRegistry()})
 		pgtest.Must(t, err)
 		for _, err := range []error{
-			screen.Check(screening.Create, network.Live, listed, other), screen.Check(screening.Create, network.Live, other, listed),
-			screen.Check(screening.Create, network.Live, listed, listed), screen.CheckWallet(listed),
+			screen.Check(screening.AtCreation, network.Live, listed, other), screen.Check(screening.AtCreation, network.Live, other, listed),
+			screen.Check(screening.AtCreation, network.Live, listed, listed), screen.CheckWallet(listed),
 		} {
 			f, ok := Of(fmt.Errorf("draft: %w", err))
 			if text := strings.ToLower(fmt.Sprintf("%+v", f)); !ok || strings.Contains(text, "0x") || strings.Contains(text, "lazarus") || strings.Contains(text, "sanction") {

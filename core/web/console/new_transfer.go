@@ -161,7 +161,7 @@ func (c *console) tokensOn(f *form, field string, env network.Environment, token
 }
 
 // tokenText distinguishes tokens with the same symbol by their addresses.
-func tokenText(t registry.Definition) string {
+func tokenText(t registry.Token) string {
 	if registry.Native(t.ID) {
 		return t.Symbol + " (the chain's own coin)"
 	}
@@ -177,7 +177,7 @@ func (f *form) addOnce(e pageError) {
 
 // smallestUnits parses an amount of whole tokens exactly, such as "1.5" or "1.5 USDC". The problem is a text for the user, empty
 // if the amount is valid.
-func smallestUnits(text string, t registry.Definition) (units, problem string) {
+func smallestUnits(text string, t registry.Token) (units, problem string) {
 	number := strings.TrimSpace(text)
 	if prefix := len(number) - len(t.Symbol); prefix > 0 && strings.EqualFold(number[prefix:], t.Symbol) {
 		number = strings.TrimSpace(number[:prefix])

@@ -1,4 +1,4 @@
-// Compiles src/*.sol into out/*.json: of each contract its ABI, one member a line, and its bytecode. Core's go to core/chains/onchain.
+// Compiles src/*.sol into out/*.json: of each contract its ABI, one member a line, and its bytecode. Core's go to core/identity.
 //
 //   npm ci --prefix deploy/chains/contracts --ignore-scripts
 //   node deploy/chains/contracts/build.mjs                     writes out/
@@ -55,7 +55,7 @@ ${members}
 
 const out = join(here, 'out')
 // Core embeds the one contract that it uses, and Go embeds nothing from outside of a module.
-const embedded = { 'SignatureValidator.json': join(here, '../../../core/chains/onchain/signature_validator.json') }
+const embedded = { 'SignatureValidator.json': join(here, '../../../core/identity/signature_validator.json') }
 const texts = artifacts()
 const files = Object.fromEntries(Object.keys(texts).map((name) => [embedded[name] ?? join(out, name), texts[name]]))
 if (check) {

@@ -1,7 +1,7 @@
-// Package store has the store of each room over one database.
+// Package rooms opens the rows of all rooms over one database.
 //
-// A room's package has its tables and queries, and contains no domain rules. What must happen in one transaction over two rooms goes
-// through the transaction of the lower one: identities and intents are below, events and screening are above identities, and quotes above intents.
+// What must happen in one transaction over two rooms goes through the transaction of the lower one: identities and intents are below, feed,
+// webhooks and screening are above identities, and quotes above intents.
 package rooms
 
 import (
