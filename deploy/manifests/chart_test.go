@@ -34,6 +34,7 @@ secret:
   name: intents
   settingsFiles: intents-settings
   keys: {migrateDatabaseURL: migrate-database-url, readDatabaseURL: read-database-url, rpcFile: rpc.json, quotesFile: quotes.json}
+screening: {configMap: lists, files: [ofac-ETH.txt, own.json], contact: "https://example.com/appeals"}
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}
@@ -166,6 +167,8 @@ func TestChart_InvalidValues(t *testing.T) {
 		"a digest that is none":         {ok + "core: {image: {digest: latest}}", "digest"},
 		"a route to no Gateway":         {ok + "httpRoute: {enabled: true}", "httpRoute.parentRefs is required"},
 		"a label of the selector":       {ok + "core: {podLabels: {app.kubernetes.io/name: other}}", "app.kubernetes.io/name"},
+		"lists without a file":          {ok + "screening: {configMap: lists}", "files"},
+		"lists from two places":         {ok + "screening: {configMap: lists, files: [own.txt]}\ncore: {settings: {CORE_SCREENING_FILE: /own.txt}}", "both name files"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
 		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {

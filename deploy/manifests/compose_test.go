@@ -344,3 +344,28 @@ func flat(environment types.MappingWithEquals) map[string]string {
 	}
 	return settings
 }
+
+// Cores mount the directory of the screening lists, whose files are replaced, and no list without a line in .env.
+func TestCompose_Screening(t *testing.T) {
+	t.Parallel()
+	const files = "/etc/intents/screening/ofac-ETH.txt,/etc/intents/screening/own.txt"
+	given, err := load(t, append(secrets(t), "SCREENING_DIR=/srv/lists", "SCREENING_FILES="+files, "SCREENING_CONTACT=appeals@example.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type screening struct{ Type, Source, Target, Files, Contact string }
+	of := func(p *types.Project) screening {
+		core := p.Services["core"]
+		if len(core.Volumes) != 1 || !core.Volumes[0].ReadOnly {
+			t.Fatalf("cores mount %+v", core.Volumes)
+		}
+		v := core.Volumes[0]
+		return screening{v.Type, v.Source, v.Target, *core.Environment["CORE_SCREENING_FILE"], *core.Environment["CORE_SCREENING_CONTACT"]}
+	}
+	if diff := cmp.Diff(screening{"bind", "/srv/lists", "/etc/intents/screening", files, "appeals@example.com"}, of(given)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(screening{"volume", "screening", "/etc/intents/screening", "", ""}, of(project(t))); diff != "" {
+		t.Errorf("without a line in .env (-want +got):\n%s", diff)
+	}
+}

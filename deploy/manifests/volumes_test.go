@@ -14,7 +14,7 @@ import (
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{
-		"core":    {"CORE_ENV_FILE", "CORE_QUOTES_FILE", "CORE_RPC_FILE", "SSL_CERT_DIR"},
+		"core":    {"CORE_ENV_FILE", "CORE_QUOTES_FILE", "CORE_RPC_FILE", "CORE_SCREENING_FILE", "SSL_CERT_DIR"},
 		"gateway": {"GATEWAY_ENV_FILE", "SSL_CERT_DIR"},
 		"migrate": {"SSL_CERT_DIR"},
 	}
@@ -28,8 +28,10 @@ func TestVolumes(t *testing.T) {
 						continue
 					}
 					named = append(named, setting)
-					if !slices.Contains(mounted, value) {
-						t.Errorf("%s: %s: %s is %s, which is none of %q", name, component, setting, value, mounted)
+					for one := range strings.SplitSeq(value, ",") {
+						if !slices.Contains(mounted, one) {
+							t.Errorf("%s: %s: %s is %s, which is none of %q", name, component, setting, one, mounted)
+						}
 					}
 				}
 				slices.Sort(named)
@@ -56,6 +58,11 @@ func mountedFiles(t *testing.T, volumes []core.Volume, c core.Container) (paths 
 		paths = append(paths, mount.MountPath)
 		if secret := volumes[i].Secret; secret != nil {
 			for _, item := range secret.Items {
+				paths = append(paths, path.Join(mount.MountPath, item.Path))
+			}
+		}
+		if files := volumes[i].ConfigMap; files != nil {
+			for _, item := range files.Items {
 				paths = append(paths, path.Join(mount.MountPath, item.Path))
 			}
 		}

@@ -113,9 +113,10 @@ further word. */}}
 {{- $settings := and (ne $component "migrate") $root.Values.secret.settingsFiles -}}
 {{- $rpc := and (eq $component "core") $root.Values.secret.keys.rpcFile -}}
 {{- $quotes := and (eq $component "core") $root.Values.secret.keys.quotesFile -}}
+{{- $screening := and (eq $component "core") $root.Values.screening.configMap -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumes -}}
-{{- if or $settings $rpc $quotes $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $quotes $screening $authorities.configMap $authorities.secret $extra }}
 volumes:
   {{- with $settings }}
   - name: settings
@@ -137,6 +138,16 @@ volumes:
       secretName: {{ include "intents.secretName" $root }}
       defaultMode: 0444
       items: [{key: {{ . }}, path: quotes.json}]
+  {{- end }}
+  {{- with $screening }}
+  - name: screening
+    configMap:
+      name: {{ . }}
+      defaultMode: 0444
+      items:
+        {{- range $root.Values.screening.files }}
+        - {key: {{ . }}, path: {{ . }}}
+        {{- end }}
   {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - name: authorities
@@ -161,9 +172,10 @@ volumes:
 {{- $settings := and (ne (index . 1) "migrate") $root.Values.secret.settingsFiles -}}
 {{- $rpc := and (eq (index . 1) "core") $root.Values.secret.keys.rpcFile -}}
 {{- $quotes := and (eq (index . 1) "core") $root.Values.secret.keys.quotesFile -}}
+{{- $screening := and (eq (index . 1) "core") $root.Values.screening.configMap -}}
 {{- $authorities := $root.Values.certificateAuthorities -}}
 {{- $extra := (index . 2).extraVolumeMounts -}}
-{{- if or $settings $rpc $quotes $authorities.configMap $authorities.secret $extra }}
+{{- if or $settings $rpc $quotes $screening $authorities.configMap $authorities.secret $extra }}
 volumeMounts:
   {{- if $settings }}
   - {name: settings, mountPath: /etc/intents, readOnly: true}
@@ -174,12 +186,26 @@ volumeMounts:
   {{- if $quotes }}
   - {name: quotes, mountPath: /etc/intents-quotes, readOnly: true}
   {{- end }}
+  {{- if $screening }}
+  - {name: screening, mountPath: /etc/intents-screening, readOnly: true}
+  {{- end }}
   {{- if or $authorities.configMap $authorities.secret }}
   - {name: authorities, mountPath: /etc/ssl/authorities, readOnly: true}
   {{- end }}
   {{- with $extra }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The files of addresses that are not served, and the contact of refusals. */}}
+{{- define "intents.screening" -}}
+{{- with .Values.screening.configMap }}
+{{- if get $.Values.core.settings "CORE_SCREENING_FILE" }}{{ fail "screening.configMap and CORE_SCREENING_FILE in core.settings both name files: leave one out" }}{{ end }}
+- {name: CORE_SCREENING_FILE, value: {{ printf "/etc/intents-screening/%s" (join ",/etc/intents-screening/" $.Values.screening.files) | quote }}}
+{{- end }}
+{{- with .Values.screening.contact }}
+- {name: CORE_SCREENING_CONTACT, value: {{ . | quote }}}
 {{- end }}
 {{- end -}}
 
