@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,7 @@ func shell(t *testing.T, settings []string, script string) result {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec", script)
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(settings, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH")), &out, &errOut
+	cmd.Env, cmd.Stdout, cmd.Stderr = slices.Concat(settings, []string{"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}), &out, &errOut
 	_ = cmd.Run()
 	return result{cmd.ProcessState.ExitCode(), out.String(), errOut.String()}
 }

@@ -39,7 +39,7 @@ const (
 // A position is handed out, in a page, in a cursor or by a webhook, only once a later commit has ended (confirm): the rows of a commit in
 // doubt are visible, and a failover loses them, see postgres.DB.Confirm.
 
-// FeedStatus is the state of the feed.
+// Status is the state of the feed.
 type Status struct {
 	// LastPosition is the newest assigned position, 0 for none.
 	LastPosition int64
@@ -67,7 +67,7 @@ func (s *Store) FeedStatus(ctx context.Context) (Status, error) {
 	return Status(status), nil
 }
 
-// FeedRound is the result of a round.
+// Round is the result of a round.
 type Round struct {
 	// Events is how many events got a position.
 	Events int
@@ -267,7 +267,7 @@ func (tx Tx) writeAppended(ctx context.Context) error {
 	return nil
 }
 
-// FeedEntry is the place of an event in the feed.
+// Entry is the place of an event in the feed.
 type Entry struct {
 	Position int64
 	Owner    Owner

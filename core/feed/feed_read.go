@@ -17,7 +17,7 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// ErrFeedCursorExpired means that events after a cursor have been removed.
+// ErrCursorExpired means that events after a cursor have been removed.
 var ErrCursorExpired = errors.New("events after the cursor are no longer kept")
 
 // EventPage is a part of an owner's feed.

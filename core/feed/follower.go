@@ -50,7 +50,7 @@ type Follower struct {
 	drain    sync.Once
 }
 
-// New returns a follower, which Follow advances.
+// NewFollower returns a follower, which Follow advances.
 func NewFollower(store *Store) *Follower {
 	return &Follower{store: store, roundLock: make(chan struct{}, 1), news: make(chan struct{}), draining: make(chan struct{})}
 }

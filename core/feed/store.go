@@ -19,7 +19,7 @@ type Store struct {
 	confirmed atomic.Int64
 }
 
-// New is the store of a database.
+// NewStore is the store of a database.
 func NewStore(db *postgres.DB) *Store { return &Store{db: db, metrics: newFeedMetrics(db.Metrics)} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

@@ -15,7 +15,7 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// Preflight simulates the steps of an intent's transaction, one after the other, and checks their preconditions. A node without
+// Simulate simulates the steps of an intent's transaction, one after the other, and checks their preconditions. A node without
 // eth_simulateV1 (go-ethereum since 1.14 and anvil have it) simulates only what needs none of the steps before it.
 //
 // gas is what all steps need together, nil if one of them fails or is not simulated.

@@ -19,7 +19,7 @@ type Store struct {
 	unreadable atomic.Pointer[func(error)]
 }
 
-// New is the store of a database, which writes the intents that wait for a commit when it is closed.
+// NewStore is the store of a database, which writes the intents that wait for a commit when it is closed.
 func NewStore(db *postgres.DB) *Store {
 	m := newMetrics(db.Metrics)
 	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m}

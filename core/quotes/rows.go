@@ -23,7 +23,7 @@ type Store struct {
 	intents *intents.Store
 }
 
-// New is the store of a database, with that of the intents that quotes make.
+// NewStore is the store of a database, with that of the intents that quotes make.
 func NewStore(db *postgres.DB, of *intents.Store) *Store { return &Store{db: db, intents: of} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

@@ -13,13 +13,13 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// List is the content of a chain file: the valid definitions and the rejected rows.
+// ChainList is the content of a chain file: the valid definitions and the rejected rows.
 type ChainList struct {
 	Chains  []ChainEntry
 	Refused []RefusedChain
 }
 
-// Entry is one definition to import. Operator data that a row omits keeps its configured value, so that a published list can be
+// ChainEntry is one definition to import. Operator data that a row omits keeps its configured value, so that a published list can be
 // imported repeatedly over an operator's configuration. null removes settlements or RPC URLs and resets the others to the defaults
 // of a new chain.
 type ChainEntry struct {
@@ -57,7 +57,7 @@ func (e ChainEntry) Over(known Chain) Chain {
 	return after
 }
 
-// Refusal is a rejected row and the reason.
+// RefusedChain is a rejected row and the reason.
 type RefusedChain struct {
 	// Row counts from 0 in the file's order.
 	Row    int
@@ -81,7 +81,7 @@ type chainJSON struct {
 	RPCURLs       json.RawMessage `json:"rpcUrls"`
 }
 
-// ReadList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
+// ReadChainList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
 // finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means
 // that the complete file could not be read.
 func ReadChainList(r io.Reader) (ChainList, error) {

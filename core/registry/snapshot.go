@@ -31,7 +31,7 @@ type Snapshot struct {
 	requireWatched bool
 }
 
-// New sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had
+// NewSnapshot sorts and indexes the registry. It takes ownership of both slices. retired are settlers and oracles of settlements that the chains had
 // before; those that they have may be among them.
 func NewSnapshot(version int64, chains []Chain, tokens []Token, retired ...caip.AccountID) *Snapshot {
 	slices.SortFunc(chains, func(a, b Chain) int { return compareChains(a.ID, b.ID) })

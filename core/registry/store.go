@@ -7,5 +7,5 @@ import (
 // Store has the rows of the package. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
-// New is the store of a database.
+// NewStore is the store of a database.
 func NewStore(db *postgres.DB) *Store { return &Store{db: db} }

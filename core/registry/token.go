@@ -13,7 +13,7 @@ import (
 // NativeAddress represents a chain's native asset in place of a token contract (ERC-7528).
 const NativeAddress = "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 
-// Definition is one canonical token. A token is identified by its chain and address; symbols are not unique.
+// Token is one canonical token. A token is identified by its chain and address; symbols are not unique.
 type Token struct {
 	// ID is the CAIP-10 account id of the token contract, its address in EIP-55 spelling.
 	ID       caip.AccountID

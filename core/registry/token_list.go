@@ -9,7 +9,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// List is the content of a token list for this registry: the valid definitions and the rejected rows.
+// TokenList is the content of a token list for this registry: the valid definitions and the rejected rows.
 type TokenList struct {
 	Name    string
 	Tokens  []Token
@@ -21,7 +21,7 @@ type TokenList struct {
 // maxRows is the maximum number of tokens that the Token Lists schema allows in one list.
 const maxRows = 10_000
 
-// Refusal is a rejected row and the reason.
+// RefusedToken is a rejected row and the reason.
 type RefusedToken struct {
 	// Row counts from 0 in the file's order.
 	Row    int
@@ -42,7 +42,7 @@ type tokenJSON struct {
 	} `json:"extensions"`
 }
 
-// ReadList parses a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains for which known
+// ReadTokenList parses a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains for which known
 // returns false are counted and omitted: a token without a chain could not be used. A row that breaks a rule is rejected alone,
 // and a row that repeats an earlier one is omitted. An error means that the complete file could not be read.
 func ReadTokenList(r io.Reader, known func(caip.ChainID) bool) (TokenList, error) {

@@ -22,7 +22,7 @@ func (e *NoAnswerError) Error() string { return fmt.Sprintf("ask the nodes of %s
 
 func (e *NoAnswerError) Unwrap() error { return e.Err }
 
-// askNodes calls ask with the providers of a chain, the best first, until it succeeds; ask returns an error for an unusable
+// Ask calls ask with the providers of a chain, the best first, until it succeeds; ask returns an error for an unusable
 // answer. The error wraps ErrNoProvider if the chain has no provider, and is a NoAnswerError if all failed.
 func Ask(ctx context.Context, client *Client, id caip.ChainID, ask func(ctx context.Context, p *Provider) error) error {
 	if client == nil {

@@ -10,7 +10,7 @@ import (
 // Store has the tables of core/screening. It is safe for concurrent use.
 type Store struct{ db *postgres.DB }
 
-// New is the store of a database.
+// NewStore is the store of a database.
 func NewStore(db *postgres.DB) *Store { return &Store{db} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

@@ -16,7 +16,7 @@ type Store struct {
 	feed *feed.Store
 }
 
-// New is the store of a database, with the feed whose events webhooks deliver.
+// NewStore is the store of a database, with the feed whose events webhooks deliver.
 func NewStore(db *postgres.DB, feed *feed.Store) *Store { return &Store{db: db, feed: feed} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

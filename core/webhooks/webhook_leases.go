@@ -11,7 +11,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// WebhookLease is the right to send to endpoints. Holder identifies a process; the lease ends TTL after it was taken or renewed.
+// Lease is the right to send to endpoints. Holder identifies a process; the lease ends TTL after it was taken or renewed.
 // A process that was paused past it may send an event again that another process also sends, with the same webhook-id; its
 // results are not recorded.
 type Lease struct {

@@ -19,7 +19,7 @@ import (
 // webhookRequestLifetime is how long the idempotency key of a new endpoint is stored.
 const webhookRequestLifetime = 24 * time.Hour
 
-// WebhookRequest is a request with an idempotency key that creates an endpoint.
+// OnceRequest is a request with an idempotency key that creates an endpoint.
 type OnceRequest struct {
 	Key string
 	// Fingerprint is a hash of what the request asks for.
@@ -28,7 +28,7 @@ type OnceRequest struct {
 	Response []byte
 }
 
-// WebhookResponse is the response to the first request with an idempotency key.
+// OnceResponse is the response to the first request with an idempotency key.
 type OnceResponse struct {
 	WebhookID uuid.UUID
 	Sealed    []byte

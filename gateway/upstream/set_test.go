@@ -61,14 +61,14 @@ type set struct {
 }
 
 // newSet knows the cores and does not probe them.
-func newSet(t testing.TB, all ...string) set {
-	t.Helper()
-	return newNamedSet(t, nil, all...)
+func newSet(tb testing.TB, all ...string) set {
+	tb.Helper()
+	return newNamedSet(tb, nil, all...)
 }
 
 // newNamedSet is the same with a resolver, nil for the system's.
-func newNamedSet(t testing.TB, n *names, all ...string) set {
-	t.Helper()
+func newNamedSet(tb testing.TB, n *names, all ...string) set {
+	tb.Helper()
 	s := set{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
 	o := upstream.Options{Secret: "hush", MaxConns: 1, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.registry}
 	if n != nil {
@@ -77,13 +77,13 @@ func newNamedSet(t testing.TB, n *names, all ...string) set {
 	for _, text := range all {
 		u, err := url.Parse(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		o.URLs = append(o.URLs, u)
 	}
 	s.client = upstream.New(o)
 	s.Set = s.client.Cores()
-	t.Cleanup(s.client.Close)
+	tb.Cleanup(s.client.Close)
 	return s
 }
 

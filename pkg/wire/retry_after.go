@@ -15,5 +15,5 @@ func RetryAfter(status, least int) int {
 	if status < http.StatusInternalServerError {
 		return least
 	}
-	return least + rand.IntN(RetryJitter+1)
+	return least + rand.IntN(RetryJitter+1) //nolint:gosec // it spreads clients over time, and is no secret
 }

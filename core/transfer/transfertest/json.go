@@ -1,4 +1,4 @@
-// Package representationtest is the JSON form of package representation as structs for encoding/json, with which tests compare what is
+// Package transfertest has the JSON of package transfer as structs for encoding/json, with which tests compare what is
 // appended, and random intents to do it with.
 package transfertest
 
