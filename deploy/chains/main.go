@@ -17,6 +17,8 @@ import (
 	"syscall"
 
 	gethlog "github.com/ethereum/go-ethereum/log"
+
+	"intents.internal/deploy/chains/solver"
 )
 
 // chainIDs are the chains, in the order of -listen.
@@ -29,6 +31,7 @@ type config struct {
 	Gateway string   // URL of the API for the solver; empty: no solver
 	APIKey  string   // the solver's key
 	Quotes  string   // address of the solver's quotes
+	Manners solver.Manners
 }
 
 func main() {
@@ -68,6 +71,7 @@ func parse(args []string, out io.Writer) (c config, err error) {
 	cors := flags.String("cors", "", "origins that may call from a browser, separated by commas")
 	flags.StringVar(&c.Gateway, "gateway", "", "URL of the API whose orders a solver fills; its key is in CHAINS_API_KEY")
 	flags.StringVar(&c.Quotes, "quotes", "127.0.0.1:0", "address at which the solver answers requests for quotes (POST /api/v1/quotes); port 0 is any free one")
+	mannersFlags(flags, &c.Manners)
 	if err := flags.Parse(args); err != nil {
 		return config{}, err
 	}
@@ -87,6 +91,15 @@ func parse(args []string, out io.Writer) (c config, err error) {
 		flags.Usage()
 	}
 	return c, err
+}
+
+// mannersFlags are how the solver treats orders and requests.
+func mannersFlags(flags *flag.FlagSet, m *solver.Manners) {
+	flags.BoolVar(&m.JudgesOnce, "judge-once", false, "the solver tries no order again that was refused, and looks at none that was opened before the start")
+	flags.DurationVar(&m.MinExpiry, "min-expiry", 0, "the solver leaves orders alone whose deadline is nearer")
+	flags.Uint64Var(&m.Finality, "finality", 0, "the solver waits until an opening is so many blocks deep")
+	flags.BoolVar(&m.FailsUnsupported, "fail-unsupported", false, "the solver answers 500 to a request for quotes of a token that it has no price of")
+	flags.Int64Var(&m.PriceMove, "price-move", 0, "the solver pays so many ten-thousandths less than it has quoted")
 }
 
 func list(text string) []string {

@@ -53,7 +53,12 @@ type order struct {
 // token.
 func newOrder(t *testing.T, p *program, user common.Address, origin, destination string, amount int64) order {
 	t.Helper()
-	deadline, at, token := time.Now().Add(time.Minute), oracle, common.Address{}
+	return newOrderUntil(t, p, user, origin, destination, amount, time.Minute)
+}
+
+func newOrderUntil(t *testing.T, p *program, user common.Address, origin, destination string, amount int64, lifetime time.Duration) order {
+	t.Helper()
+	deadline, at, token := time.Now().Add(lifetime), oracle, common.Address{}
 	if origin == destination {
 		at, token = outputSettler, tWETH
 	}
@@ -125,6 +130,57 @@ func TestSolver(t *testing.T) {
 	p = start(t, dir, "-gateway", gateway.URL)
 	intents <- bridge.id
 	bridge.await(t, p, claimed)
+}
+
+// With the manners of the framework's own solver an order that is taken otherwise is left alone: one whose deadline is within the window when
+// the opening is deep enough to be judged, and one that asks for all that was quoted before the price moved. It is judged once: not again by
+// the same solver, and not at all by one that starts afterwards with other prices.
+func TestSolver_Manners(t *testing.T) {
+	t.Parallel()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("after") == "" {
+			fmt.Fprint(w, `{"events":[],"next":"cursor"}`) // the orders are of other accounts
+			return
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(gateway.Close)
+	const finality, quoted = 16, 1661666666666666 // 4.985 of 5 tUSDC, in the native token
+	dir := t.TempDir()
+	p := start(t, dir, "-gateway", gateway.URL, "-judge-once", "-min-expiry", "45s", "-finality", fmt.Sprint(finality), "-price-move", "50")
+	user := newAccount(t, 0)
+	near := newOrderUntil(t, p, user, chainA, chainB, quoted*99/100, 50*time.Second)
+	whole := newOrderUntil(t, p, user, chainA, chainB, quoted, 10*time.Minute)
+	reserved := newOrderUntil(t, p, user, chainA, chainB, quoted*99/100, 10*time.Minute)
+	opened := blockNumber(t, p, chainA)
+	filled := func(o order) bool {
+		return call[[32]byte](t, p, chainB, outputSettler, main.OutputSettler, "getFillRecord", o.id, o.Outputs[0]) != [32]byte{}
+	}
+	eventually(t, func() error {
+		if !filled(reserved) {
+			return errNotYet
+		}
+		return nil
+	})
+	if depth := blockNumber(t, p, chainA) - opened + 1; depth < finality {
+		t.Errorf("it was filled at a depth of %d", depth)
+	}
+	reserved.await(t, p, claimed) // the orders before it were judged
+	if filled(near) || filled(whole) {
+		t.Errorf("filled: near its deadline %t, for all that was quoted %t", filled(near), filled(whole))
+	}
+	p.kill()
+	p = start(t, dir, "-gateway", gateway.URL, "-judge-once")
+	later := newOrderUntil(t, p, user, chainA, chainB, quoted, 10*time.Minute)
+	later.await(t, p, claimed)
+	if filled(whole) {
+		t.Error("an order that was opened before the start is filled")
+	}
+}
+
+func blockNumber(t *testing.T, p *program, chain string) uint64 {
+	t.Helper()
+	return uint64(request[hexutil.Uint64](t, p, chain, "eth_blockNumber"))
 }
 
 // checkQuote asks what a bridge of 1,000 tUSDC to tUSDT brings. A second program cannot answer at the same address.

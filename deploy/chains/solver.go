@@ -10,7 +10,7 @@ import (
 
 // runSolver quotes and fills orders of both chains until ctx ends.
 func runSolver(ctx context.Context, config config, quotes net.Listener, chains []*chain, log *slog.Logger) error {
-	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Quotes: quotes, Prices: prices(), Log: log.With("part", "solver")}
+	c := solver.Config{Gateway: config.Gateway, APIKey: config.APIKey, Quotes: quotes, Prices: prices(), Manners: config.Manners, Log: log.With("part", "solver")}
 	for _, chain := range chains {
 		c.Chains = append(c.Chains, solver.Chain{
 			ID: chain.name(), RPC: chain.url(), InputSettler: inputSettler, OutputSettler: outputSettler, Oracle: oracle, Key: solverKey,

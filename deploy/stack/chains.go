@@ -158,10 +158,10 @@ func (s *Stack) configureChains() {
 	}
 	s.chains.path = filepath.Join(s.config.Binaries, "chains")
 	s.chains.env = append(Environ(), "CHAINS_API_KEY="+s.account.TestKey)
-	s.chains.args = []string{
+	s.chains.args = append([]string{
 		"-data", s.path(chainsDir), "-listen", strings.Join(addresses, ","),
 		"-cors", strings.Join(origins, ","), "-gateway", s.gateways[0].url(), "-quotes", s.chains.quotes,
-	}
+	}, s.config.ChainsArgs...)
 }
 
 // errOtherChains is returned if the database belongs to the local chains of another data directory. Core would take new chains

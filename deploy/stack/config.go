@@ -40,6 +40,9 @@ type Config struct {
 	// another data directory used first, because its intents are on other chains. Default: false.
 	LocalChains bool
 
+	// ChainsArgs are further arguments of the program of the local chains, such as the manners of its solver. Default: none.
+	ChainsArgs []string
+
 	// Ephemeral is for tests: the database is empty at the start, not durable, and removed at the end. Its files are in memory if
 	// there is enough, and on disk with OnDisk, for tests that measure or fill it.
 	Ephemeral bool

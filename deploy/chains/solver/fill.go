@@ -80,9 +80,9 @@ func (f *follower) pay(ctx context.Context, o *order, destination *chain, log *s
 	}
 	now := max(time.Now().Unix(), int64(head.Time)) //nolint:gosec // block times are small
 	switch {
-	case now+int64(deadlineMargin/time.Second) > int64(o.FillDeadline):
+	case now+int64(max(deadlineMargin, f.MinExpiry)/time.Second) > int64(o.FillDeadline):
 		return &skippedError{"its deadline is too near"}
-	case !f.prices.pays(o):
+	case !f.prices.pays(o, f.PriceMove):
 		return &skippedError{"it asks for more than its input is worth or than is paid for one order, or a token has no price"}
 	}
 	value, amount := new(big.Int), o.output().Amount

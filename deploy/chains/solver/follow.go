@@ -33,6 +33,8 @@ type follower struct {
 	origin *chain
 	// next is the block after the last that was read, 0 at the start.
 	next uint64
+	// head is the newest block that was read.
+	head uint64
 	// seen has the block of each order, because the newest blocks are read again.
 	seen    map[common.Hash]uint64
 	pending []*order
@@ -63,6 +65,9 @@ func (f *follower) readOrders(ctx context.Context) error {
 	from := f.next - min(f.next, rereadBlocks)
 	if f.next == 0 || head+1 < from { // at the start, or of a chain that began again
 		from = head - min(head, lookBack)
+		if f.JudgesOnce {
+			from = head
+		}
 		f.seen, f.pending = map[common.Hash]uint64{}, nil
 	}
 	for from <= head {
@@ -75,6 +80,7 @@ func (f *follower) readOrders(ctx context.Context) error {
 		from = to + 1
 		f.next = from
 	}
+	f.head = head
 	for id, block := range f.seen {
 		if block+2*rereadBlocks < head {
 			delete(f.seen, id)
@@ -111,7 +117,7 @@ func (f *follower) solveDue(ctx context.Context) (paid bool) {
 
 // process solves an order if it is due. done is set if the order has ended, or was claimed, skipped, or rejected too often.
 func (f *follower) process(ctx context.Context, o *order) (done bool) {
-	if ctx.Err() != nil || time.Now().Before(o.notBefore) {
+	if ctx.Err() != nil || time.Now().Before(o.notBefore) || o.block+f.Finality > f.head+1 {
 		return false
 	}
 	log := f.log.With("chain", f.origin.ID, "order_id", o.id)
@@ -134,8 +140,9 @@ func (f *follower) process(ctx context.Context, o *order) (done bool) {
 	if refused && reason != "NotProven" { // the relay has yet to attest the fill
 		o.refusals++
 		o.notBefore = time.Now().Add(fillDelay << o.refusals)
-		log.Warn("order was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", o.refusals == maxRefusals)
-		return o.refusals == maxRefusals
+		last := o.refusals == maxRefusals || f.JudgesOnce && o.fill == nil
+		log.Warn("order was refused", "reason", reason, "error", err, "attempt", o.refusals, "last", last)
+		return last
 	}
 	if err != nil { // the fill is not attested, or a chain is out of reach, and its own loop logs that
 		o.notBefore = time.Now().Add(pollInterval)

@@ -84,12 +84,17 @@ func (p prices) affords(token common.Address, amount *big.Int) bool {
 	return weight.Mul(weight, amount).Cmp(limit.Mul(limit, big.NewInt(mostCents))) <= 0
 }
 
-// pays reports whether an order's input is worth its output to the solver, and whether it affords that.
-func (p prices) pays(o *order) bool {
+// pays reports whether an order's input is worth its output to the solver, at a price that has moved by ten-thousandths, and whether it
+// affords that.
+func (p prices) pays(o *order, move int64) bool {
 	token, amount := o.Inputs[0][0], o.Inputs[0][1]
 	if token.BitLen() > 8*common.AddressLength {
 		return false
 	}
 	most, known := p.output(common.BigToAddress(token), o.token(), amount)
-	return known && o.output().Amount.Cmp(most) <= 0 && p.affords(o.token(), o.output().Amount)
+	if !known {
+		return false
+	}
+	most.Mul(most, big.NewInt(basisPoints-move)).Quo(most, big.NewInt(basisPoints))
+	return o.output().Amount.Cmp(most) <= 0 && p.affords(o.token(), o.output().Amount)
 }

@@ -190,6 +190,8 @@ func (s *solver) amounts(from, to common.Address, in, out string) (pays, gets st
 		input, known = s.prices.input(from, to, given)
 	}
 	switch {
+	case !known && s.FailsUnsupported:
+		return "", "", refuse(http.StatusInternalServerError, "INTERNAL_ERROR", "Token not supported")
 	case !known:
 		return "", "", refuse(http.StatusUnprocessableEntity, "UNSUPPORTED_ASSET", "This solver has no price of a token.")
 	case output.Sign() == 0 || !s.prices.affords(to, output):

@@ -23,7 +23,7 @@ import (
 var dollars, ether = common.HexToAddress("0xd0"), common.HexToAddress("0xe0")
 
 // startQuotes runs a solver whose gateway and chains are out of reach, and returns the URL of its quotes.
-func startQuotes(t *testing.T) string {
+func startQuotes(t *testing.T, manners solver.Manners) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,7 +34,7 @@ func startQuotes(t *testing.T) string {
 		t.Fatal(err)
 	}
 	config := solver.Config{
-		Gateway: "http://127.0.0.1:1", APIKey: "sk_test_0123456789", Quotes: listener, Log: slog.New(slog.DiscardHandler),
+		Gateway: "http://127.0.0.1:1", APIKey: "sk_test_0123456789", Quotes: listener, Manners: manners, Log: slog.New(slog.DiscardHandler),
 		Prices: []solver.Price{{Decimals: 18, Cents: 300_000}, {dollars, 6, 100}, {ether, 18, 300_000}},
 		Chains: []solver.Chain{{ID: "eip155:31337", RPC: "http://127.0.0.1:1", Key: key}, {ID: "eip155:31338", RPC: "http://127.0.0.1:1", Key: key}},
 	}
@@ -88,7 +88,7 @@ func request(from common.Address, in string, to common.Address, out, swapType st
 
 func TestQuotes(t *testing.T) {
 	t.Parallel()
-	url := startQuotes(t)
+	url := startQuotes(t, solver.Manners{})
 	for name, c := range map[string]struct {
 		body    string
 		in, out string
@@ -131,7 +131,7 @@ func TestQuotes_OptionalMembers(t *testing.T) {
 			`"originSubmission":{"mode":"user"},"failureHandling":["refund-automatic"],"partialFill":false,"metadata":{"a":1},`, interoperable(31337, common.Address{1}), until),
 		`"user":`, `"lock":null,"user":`, `"receiver":`, `"amount":null,"calldata":null,"receiver":`,
 	).Replace(request(dollars, "1000000", dollars, "", "exact-input"))
-	status, text := ask(t, startQuotes(t), body)
+	status, text := ask(t, startQuotes(t, solver.Manners{}), body)
 	if status != http.StatusOK || !strings.Contains(text, fmt.Sprintf(`"validUntil":%d,`, until)) {
 		t.Errorf("%d %s", status, text)
 	}
@@ -139,7 +139,7 @@ func TestQuotes_OptionalMembers(t *testing.T) {
 
 func TestQuotes_Refused(t *testing.T) {
 	t.Parallel()
-	url := startQuotes(t)
+	url := startQuotes(t, solver.Manners{})
 	good := request(dollars, "1000000", dollars, "", "exact-input")
 	with := func(old, replacement string) string {
 		t.Helper()
@@ -174,5 +174,18 @@ func TestQuotes_Refused(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &refused); err != nil || status != c.want || refused.Error != c.kind || refused.Message == "" {
 			t.Errorf("%s: %d %s, %v", name, status, text, err)
 		}
+	}
+}
+
+// The framework's own solver takes a token that it does not know for a fault of its own, and quotes what it pays before its price moves.
+func TestQuotes_Manners(t *testing.T) {
+	t.Parallel()
+	url := startQuotes(t, solver.Manners{FailsUnsupported: true, PriceMove: 100})
+	status, text := ask(t, url, request(common.HexToAddress("0xfee"), "1", dollars, "", "exact-input"))
+	if want := `{"error":"INTERNAL_ERROR","message":"Token not supported"}`; status != http.StatusInternalServerError || text != want {
+		t.Errorf("a token without a price: %d %s", status, text)
+	}
+	if status, text = ask(t, url, request(dollars, "1000000", dollars, "", "exact-input")); status != http.StatusOK || !strings.Contains(text, `"997000"`) {
+		t.Errorf("%d %s", status, text)
 	}
 }

@@ -34,7 +34,23 @@ type Config struct {
 	Prices []Price
 	// Quotes is where requests for quotes are answered. Run closes it.
 	Quotes net.Listener
-	Log    *slog.Logger
+	// Manners make it harder to please; by default it has none.
+	Manners Manners
+	Log     *slog.Logger
+}
+
+// Manners are what the framework's own solver does to orders and requests, each by itself. The zero value has none of them.
+type Manners struct {
+	// JudgesOnce means that an order which was refused is not tried again, and that one which was opened before the start is not looked at.
+	JudgesOnce bool
+	// MinExpiry is the least time from now to the deadline of an order that is filled.
+	MinExpiry time.Duration
+	// Finality is how many blocks deep an order's opening must be, its own included, before it is judged; 0 is 1.
+	Finality uint64
+	// FailsUnsupported means that a request with a token without a price is answered with 500 and a JSON error, and not with 422.
+	FailsUnsupported bool
+	// PriceMove is how much less is paid for an input than was quoted, in ten-thousandths, as if gas had risen since.
+	PriceMove int64
 }
 
 // Chain is a chain with the contracts of a deployment.
@@ -54,7 +70,8 @@ type solver struct {
 	feed   *feed
 	chains []*chain
 	prices prices
-	log    *slog.Logger
+	Manners
+	log *slog.Logger
 }
 
 // Run fills orders until the context ends and then returns nil. It returns an error when quotes cannot be served any more, and retries a
@@ -65,7 +82,7 @@ func Run(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("configure the solver: %w", err)
 	}
-	s := &solver{feed: events, prices: newPrices(config.Prices), log: config.Log}
+	s := &solver{feed: events, prices: newPrices(config.Prices), Manners: config.Manners, log: config.Log}
 	for _, c := range config.Chains {
 		connected, err := newChain(ctx, c)
 		if err != nil {
