@@ -56,7 +56,7 @@ type Config struct {
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
-	// Webhooks are the operator's rules of webhooks; nil answers their routes with 503.
+	// WebhookRules are the operator's; nil answers their routes with 503.
 	WebhookRules *webhooks.Rules
 }
 

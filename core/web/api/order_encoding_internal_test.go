@@ -113,7 +113,7 @@ func word(decimal string) []byte {
 // The order id of a settled order, but for its context, whose contracts give the id 0x4560bc6f….
 func TestRecord_RecordedOrder(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../intent/transfer/testdata/recorded_oif.json")
+	text, err := os.ReadFile("../../transfer/testdata/recorded_oif.json")
 	if err != nil {
 		t.Fatal(err)
 	}

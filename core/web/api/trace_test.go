@@ -104,8 +104,7 @@ func TestTraces(t *testing.T) {
 		"GET /v2/transfers > SELECT transfers",
 		"POST /v2/transfers/{id}/cancel > BEGIN",
 		"POST /v2/transfers/{id}/cancel > SELECT transfers",
-		"POST /v2/transfers/{id}/cancel > WITH transfers",
-		"POST /v2/transfers/{id}/cancel > INSERT events",
+		"POST /v2/transfers/{id}/cancel > WITH", // the intent and its event
 		"POST /v2/transfers/{id}/cancel > COMMIT",
 	} {
 		if !strings.Contains("\n"+strings.Join(tree, "\n")+"\n", "\n"+want+"\n") {

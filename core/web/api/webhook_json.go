@@ -93,7 +93,7 @@ type webhookRequest struct {
 // ofWebhooks parses the caller and the endpoint. Only the list of deliveries has query parameters.
 func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if s.Webhooks == nil {
+		if s.WebhookRules == nil {
 			return webhooks.ErrNotConfigured
 		}
 		by, err := caller(r)

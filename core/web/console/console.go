@@ -26,7 +26,7 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// Config is what the console needs; every field except Webhooks and Quotes must be set.
+// Config is what the console needs; every field except WebhookRules and Quotes must be set.
 type Config struct {
 	Identity   *identity.Service
 	Identities *identities.Store
@@ -36,7 +36,7 @@ type Config struct {
 	Registry   *registry.LiveRegistry
 	Intents    *intents.Service
 	Cookie     identity.Cookie
-	// Webhooks are the operator's rules for webhooks, nil if webhooks are not configured.
+	// WebhookRules are the operator's, nil if webhooks are not configured.
 	WebhookRules *webhooks.Rules
 	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
 	Quotes *quotes.Service

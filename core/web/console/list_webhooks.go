@@ -37,7 +37,7 @@ func newWebhookView(e *webhooks.Endpoint) webhookView {
 
 // listWebhooks answers GET /console/webhooks with the webhooks of both environments, newest first.
 func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	if c.Webhooks == nil {
+	if c.WebhookRules == nil {
 		return webhooks.ErrNotConfigured
 	}
 	endpoints, err := c.Webhooks.Webhooks(r.Context(), feed.Owner{AccountID: user.principal.Account.ID})

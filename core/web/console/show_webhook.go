@@ -90,7 +90,7 @@ func (f *form) or(name, other string) string {
 
 // webhookOf returns the webhook in the path. It returns webhooks.ErrNotFound if the account has no such webhook.
 func (c *console) webhookOf(r *http.Request, user currentUser) (*webhooks.Endpoint, error) {
-	if c.Webhooks == nil {
+	if c.WebhookRules == nil {
 		return nil, webhooks.ErrNotConfigured
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
