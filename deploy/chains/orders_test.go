@@ -86,11 +86,11 @@ func (o order) expect(t *testing.T, p *program, want uint8) {
 	}
 }
 
-func (o order) await(t *testing.T, p *program, want uint8) {
+func (o order) awaitClaimed(t *testing.T, p *program) {
 	t.Helper()
 	eventually(t, func() error {
-		if status := call[uint8](t, p, o.origin, inputSettler, main.InputSettler, "orderStatus", o.id); status != want {
-			return fmt.Errorf("the order's status is %d, want %d", status, want)
+		if status := call[uint8](t, p, o.origin, inputSettler, main.InputSettler, "orderStatus", o.id); status != claimed {
+			return fmt.Errorf("the order's status is %d, want %d", status, claimed)
 		}
 		return nil
 	})
@@ -115,7 +115,7 @@ func TestSolver(t *testing.T) {
 	intents <- dear.id
 	swap := newOrder(t, p, newAccount(t, 0), chainA, chainA, 1e15)
 	intents <- swap.id
-	swap.await(t, p, claimed)
+	swap.awaitClaimed(t, p)
 	dear.expect(t, p, deposited)
 	bridge := newOrder(t, p, newAccount(t, 0), chainA, chainB, 1e15)
 	intents <- bridge.id
@@ -129,7 +129,7 @@ func TestSolver(t *testing.T) {
 	p.kill()
 	p = start(t, dir, "-gateway", gateway.URL)
 	intents <- bridge.id
-	bridge.await(t, p, claimed)
+	bridge.awaitClaimed(t, p)
 }
 
 // With the manners of the framework's own solver an order that is taken otherwise is left alone: one whose deadline is within the window when
@@ -165,14 +165,14 @@ func TestSolver_Manners(t *testing.T) {
 	if depth := blockNumber(t, p, chainA) - opened + 1; depth < finality {
 		t.Errorf("it was filled at a depth of %d", depth)
 	}
-	reserved.await(t, p, claimed) // the orders before it were judged
+	reserved.awaitClaimed(t, p) // the orders before it were judged
 	if filled(near) || filled(whole) {
 		t.Errorf("filled: near its deadline %t, for all that was quoted %t", filled(near), filled(whole))
 	}
 	p.kill()
 	p = start(t, dir, "-gateway", gateway.URL, "-judge-once")
 	later := newOrderUntil(t, p, user, chainA, chainB, quoted, 10*time.Minute)
-	later.await(t, p, claimed)
+	later.awaitClaimed(t, p)
 	if filled(whole) {
 		t.Error("an order that was opened before the start is filled")
 	}

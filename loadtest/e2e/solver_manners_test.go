@@ -134,10 +134,8 @@ func startUnfriendly(t *testing.T) *chainStack {
 	if err := json.Unmarshal(must(os.ReadFile(file))(t), &providers); err != nil {
 		t.Fatal(err)
 	}
-	bare, reserved := providers[0], map[string]any{}
-	for name, value := range bare {
-		reserved[name] = value
-	}
+	bare := providers[0]
+	reserved := maps.Clone(bare)
 	bare["name"], reserved["name"], reserved["reserveBps"] = "bare", "reserved", 100
 	if err := os.WriteFile(file, encode(t, []any{bare, reserved}), 0o600); err != nil {
 		t.Fatal(err)
