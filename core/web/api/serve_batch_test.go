@@ -114,6 +114,9 @@ func readFrame(t *testing.T, from io.Reader, count int) (number int, response *h
 		message = rest
 		switch string(name) {
 		case "":
+			if len(response.Header.Values("Cache-Control")) == 0 {
+				response.Header.Set("Cache-Control", "no-store") // as gateways do, see forbidCaching
+			}
 			response.Body = io.NopCloser(bytes.NewReader(message))
 			return number, response
 		case wire.FieldStatus:
