@@ -55,7 +55,7 @@ func readState(ctx context.Context, store *rooms.Rooms, limits redis.UniversalCl
 		ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 		defer cancel()
 		memory.Read(ctx, limits)
-		return false, errors.Join(store.Intents.ReadExpiryLag(ctx), store.Feed.ReadFeedLag(ctx), store.ReadServer(ctx))
+		return false, errors.Join(store.Intents.ReadExpiryLag(ctx), store.Feed.ReadLag(ctx), store.ReadServer(ctx))
 	})
 }
 

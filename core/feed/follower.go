@@ -88,7 +88,7 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 // follow runs a round if an event waits, and then reads the new events.
 func (f *Follower) follow(ctx context.Context, wait bool) (more bool, err error) {
 	run := f.runs.Add(1)
-	status, err := f.store.FeedStatus(ctx)
+	status, err := f.store.Status(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (f *Follower) startAt(position int64) (last int64) {
 // readNews reads the events above the newest known position and wakes the waiters.
 func (f *Follower) readNews(ctx context.Context, last int64) error {
 	for {
-		entries, err := f.store.FeedEntries(ctx, last, bufferSize)
+		entries, err := f.store.Entries(ctx, last, bufferSize)
 		if err != nil {
 			return err
 		}

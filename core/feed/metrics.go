@@ -5,15 +5,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-type feedMetrics struct {
+type storeMetrics struct {
 	events prometheus.Counter
 	delay  prometheus.Histogram
 	lag    prometheus.Gauge
 }
 
-func newFeedMetrics(registry prometheus.Registerer) *feedMetrics {
+func newStoreMetrics(registry prometheus.Registerer) *storeMetrics {
 	factory := promauto.With(registry)
-	return &feedMetrics{
+	return &storeMetrics{
 		events: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_feed_events_total",
 			Help: "Events that this core has given their position in the feed. Sum it over cores; it rises as fast as the transitions do, and " +

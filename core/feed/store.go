@@ -14,13 +14,13 @@ import (
 // Store has the rows of the package. It is safe for concurrent use.
 type Store struct {
 	db      *postgres.DB
-	metrics *feedMetrics
+	metrics *storeMetrics
 	// confirmed is the newest position that is known to be as durable as a commit.
 	confirmed atomic.Int64
 }
 
 // NewStore is the store of a database.
-func NewStore(db *postgres.DB) *Store { return &Store{db: db, metrics: newFeedMetrics(db.Metrics)} }
+func NewStore(db *postgres.DB) *Store { return &Store{db: db, metrics: newStoreMetrics(db.Metrics)} }
 
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }

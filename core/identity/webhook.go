@@ -24,7 +24,7 @@ func (s *Service) CreateWebhook(ctx context.Context, client Client, p *Principal
 	})
 }
 
-// ChangeWebhook applies a change of package webhook to one of the account's endpoints, and writes what it returns to the audit log as the
+// ChangeWebhook applies a change of package webhooks to one of the account's endpoints, and writes what it returns to the audit log as the
 // action. A live one that gives more than before needs a fresh session or the client's password. It returns
 // webhooks.ErrNotFound, the error of apply, and the errors of a confirmation.
 func (s *Service) ChangeWebhook(

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -18,7 +19,6 @@ import (
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
-	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
@@ -250,12 +250,9 @@ func TestBatch_SameKey(t *testing.T) {
 func TestBatch_ConnectionClosed(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewPedanticRegistry()
-	store, err := rooms.Open(pgtest.Database(t), postgres.Options{Metrics: metrics})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	s := startOn(t, store)
+	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
+		StatementTimeout: 2 * time.Minute, AcquireTimeout: 2 * time.Minute, ConnectTimeout: 2 * time.Minute, Metrics: metrics,
+	}))
 	waiting := func(n float64) func() bool {
 		return func() bool { return metricstest.Values(t, metrics)["intents_core_writes_waiting"] == n }
 	}

@@ -17,7 +17,7 @@ func TestReadFeedLag(t *testing.T) {
 	store := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{Metrics: registry})
 	lag := func() float64 {
 		t.Helper()
-		pgtest.Must(t, store.Feed.ReadFeedLag(t.Context()))
+		pgtest.Must(t, store.Feed.ReadLag(t.Context()))
 		return metricstest.Values(t, registry)["intents_core_feed_backlog_age_seconds"]
 	}
 	known, ann := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID

@@ -32,11 +32,11 @@ const (
 // is above all of them. Once a snapshot's xmin has reached it, all of them have ended, and an id that this snapshot does not show
 // never appears. The snapshot's own xmax is no such bound, because it is only above the transactions that have ended.
 //
-// Transaction ids are valid only in their cluster (clusterIdentity); in another cluster checked_xid is recorded again. Positions
+// Transaction ids are valid only in their cluster (postgres.ClusterIdentity); in another cluster checked_xid is recorded again. Positions
 // do not depend on it: they are at least the database's clock in microseconds, so that positions after a restore, or after the
 // promotion of a standby that had not replayed everything, are above all that a reader has seen.
 
-// A position is handed out, in a page, in a cursor or by a webhook, only once a later commit has ended (confirm): the rows of a commit in
+// A position is handed out, in a page, in a cursor or by a webhook, only once a later commit has ended (Confirm): the rows of a commit in
 // doubt are visible, and a failover loses them, see postgres.DB.Confirm.
 
 // Status is the state of the feed.
@@ -47,9 +47,9 @@ type Status struct {
 	Unread bool
 }
 
-// FeedStatus reports whether an event has no position yet. It writes nothing, and if no id was assigned since the last round it
+// Status reports whether an event has no position yet. It writes nothing, and if no id was assigned since the last round it
 // does not read events.
-func (s *Store) FeedStatus(ctx context.Context) (Status, error) {
+func (s *Store) Status(ctx context.Context) (Status, error) {
 	var status struct {
 		LastPosition int64
 		Unread       bool
@@ -273,8 +273,8 @@ type Entry struct {
 	Owner    Owner
 }
 
-// FeedEntries reads the places of up to limit events above a position, in their order.
-func (s *Store) FeedEntries(ctx context.Context, after int64, limit int) ([]Entry, error) {
+// Entries reads the places of up to limit events above a position, in their order.
+func (s *Store) Entries(ctx context.Context, after int64, limit int) ([]Entry, error) {
 	var rows []struct { // not feedRow, which is eight times as large
 		Position    int64
 		AccountID   uuid.UUID

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// ReadFeedLag updates the metric of events that wait for their position. It reads one event of each span that feed_state has as unread.
-func (s *Store) ReadFeedLag(ctx context.Context) error {
+// ReadLag updates the metric of events that wait for their position. It reads one event of each span that feed_state has as unread.
+func (s *Store) ReadLag(ctx context.Context) error {
 	var lag float64
 	err := s.db.NewRaw(`SELECT coalesce(extract(epoch FROM now() - min(waiting.occurred_at)), 0)::float8
 		FROM feed_state CROSS JOIN LATERAL unnest(unread) AS span CROSS JOIN LATERAL (

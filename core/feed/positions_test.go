@@ -91,7 +91,7 @@ func TestAssignPositions_LateCommit(t *testing.T) {
 		t.Errorf("the gap is given up: %s", waiting)
 	}
 	end(nil)
-	status, err := store.Feed.FeedStatus(t.Context())
+	status, err := store.Feed.Status(t.Context())
 	if err != nil || !status.Unread {
 		t.Errorf("%+v, %v", status, err)
 	}
@@ -124,7 +124,7 @@ func TestAssignPositions_RolledBack(t *testing.T) {
 	}
 	end(errRolledBack)
 	settles(t, store, known, ann)
-	if status, err := store.Feed.FeedStatus(t.Context()); err != nil || status.Unread {
+	if status, err := store.Feed.Status(t.Context()); err != nil || status.Unread {
 		t.Errorf("%+v, %v", status, err)
 	}
 }

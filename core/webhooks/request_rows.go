@@ -52,7 +52,7 @@ func (s *Store) InsertWebhookOnce(
 		return nil, err
 	}
 	err = s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) (err error) {
-		if err := grant.Check(ctx, tx.Tx.Tx, e.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), e.AccountID); err != nil {
 			return err
 		}
 		if err := tx.LockAccount(ctx, e.AccountID); err != nil {

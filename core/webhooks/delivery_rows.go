@@ -115,7 +115,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner f
 		return feed.ID{}, err
 	}
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
@@ -135,7 +135,7 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner f
 // An attempt in flight is no longer recorded. It returns ErrNotFound, ErrDisabled or ErrDeliveryNotFound.
 func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner feed.Owner, webhookID uuid.UUID, eventID feed.ID) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {

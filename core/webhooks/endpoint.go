@@ -2,8 +2,8 @@
 // receives, how a request is signed and secrets are sealed, when an attempt is retried and when an endpoint is disabled.
 //
 // Any number of processes share the work. One process at a time creates deliveries, and one at a time sends to an endpoint, which it
-// leases. The state of deliveries is in the database, so a process may be killed at any time. The files whose names begin with webhook, and
-// deliveries.go, have the rows; the rules are above them and have no I/O.
+// leases. The state of deliveries is in the database, so a process may be killed at any time. The files whose names end in _rows.go have the
+// SQL; attempt.go, delivery.go, endpoint.go, secret.go and url.go have the rules, which have no I/O.
 package webhooks
 
 import (

@@ -33,7 +33,7 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	if _, err := store.Feed.FeedStatus(t.Context()); err != nil {
+	if _, err := store.Feed.Status(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pgtest.AssignPositions(t, store)
@@ -45,7 +45,7 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	if _, err := store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Feed.FeedEntries(t.Context(), events[0].Position, 10); err != nil {
+	if _, err := store.Feed.Entries(t.Context(), events[0].Position, 10); err != nil {
 		t.Fatal(err)
 	}
 	all := asked.Take()

@@ -84,7 +84,7 @@ func (s *Store) InsertWebhook(
 		return err
 	}
 	return s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, e.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), e.AccountID); err != nil {
 			return err
 		}
 		if err := tx.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
@@ -198,7 +198,7 @@ func (s *Store) ChangeWebhook(
 	change func(*Endpoint) (detail string, err error),
 ) (e *Endpoint, err error) {
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -235,7 +235,7 @@ func (tx Tx) updateWebhook(ctx context.Context, e *Endpoint) error {
 // later. It returns ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner feed.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("UPDATE"), owner, id)
@@ -256,7 +256,7 @@ func (s *Store) ReplayWebhook(
 	ctx context.Context, grant identities.Grant, owner feed.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
 ) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx.Tx.Tx, owner.AccountID); err != nil {
+		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
 			return err
 		}
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
