@@ -23,8 +23,8 @@ const (
 	screenedRecipient = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 )
 
-// screening are the settings for a database and these files of the list.
-func screeningFixture(t *testing.T, databaseURL string, files map[string]string, names ...string) (settings []string, dir string) {
+// screeningSettings are the settings for a database and these files of the list.
+func screeningSettings(t *testing.T, databaseURL string, files map[string]string, names ...string) (settings []string, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	paths := make([]string, len(names))
@@ -138,7 +138,7 @@ func TestScreening_Find(t *testing.T) {
 			intents = append(intents, "intent "+i.ID.String()+" of account "+owner.String()+": "+side+", created, created ")
 		}
 	}
-	settings, dir := screeningFixture(t, url, map[string]string{
+	settings, dir := screeningSettings(t, url, map[string]string{
 		"a.txt": "# ours\n" + screenedRecipient + " case 12\n" + screenedPayer + " wrong\n", "b.json": `["` + screenedRecipient + `",{"address":"!` + screenedPayer + `","label":"ticket 4711"}]`,
 	}, "a.txt", "b.json")
 	low := strings.ToLower(screenedRecipient)
@@ -172,7 +172,7 @@ func TestScreening_Check(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	low := strings.ToLower
-	settings, dir := screeningFixture(t, url, map[string]string{"a.txt": screenedPayer + "\n" + screenedRecipient}, "a.txt")
+	settings, dir := screeningSettings(t, url, map[string]string{"a.txt": screenedPayer + "\n" + screenedRecipient}, "a.txt")
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		pgtest.Must(t, os.WriteFile(path, []byte(text), 0o600))

@@ -111,7 +111,7 @@ func TestScreeningPage_Commands(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	insertHits(t, pgtest.Open(t, url))
-	settings, dir := screeningFixture(t, url, map[string]string{"own.txt": screeningPage(t, "# own.txt")}, "own.txt")
+	settings, dir := screeningSettings(t, url, map[string]string{"own.txt": screeningPage(t, "# own.txt")}, "own.txt")
 	if got := shell(t, settings, "core screening check "+dir+"/own.txt"); got.Code != 0 || !strings.HasPrefix(got.Out, dir+"/own.txt: 3 entries, 0 lines skipped\n") {
 		t.Errorf("check: %+v", got)
 	}

@@ -140,11 +140,11 @@ func (s *Store) followed(ctx context.Context, narrow func(*bun.SelectQuery) *bun
 	}
 	byKey := make(map[TransferKey]*transfer.Intent, len(transfers))
 	for _, intent := range readEach(s, transfers, TransferRow.Intent) {
-		byKey[TransferKey{AccountID: intent.AccountID, ID: intent.ID}] = intent
+		byKey[keyOf(intent)] = intent
 	}
 	all := make([]Followed, 0, len(read))
 	for _, o := range read {
-		if intent := byKey[TransferKey{AccountID: o.AccountID, ID: o.TransferID}]; intent != nil {
+		if intent := byKey[o.transferKey()]; intent != nil {
 			all = append(all, Followed{o, intent})
 		}
 	}

@@ -79,11 +79,11 @@ func (w *ChainWrite) reportEffects(locked []*transfer.Intent) {
 	effects := map[TransferKey]bool{}
 	for _, o := range w.Seen {
 		if o.State == transfer.Mined {
-			effects[TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+			effects[o.transferKey()] = true
 		}
 	}
 	for _, i := range locked {
-		if effects[TransferKey{AccountID: i.AccountID, ID: i.ID}] {
+		if effects[keyOf(i)] {
 			w.Effect(i)
 		}
 	}
@@ -93,7 +93,7 @@ func keysOf(lists ...[]Observation) []TransferKey {
 	var keys []TransferKey
 	for _, list := range lists {
 		for _, o := range list {
-			keys = append(keys, TransferKey{AccountID: o.AccountID, ID: o.TransferID})
+			keys = append(keys, o.transferKey())
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
@@ -291,7 +291,7 @@ func claimed(seen []Observation) map[TransferKey]bool {
 	keys := map[TransferKey]bool{}
 	for _, o := range seen {
 		if o.Role == transfer.RoleFinalise {
-			keys[TransferKey{AccountID: o.AccountID, ID: o.TransferID}] = true
+			keys[o.transferKey()] = true
 		}
 	}
 	return keys
@@ -321,7 +321,7 @@ func (tx Tx) saveAnswered(ctx context.Context, keys []TransferKey, locked []*tra
 	}
 	var rows []answeredRow
 	for _, intent := range locked {
-		key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		key := keyOf(intent)
 		if _, found := slices.BinarySearchFunc(keys, key, compareKeys); found {
 			rows = append(rows, answeredRow{key.AccountID, key.ID, intent.Answered(transactionsOf(loaded[key]))})
 		}
@@ -346,7 +346,7 @@ func (tx Tx) writeAnswered(ctx context.Context, rows []answeredRow) error {
 func (tx Tx) evaluate(ctx context.Context, locked []*transfer.Intent, claimed map[TransferKey]bool, now time.Time) (events []transfer.Event, err error) {
 	keys := make([]TransferKey, len(locked))
 	for n, intent := range locked {
-		keys[n] = TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		keys[n] = keyOf(intent)
 	}
 	loaded, err := tx.loadTransactions(ctx, keys)
 	if err != nil {
@@ -362,7 +362,7 @@ func (tx Tx) evaluateLoaded(
 	var rescheduled []Observation
 	var moved []*transfer.Intent
 	for _, intent := range locked {
-		key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+		key := keyOf(intent)
 		transactions := loaded[key]
 		before := len(events)
 		if events, err = apply(intent, transactions, events, now); err != nil {

@@ -40,6 +40,10 @@ func (o Observation) Key() TransactionKey {
 	return TransactionKey{o.AccountID, o.TransferID, o.Chain, o.Hash, o.Role}
 }
 
+func (o Observation) transferKey() TransferKey {
+	return TransferKey{AccountID: o.AccountID, ID: o.TransferID}
+}
+
 type transactionRow struct {
 	bun.BaseModel `bun:"table:transactions,alias:transactions"`
 
@@ -225,7 +229,7 @@ func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Ha
 	if err != nil {
 		return nil, false, err
 	}
-	key := TransferKey{AccountID: intent.AccountID, ID: intent.ID}
+	key := keyOf(intent)
 	loaded, err := tx.loadTransactions(ctx, []TransferKey{key})
 	if err != nil {
 		return nil, false, err

@@ -66,6 +66,8 @@ type TransferKey struct {
 	ID        uuid.UUID `bun:"id,type:uuid"`
 }
 
+func keyOf(i *transfer.Intent) TransferKey { return TransferKey{AccountID: i.AccountID, ID: i.ID} }
+
 // ExpireBatch is how many intents expire in one transaction.
 const ExpireBatch = 500
 
@@ -73,7 +75,8 @@ const ExpireBatch = 500
 const unopenedWait = 5 * time.Minute
 
 // ExpireTransfers expires a batch of the created intents whose deadline has passed and returns their number; 0 means that none is
-// left. Orders of a chain that is watched wait until its watcher has compared them with their settlers: somebody may have opened them. Any number of cores may call it concurrently: each skips the rows that another has locked.
+// left. Orders of a chain that is watched wait until its watcher has compared them with their settlers: somebody may have opened them. Any
+// number of cores may call it concurrently: each skips the rows that another has locked.
 func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()

@@ -168,7 +168,7 @@ func TestInsertWebhook_Rate(t *testing.T) {
 	if err := create(owner); !errors.Is(err, webhooks.ErrTooManyCreations) {
 		t.Errorf("beyond the burst: %v", err)
 	}
-	request := webhooks.OnceRequest{Key: "one", Response: []byte{1}}
+	request := webhooks.CreateRequest{Key: "one", Response: []byte{1}}
 	e, _, err := s.Rules.New(owner, webhooks.Draft{URL: "https://example.com/"}, s.Store.Now())
 	if err != nil {
 		t.Fatal(err)

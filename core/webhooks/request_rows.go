@@ -19,8 +19,8 @@ import (
 // webhookRequestLifetime is how long the idempotency key of a new endpoint is stored.
 const webhookRequestLifetime = 24 * time.Hour
 
-// OnceRequest is a request with an idempotency key that creates an endpoint.
-type OnceRequest struct {
+// CreateRequest is a request with an idempotency key that creates an endpoint.
+type CreateRequest struct {
 	Key string
 	// Fingerprint is a hash of what the request asks for.
 	Fingerprint [32]byte
@@ -28,8 +28,8 @@ type OnceRequest struct {
 	Response []byte
 }
 
-// OnceResponse is the response to the first request with an idempotency key.
-type OnceResponse struct {
+// CreateResponse is the response to the first request with an idempotency key.
+type CreateResponse struct {
 	WebhookID uuid.UUID
 	Sealed    []byte
 }
@@ -39,8 +39,8 @@ type OnceResponse struct {
 // request asked for something else. The lock on the account orders concurrent requests. After an OutcomeUnknownError another attempt
 // is safe.
 func (s *Store) InsertWebhookOnce(
-	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, request OnceRequest,
-) (first *OnceResponse, err error) {
+	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, request CreateRequest,
+) (first *CreateResponse, err error) {
 	if first, err := firstResponse(ctx, s.db, e, request); first != nil || err != nil {
 		return first, err
 	}
@@ -80,7 +80,7 @@ func (s *Store) InsertWebhookOnce(
 }
 
 // firstResponse returns the response to an earlier request with the same key, nil if there was none.
-func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request OnceRequest) (*OnceResponse, error) {
+func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request CreateRequest) (*CreateResponse, error) {
 	var row struct {
 		Fingerprint []byte
 		WebhookID   uuid.UUID
@@ -97,5 +97,5 @@ func firstResponse(ctx context.Context, db bun.IDB, e *Endpoint, request OnceReq
 	case !bytes.Equal(row.Fingerprint, request.Fingerprint[:]):
 		return nil, postgres.ErrKeyReused
 	}
-	return &OnceResponse{row.WebhookID, row.Response}, nil
+	return &CreateResponse{row.WebhookID, row.Response}, nil
 }

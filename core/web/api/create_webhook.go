@@ -71,7 +71,7 @@ func (s *Server) createWebhookOnce(
 		return nil, err
 	}
 	sealer := s.WebhookRules.Sealer
-	first, err := s.Webhooks.InsertWebhookOnce(r.Context(), grant, created, entry, webhooks.OnceRequest{
+	first, err := s.Webhooks.InsertWebhookOnce(r.Context(), grant, created, entry, webhooks.CreateRequest{
 		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
 	})
 	if first == nil || err != nil {

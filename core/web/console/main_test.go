@@ -84,11 +84,11 @@ func startPages(
 	if err != nil {
 		t.Fatal(err)
 	}
-	carried := intents.Config{Store: store.Intents, Registry: live}
-	changeIntents(&carried)
+	ofIntents := intents.Config{Store: store.Intents, Registry: live}
+	changeIntents(&ofIntents)
 	pages := console.Config{
 		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
-		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intents.New(carried),
+		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intents.New(ofIntents),
 	}
 	changePages(&pages)
 	if server.Config.Handler, err = console.New(pages); err != nil {
