@@ -78,18 +78,25 @@ func waits(t *testing.T, err error) time.Duration {
 	return limited.RetryAfter
 }
 
-// madeKeys makes n keys at once and tells how many were not refused.
-func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) int {
+// principalOf is an account's owner in a session of its own.
+func principalOf(t *testing.T, owner uuid.UUID, core *identity.Service) *identity.Principal {
 	t.Helper()
 	session := must2(account.NewSession(owner, "", "", time.Now()))(t)
 	as := &account.Account{ID: owner}
 	entry := must(account.NewAuditEntry(owner, account.Actor{}, account.SignedIn, time.Now()))(t)
-	ok(t, cores[0].Store.InsertSession(t.Context(), session, as, entry))
+	ok(t, core.Store.InsertSession(t.Context(), session, as, entry))
+	return &identity.Principal{Session: session, Person: as, Account: as}
+}
+
+// madeKeys makes n keys at once and tells how many were not refused.
+func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) int {
+	t.Helper()
+	as := principalOf(t, owner, cores[0])
 	var made atomic.Int64
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), identity.Client{IP: fmt.Sprintf("203.0.113.%d", i)}, &identity.Principal{Session: session, Person: as, Account: as}, account.KeyRequest{Name: "ci"})
+			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), identity.Client{IP: fmt.Sprintf("203.0.113.%d", i)}, as, account.KeyRequest{Name: "ci"})
 			if wait := waits(t, err); wait == 0 {
 				made.Add(1)
 			} else if wait > 12*time.Minute { // a fifth of an hour is the time of one key

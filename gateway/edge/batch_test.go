@@ -16,7 +16,7 @@ import (
 )
 
 // POSTs of 64 accounts that wait for core together are sent together, and stay apart: core hears of each with its own identity, and each client
-// gets its own response, under its own request id and its own limit.
+// gets its own response, under its own request id and its own limit. A response that says nothing of caches may not be kept.
 func TestBatch_Identities(t *testing.T) {
 	t.Parallel()
 	const clients = 64
@@ -24,6 +24,9 @@ func TestBatch_Identities(t *testing.T) {
 	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		<-full
 		w.Header().Set("Location", "/of/"+r.Header.Get(wire.HeaderKeyID))
+		if r.Header.Get("Idempotency-Key") == "own-1" {
+			w.Header().Set("Cache-Control", "private")
+		}
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "%s %s %s %s", r.Header.Get(wire.HeaderAccountID), r.Header.Get(wire.HeaderKeyEnv), r.Header.Get(wire.HeaderRequestID), r.Header.Get("Idempotency-Key"))
 	})
@@ -41,9 +44,12 @@ func TestBatch_Identities(t *testing.T) {
 		text := strings.Replace(transfer("eip155:11155111", "eip155:11155111"), `"1"`, fmt.Sprintf(`"%d"`, n+1), 1)
 		bodies[id] = text
 		want[n] = response{Status: http.StatusCreated, Header: http.Header{
-			"Location": {"/of/" + known.KeyID}, "X-Request-Id": {id},
+			"Location": {"/of/" + known.KeyID}, "X-Request-Id": {id}, "Cache-Control": {"no-store"},
 			"Ratelimit-Policy": {fmt.Sprintf(`"default";q=%d;w=60, "account";q=%d;w=60`, limit, 20*limit)},
 		}, Body: fmt.Sprintf("%s test %s own-%d", known.AccountID, id, n)}
+		if n == 1 {
+			want[n].Header.Set("Cache-Control", "private")
+		}
 		all.Go(func() {
 			got[n] = g.send(t, request("POST", "/v2/transfers", apiKey(key)+jsonType+"X-Request-Id: "+id+"\r\n"+fmt.Sprintf("Idempotency-Key: own-%d\r\n", n), text))
 		})

@@ -41,6 +41,9 @@ func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Res
 			t.Fatalf("request %d has two responses", number)
 		}
 		response.Request = requests[number]
+		if response.Header.Values("Cache-Control") == nil {
+			response.Header.Set("Cache-Control", "no-store") // as gateways do, see forbidCaching
+		}
 		responses[number] = response
 	}
 	if rest, err := io.ReadAll(stream.Body); err != nil || len(rest) > 0 {
@@ -114,9 +117,6 @@ func readFrame(t *testing.T, from io.Reader, count int) (number int, response *h
 		message = rest
 		switch string(name) {
 		case "":
-			if len(response.Header.Values("Cache-Control")) == 0 {
-				response.Header.Set("Cache-Control", "no-store") // as gateways do, see forbidCaching
-			}
 			response.Body = io.NopCloser(bytes.NewReader(message))
 			return number, response
 		case wire.FieldStatus:
@@ -178,6 +178,47 @@ func TestBatch_Accounts(t *testing.T) {
 	for n := range accounts {
 		if lines := strings.Count(s.log.String(), fmt.Sprintf(`"request_id":"request-%d"`, n)); lines != 1 {
 			t.Errorf("request %d has %d lines in the log, want 1", n, lines)
+		}
+	}
+}
+
+// Members leave out the field that gateways add to every response without it, whatever the outcome; the same requests alone have it.
+func TestBatch_CacheControl(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	account := uuid.New()
+	statuses := map[string]int{"created": 201, "created once": 201, "repeated": 201, "reused": 422, "malformed": 400}
+	members := func() []*http.Request {
+		all := []*http.Request{
+			s.createRequest(t, account, "created", transferBody), s.createRequest(t, account, "created once", transferBody),
+			s.createRequest(t, account, "repeated", transferBody), s.createRequest(t, account, "reused", swapBody),
+			s.createRequest(t, account, "malformed", "{}"),
+		}
+		for _, r := range all[1:4] {
+			r.Header.Set("Idempotency-Key", "once")
+		}
+		return all
+	}
+	for _, request := range members() {
+		id := request.Header.Get(wire.HeaderRequestID)
+		request.Header.Set(wire.HeaderGatewaySecret, gatewaySecret)
+		alone, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, control := readAll(t, alone), alone.Header.Values("Cache-Control")
+		if diff := cmp.Diff([]string{"no-store"}, control); diff != "" || alone.StatusCode != statuses[id] {
+			t.Errorf("alone, %s: %d %s, Cache-Control (-want +got):\n%s", id, alone.StatusCode, text, diff)
+		}
+	}
+	requests := members()
+	stream := s.postBatch(t, batchOf(t, requests...))
+	defer stream.Body.Close()
+	for range requests {
+		number, response := readFrame(t, stream.Body, len(requests))
+		id := requests[number].Header.Get(wire.HeaderRequestID)
+		if text := readAll(t, response); response.StatusCode != statuses[id] || response.Header.Values("Cache-Control") != nil {
+			t.Errorf("in a batch, %s: %d %s, %v", id, response.StatusCode, text, response.Header)
 		}
 	}
 }
