@@ -21,8 +21,8 @@ var (
 
 // The maximum limit of an account.
 const (
-	mostRequests  = 1_000_000_000
-	longestPeriod = 24 * time.Hour
+	MaxLimitRequests = 1_000_000_000
+	MaxLimitPeriod   = 24 * time.Hour
 )
 
 // Limit is a token bucket of Requests that refills at Requests per Period.
@@ -37,10 +37,10 @@ func ParseLimit(text string) (Limit, error) {
 	before, after, _ := strings.Cut(text, "/")
 	requests, err := strconv.Atoi(before)
 	period, periodErr := time.ParseDuration(after)
-	if err != nil || periodErr != nil || requests < 1 || requests > mostRequests ||
-		period < time.Second || period > longestPeriod || period%time.Second != 0 {
+	if err != nil || periodErr != nil || requests < 1 || requests > MaxLimitRequests ||
+		period < time.Second || period > MaxLimitPeriod || period%time.Second != 0 {
 		return Limit{}, &InvalidError{Field: "limit", Message: fmt.Sprintf(
-			"must be requests/period such as 1000/60s: 1 to %d requests in 1s to %s, in whole seconds", mostRequests, longestPeriod)}
+			"must be requests/period such as 1000/60s: 1 to %d requests in 1s to %s, in whole seconds", MaxLimitRequests, MaxLimitPeriod)}
 	}
 	return Limit{Requests: requests, Period: period}, nil
 }

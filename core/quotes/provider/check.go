@@ -16,8 +16,8 @@ import (
 // maxValidity is the longest time for which an offer may hold: prices move, and an end in milliseconds is thousands of years away.
 const maxValidity = time.Hour
 
-// maxDuration bounds what is shown of a provider's estimate.
-const maxDuration = 7 * 24 * time.Hour
+// MaxDuration bounds what is shown of a provider's estimate.
+const MaxDuration = 7 * 24 * time.Hour
 
 // dropReason is why an offer of a provider is not handed out, a label of its counter.
 type dropReason string
@@ -90,7 +90,7 @@ func duration(seconds float64) time.Duration {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
 		return 0
 	}
-	return time.Duration(min(seconds, maxDuration.Seconds())) * time.Second
+	return time.Duration(min(seconds, MaxDuration.Seconds())) * time.Second
 }
 
 var errAmount = errors.New("is no amount: decimal digits without leading zeros, below 2^256")

@@ -956,6 +956,10 @@ export interface components {
                 address: string;
             };
         };
+        InvalidApiKeyRefusal: (components["schemas"]["Error"] & {
+            /** @constant */
+            code?: "INVALID_API_KEY";
+        }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         /** @description Too many requests. */
         RateLimitedError: {
             /** @constant */
@@ -1463,6 +1467,10 @@ export interface components {
                 paths: string[];
             };
         };
+        AddressOrChainNotAllowedRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
+            /** @constant */
+            code?: "INVALID_API_KEY";
+        }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description The quote has made an intent. */
         QuoteUsedError: {
             /** @constant */
@@ -1495,6 +1503,10 @@ export interface components {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
         };
+        ChainNotAllowedForKeyRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
+            /** @constant */
+            code?: "INVALID_API_KEY";
+        }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         /** @description The status of the intent does not allow this. */
         StatusConflictError: {
             /** @constant */
@@ -1532,6 +1544,10 @@ export interface components {
             /** @description Gas that all calls of `tx.calls` need together, as the node estimates it; null where one of them would not succeed, or where it is not known, as the `simulation` says. */
             gas: string | null;
         };
+        AddressNotAllowedRefusal: (components["schemas"]["Error"] & {
+            /** @constant */
+            code?: "INVALID_API_KEY";
+        }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description What refunds an order. */
         Refund: {
             /** @description The transaction to sign, on the source chain. */
@@ -2051,10 +2067,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": (components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
+                "application/json": components["schemas"]["InvalidApiKeyRefusal"];
             };
         };
         /** @description The rate limit of the key, or of all keys of its account in this environment together, is exceeded: `RATE_LIMITED`; the message says which. The request was not carried out and spent nothing of either. Wait as long as `Retry-After` says, then repeat it. */
@@ -2148,10 +2161,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
+                "application/json": components["schemas"]["AddressOrChainNotAllowedRefusal"];
             };
         };
         /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
@@ -2196,10 +2206,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
+                "application/json": components["schemas"]["ChainNotAllowedForKeyRefusal"];
             };
         };
         /** @description The account has no such intent: `NOT_FOUND`. */
@@ -2273,10 +2280,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": (components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
-                }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
+                "application/json": components["schemas"]["AddressNotAllowedRefusal"];
             };
         };
         /** @description The operator has configured no node for the chain: `CHAIN_NOT_WATCHED`. A retry does not help; `watched` of `GET /v2/chains` says which chains can be asked. */
