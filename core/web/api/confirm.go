@@ -15,8 +15,6 @@ var (
 	// and redirects are followed with GET.
 	readsOnly = []string{"POST " + wire.PathVerifyKey}
 	writes    = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath}
-	// useTokens are the routes that use a token once: a client whose token is refused may have used it itself.
-	useTokens = []string{"POST /auth/reset-password", "GET /auth/verify-email", "POST /console/reset-password"}
 	// idempotent are the routes that honor an Idempotency-Key.
 	idempotent = []string{patternCreate, "POST /v2/webhooks"}
 )
@@ -24,11 +22,11 @@ var (
 // confirm waits until what a response tells is durable, and reports whether it may be written.
 //
 // The client may repeat a write whose outcome it does not know, and take the answer for the outcome: a record, a redirect, or that there is
-// nothing (404, 410), nothing left to do (409) or a token that was used. The rows that this answer comes from may be those of a commit in doubt, which a failover
-// loses, see postgres.DB.Confirm. Routes that only read show them.
+// nothing (404, 410), nothing left to do (409), or one of the errors that are apierror.Error.Repeated. The rows that this answer comes from may be those of a commit in
+// doubt, which a failover loses, see postgres.DB.Confirm. Routes that only read show them.
 func (r *statusRecorder) confirm(status int) bool {
 	x := r.exchange
-	if r.committed || !tellsOutcome(x.request, status) || !writesTo(x.request) {
+	if r.committed || !r.tellsOutcome(status) || !writesTo(x.request) {
 		return true
 	}
 	ctx, cancel := context.WithDeadline(x.request.Context(), x.started.Add(requestTimeout))
@@ -58,16 +56,17 @@ func committed(w http.ResponseWriter) {
 	}
 }
 
+// Repeated says that the response is an error that a former try of the same write may have caused, see apierror.Error.
+func (r *statusRecorder) Repeated() { r.repeated = true }
+
 // tellsOutcome reports whether a client can take a status for the outcome of a write. The other refusals are decided by the request, and
-// errors tell nothing.
-func tellsOutcome(r *http.Request, status int) bool {
+// errors of the service tell nothing.
+func (r *statusRecorder) tellsOutcome(status int) bool {
 	switch status {
 	case http.StatusNotFound, http.StatusConflict, http.StatusGone:
 		return true
-	case http.StatusBadRequest, http.StatusUnauthorized:
-		return slices.Contains(useTokens, r.Pattern)
 	}
-	return status < http.StatusBadRequest
+	return status < http.StatusBadRequest || r.repeated && status < http.StatusInternalServerError
 }
 
 // writesTo reports whether a request's route writes.

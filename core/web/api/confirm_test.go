@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 )
@@ -37,6 +40,9 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 	if err != nil {
 		t.Fatal(err)
 	}
+	eve := signUp(t, s, "eve@example.com")
+	shop, members := shareWith(t, s, eve, map[string]string{"dan@example.com": "viewer", "fay@example.com": "developer"})
+	link := "/auth/verify-email?token=" + insertLink(t, s, "fay@example.com", identities.Link{Purpose: account.VerifyEmail})
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
 	pgtest.Must(t, s.store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all := map[string]repeat{
@@ -47,6 +53,9 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200},
 		"a deleted webhook":      {"DELETE", gone, "", key, 404},
 		"a used token":           {"POST", "/auth/reset-password", resetPassword(token), nil, 400},
+		"a used link":            {"GET", link, "", nil, 401},
+		"a removed member":       {"POST", "/auth/organization/remove-member", `{"organizationId":"` + shop + `","memberIdOrEmail":"dan@example.com"}`, eve, 400},
+		"a member who left":      {"POST", "/auth/organization/leave", `{"organizationId":"` + shop + `"}`, members["developer"], 403},
 		"a usage report":         {"POST", "/internal/usage", usageReport(uuid.NewString(), usageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204},
 		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200},
 		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200},
@@ -56,9 +65,17 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 			t.Fatalf("%s: %+v", name, got)
 		}
 	}
+	all["a used link of a program"] = repeat{"GET", link + "&callbackURL=/console", "", nil, 303}
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
 	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409}
 	return all
+}
+
+// tokenIn is the token in the body of a request to set a password.
+func tokenIn(body string) string {
+	var request struct{ Token string }
+	_ = json.Unmarshal([]byte(body), &request)
+	return request.Token
 }
 
 // callAll sends requests at the same time and returns their statuses.
@@ -109,10 +126,16 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	if got := hurried.call(t, doubt.method, doubt.path, doubt.body, doubt.header...); got.Status != 503 {
 		t.Errorf("the intent in doubt, repeated: %+v", got)
 	}
-	page := hurried.send(t, "POST", "/console/account/revoke-others", "", all["a session that ended"].header...)
-	defer page.Body.Close()
-	if kind := page.Header.Get("Content-Type"); page.StatusCode != 503 || page.Header.Get("Location") != "" || kind != "text/html; charset=utf-8" {
-		t.Errorf("a form, sent again: %d, Location %q, %s", page.StatusCode, page.Header.Get("Location"), kind)
+	used := url.Values{"token": {tokenIn(all["a used token"].body)}, "newPassword": {newPassword}}.Encode()
+	for name, form := range map[string]repeat{
+		"the end of a session": {path: "/console/account/revoke-others", header: all["a session that ended"].header},
+		"a used token":         {path: "/console/reset-password", body: used, header: []string{"Content-Type", "application/x-www-form-urlencoded"}},
+	} {
+		page := hurried.send(t, "POST", form.path, form.body, form.header...)
+		_ = page.Body.Close()
+		if kind := page.Header.Get("Content-Type"); page.StatusCode != 503 || page.Header.Get("Location") != "" || kind != "text/html; charset=utf-8" {
+			t.Errorf("the form of %s, sent again: %d, Location %q, %s", name, page.StatusCode, page.Header.Get("Location"), kind)
+		}
 	}
 	shown, _ := s.call(t, "GET", "/v2/transfers", "", owner...).Body.([]any)
 	if before, _ := list.Body.([]any); len(shown) != len(before)+1 {

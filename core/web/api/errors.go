@@ -19,6 +19,8 @@ type apiError struct {
 	body   any
 	// retryAfter is the least Retry-After in seconds, 0 for none.
 	retryAfter int
+	// repeated is that of apierror.Error.
+	repeated bool
 }
 
 func (e *apiError) Error() string { return http.StatusText(e.status) }
@@ -101,7 +103,7 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 	if shared, ok := apierror.Of(err); ok {
 		return &apiError{
 			status: shared.Status, body: wire.Error{Code: shared.Code, Message: shared.Message, Details: shared.Details},
-			retryAfter: int(roundUp(shared.RetryAfter, time.Second)),
+			retryAfter: int(roundUp(shared.RetryAfter, time.Second)), repeated: shared.Repeated,
 		}
 	}
 	if fallback.code == "" {

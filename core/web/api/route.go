@@ -98,6 +98,8 @@ type statusRecorder struct {
 	conn     *listen.Joined // nil for a batch's member
 	// committed is set by an endpoint that tells of nothing but its own commit.
 	committed bool
+	// repeated is set if the response is an error that a former try of the same write may have caused, see apierror.Error.
+	repeated bool
 	// unconfirmed is why the response was dropped.
 	unconfirmed error
 }
@@ -173,6 +175,9 @@ func (s *Server) logRequest(r *http.Request, status int, started time.Time, caus
 
 func writeError(w http.ResponseWriter, e *apiError) {
 	forbidCaching(w.Header()) // what the endpoint said was of the failed response
+	if recorder, ok := w.(*statusRecorder); ok && e.repeated {
+		recorder.Repeated()
+	}
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(wire.RetryAfter(e.status, e.retryAfter)))
 	}

@@ -33,6 +33,9 @@ type Error struct {
 	Details any
 	// RetryAfter is the least time until a retry, zero if none helps.
 	RetryAfter time.Duration
+	// Repeated is true if the same write may have caused the error when it was sent before, as it uses a token or removes a member: a client
+	// whose first try has an unknown outcome takes the error for the proof that it was carried out. 404, 409 and 410 always count as such.
+	Repeated bool
 	// Page is for the console; its zero value means the API's message.
 	Page Page
 }
@@ -228,7 +231,7 @@ var errorMap = []struct {
 		Page: Page{Title: "Not available", Text: "The operator of this service has not set webhooks up."},
 	}},
 	{account.ErrEmailTaken, Error{
-		Status: http.StatusUnprocessableEntity, Code: "USER_ALREADY_EXISTS", Message: "An account with this e-mail address exists; sign in or use another.",
+		Status: http.StatusUnprocessableEntity, Repeated: true, Code: "USER_ALREADY_EXISTS", Message: "An account with this e-mail address exists; sign in or use another.",
 		Page: correctable("email", "An account with this e-mail address exists. Sign in, or use another address."),
 	}},
 	{account.ErrIdentityTaken, Error{
@@ -238,7 +241,7 @@ var errorMap = []struct {
 		Status: http.StatusConflict, Code: "TOO_MANY_ACCOUNTS", Message: fmt.Sprintf("The account has %d ways to sign in besides the password; unlink one first.", account.MaxIdentities),
 	}},
 	{account.ErrIdentityNotFound, Error{
-		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_FOUND", Message: "The account is not signed in to this way; see /auth/list-accounts.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "ACCOUNT_NOT_FOUND", Message: "The account is not signed in to this way; see /auth/list-accounts.",
 		Page: Page{Title: "Not there", Text: "Your account is not signed in to this way. It may have been unlinked."},
 	}},
 	{account.ErrLastWayIn, Error{
@@ -263,7 +266,7 @@ var errorMap = []struct {
 		Page: correctable("", "Your account has no password, as you sign in another way."),
 	}},
 	{identity.ErrResetToken, Error{
-		Status: http.StatusBadRequest, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
 		Page: correctable("", "The link was used, has expired or is not complete. Ask for another."),
 	}},
 	{identity.ErrMailOff, Error{
@@ -275,7 +278,7 @@ var errorMap = []struct {
 		Page: correctable("", "This service sends no mail. Ask its operator to verify your address."),
 	}},
 	{identity.ErrEmailVerified, Error{
-		Status: http.StatusBadRequest, Code: "EMAIL_ALREADY_VERIFIED", Message: "The address of the account is verified already.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "EMAIL_ALREADY_VERIFIED", Message: "The address of the account is verified already.",
 		Page: correctable("", "Your address is verified already."),
 	}},
 	{identity.ErrEmailNotVerified, Error{
@@ -286,7 +289,7 @@ var errorMap = []struct {
 		Status: http.StatusBadRequest, Code: "EMAIL_MISMATCH", Message: "The address is not that of the account that is signed in; sign out, or name its own.",
 	}},
 	{identity.ErrLink, Error{
-		Status: http.StatusUnauthorized, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
+		Status: http.StatusUnauthorized, Repeated: true, Code: "INVALID_TOKEN", Message: "The token was used, has expired or is not complete; ask for another.",
 		Page: Page{Title: "The link does not work", Text: "The link was used, has expired or is not complete. Sign in, and ask for another on the page of your account."},
 	}},
 	{identity.ErrLinkSignedOut, Error{
@@ -306,22 +309,22 @@ var errorMap = []struct {
 		Page: Page{Title: "Not a shared account", Text: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it."},
 	}},
 	{account.ErrNotMember, Error{
-		Status: http.StatusForbidden, Code: "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", Message: "You are not a member of such an account; list those that you are in.",
+		Status: http.StatusForbidden, Repeated: true, Code: "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", Message: "You are not a member of such an account; list those that you are in.",
 		Page: Page{Title: "Not a member", Text: "You are not a member of such an account, or no longer."},
 	}},
 	{account.ErrNoSuchMember, Error{
-		Status: http.StatusBadRequest, Code: "MEMBER_NOT_FOUND", Message: "The account has no such member; list its members.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "MEMBER_NOT_FOUND", Message: "The account has no such member; list its members.",
 		Page: Page{Title: "No such member", Text: "The account has no such member, or no longer."},
 	}},
 	{account.ErrAlreadyMember, Error{
-		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION", Message: "That person is a member of the account already.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION", Message: "That person is a member of the account already.",
 		Page: correctable("email", "That person is a member of the account already."),
 	}},
 	{account.ErrAlreadyInvited, Error{
-		Status: http.StatusBadRequest, Code: "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", Message: "The address is invited already; set resend to invite it again, or cancel that invitation.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", Message: "The address is invited already; set resend to invite it again, or cancel that invitation.",
 	}},
 	{account.ErrNoInvitation, Error{
-		Status: http.StatusBadRequest, Code: "INVITATION_NOT_FOUND", Message: "The invitation was answered or canceled, has expired, or its link is not complete; ask for another.",
+		Status: http.StatusBadRequest, Repeated: true, Code: "INVITATION_NOT_FOUND", Message: "The invitation was answered or canceled, has expired, or its link is not complete; ask for another.",
 		Page: Page{Title: "No such invitation", Text: "The invitation was answered or canceled, has expired, or the link is not complete. If you have more than one mail of it, open the newest. Or ask for another."},
 	}},
 	{account.ErrNotInvited, Error{

@@ -221,11 +221,15 @@ func (f *form) status() int {
 	return f.Errors[0].status
 }
 
-// announce sets the headers of the form's errors.
-func (f *form) announce(header http.Header) {
+// announce sets the headers of the form's errors, and tells what waits for the durability of what they tell.
+func (f *form) announce(w http.ResponseWriter) {
+	recorder, confirms := w.(interface{ Repeated() })
 	for _, p := range f.Errors {
+		if p.repeated && confirms {
+			recorder.Repeated()
+		}
 		if p.retryAfter > 0 {
-			header.Set("Retry-After", strconv.Itoa(wire.RetryAfter(p.status, seconds(p.retryAfter))))
+			w.Header().Set("Retry-After", strconv.Itoa(wire.RetryAfter(p.status, seconds(p.retryAfter))))
 		}
 	}
 }

@@ -26,6 +26,8 @@ type pageError struct {
 	// correctable errors are shown in their form.
 	correctable bool
 	retryAfter  time.Duration
+	// repeated is that of apierror.Error.
+	repeated bool
 }
 
 func (e pageError) Error() string { return e.Text }
@@ -62,7 +64,7 @@ func toPageError(err error) pageError {
 	if f, ok := apierror.Of(err); ok {
 		return pageError{
 			status: f.Status, Field: f.Page.Field, Title: cmp.Or(f.Page.Title, http.StatusText(f.Status)), Text: cmp.Or(f.Page.Text, f.Message),
-			correctable: f.Page.Correctable, retryAfter: f.RetryAfter,
+			correctable: f.Page.Correctable, retryAfter: f.RetryAfter, repeated: f.Repeated,
 		}
 	}
 	return pageError{

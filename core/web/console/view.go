@@ -104,7 +104,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(out.Len()))
-	v.Form.announce(header)
+	v.Form.announce(w)
 	w.WriteHeader(v.Form.status())
 	_, _ = w.Write(out.Bytes()) // fails only if the client has disconnected
 	return nil
