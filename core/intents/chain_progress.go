@@ -34,7 +34,7 @@ type Progress struct {
 	// CompleteUntil is the time of the newest block that was read twice, like every block before it, by the chain's clock. It is
 	// zero if it is unknown.
 	CompleteUntil time.Time
-	// UnopenedUntil is up to which deadline orders without a transaction were compared with their settlers, zero for none.
+	// UnopenedUntil is up to which deadline orders without a known opening were compared with their settlers, zero for none.
 	UnopenedUntil time.Time
 	// Stopped is why the chain is no longer followed, empty while it is.
 	Stopped string

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,6 +30,14 @@ var idle = map[string]string{
 	"transactions that are contradicted": `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, block_number, block_hash, seen_at, compare_at, disputed_since)
 		SELECT md5((n % 1000)::text)::uuid, md5(n::text)::uuid, 'eip155:11155111', sha256(n::text::bytea), 'open', 'reverted', true, 5, sha256('5'), now(),
 			now() + interval '30 min', now() - interval '2 h' FROM generate_series($1::int, $2::int) n`,
+	"orders whose attempts failed or are not mined": `INSERT INTO transfers (account_id, id, key_id, environment, type, status, failure, order_id, source_chain,
+			source_account, source_token, source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_settler,
+			destination_settler, order_scheme, deadline, expires, created_at, updated_at, hash)
+		SELECT md5(n::text)::uuid, md5(n::text)::uuid, md5(n::text)::uuid, 'test', 'swap', status, failure, sha256(n::text::bytea), 'eip155:11155111', '0x1', '0x2', 1,
+			'eip155:11155111', '0x3', '0x4', 1, '0x5', '0x6', 'oif-v1/StandardOrder', deadline, deadline, now(), now(), '0x0'
+		FROM generate_series($1::int, $2::int) n
+		JOIN (VALUES (0, 'failed', 'TX_REVERTED', now() - interval '1 h'), (1, 'submitted', NULL, now() + interval '1 h')) AS kinds (kind, status, failure, deadline)
+			ON kind = n % 2`,
 	"orders that were claimed": `INSERT INTO transfers (account_id, id, key_id, environment, type, status, order_id, source_chain, source_account, source_token,
 			source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_settler, destination_settler,
 			order_scheme, deadline, expires, created_at, updated_at, hash, answered)
@@ -65,6 +74,8 @@ func TestPoll_ReadsOnlyWhatIsDue(t *testing.T) {
 				_, err = store.Intents.ChainActive(t.Context(), chain)
 				pgtest.Must(t, err)
 				_, err = store.Intents.WriteRefundableEvents(t.Context())
+				pgtest.Must(t, err)
+				_, err = store.Intents.OverdueOrders(t.Context(), chain, store.Intents.Now().Add(-time.Minute), store.Intents.Now(), 100)
 				pgtest.Must(t, err)
 				asked.Mu.Lock()
 				defer asked.Mu.Unlock()

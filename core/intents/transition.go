@@ -71,8 +71,8 @@ func keyOf(i *transfer.Intent) TransferKey { return TransferKey{AccountID: i.Acc
 // ExpireBatch is how many intents expire in one transaction.
 const ExpireBatch = 500
 
-// unopenedWait is how long after its deadline an order of a chain that is watched waits to be compared with its settler.
-const unopenedWait = 5 * time.Minute
+// UnopenedWait is how long after its deadline an order of a chain that is watched waits to be compared with its settler.
+const UnopenedWait = 5 * time.Minute
 
 // ExpireTransfers expires a batch of the created intents whose deadline has passed and returns their number; 0 means that none is
 // left. Orders of a chain that is watched wait until its watcher has compared them with their settlers: somebody may have opened them. Any
@@ -84,7 +84,7 @@ func (s *Store) ExpireTransfers(ctx context.Context) (expired int, err error) {
 		var rows []TransferRow
 		err := tx.db.NewSelect().Model(&rows).Where("status = ? AND deadline <= statement_timestamp()", transfer.Created).
 			Where(`type = ? OR deadline <= statement_timestamp() - ? * interval '1 second' OR NOT EXISTS (SELECT FROM watched_chains WHERE chain_id = source_chain
-				AND deadline > unopened_until AND stopped IS NULL AND lease_until > statement_timestamp())`, transfer.Transfer, unopenedWait.Seconds()).
+				AND deadline > unopened_until AND stopped IS NULL AND lease_until > statement_timestamp())`, transfer.Transfer, UnopenedWait.Seconds()).
 			Order("deadline").Limit(ExpireBatch).For("UPDATE SKIP LOCKED").Scan(ctx)
 		if err != nil || len(rows) == 0 {
 			return err

@@ -3,31 +3,44 @@ package intents
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"intents.internal/core/postgres"
-	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
-// OverdueOrders reads the swaps and bridges from a chain of which no transaction is known and whose deadlines are after a time and up to
-// another, by deadline, up to limit of them. They are few: what has been compared expires.
+// overdue are the conditions of the orders of which no opening was seen: of the first no transaction is known, and of the others only attempts
+// that may never be mined, were dropped, or have failed. Somebody else may have opened them. Each has its index.
+var overdue = []string{
+	"status = 'created' AND type <> 'transfer'",
+	"status IN ('submitted', 'failed') AND type <> 'transfer' AND NOT EXISTS (SELECT FROM transactions AS t WHERE t.account_id = transfers.account_id " +
+		"AND t.transfer_id = transfers.id AND t.role = 'open' AND t.state = 'mined')",
+}
+
+// OverdueOrders reads the swaps and bridges from a chain of which no opening is known and whose deadlines are after a time and up to another,
+// by deadline, up to limit of them. They are few: what is up to the first time has been compared.
 func (s *Store) OverdueOrders(ctx context.Context, chain caip.ChainID, after, until time.Time, limit int64) ([]Followed, error) {
 	var rows []TransferRow
-	err := s.db.NewSelect().Model(&rows).Where("status = ? AND deadline > ? AND deadline <= ?", transfer.Created, after, until).
-		Where("source_chain = ? AND type <> ?", chain.String(), transfer.Transfer).Order("deadline").Limit(limit).Scan(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the overdue orders of %s: %w", chain, err)
+	for _, condition := range overdue {
+		var some []TransferRow
+		err := s.db.NewSelect().Model(&some).Where("deadline > ? AND deadline <= ?", after, until).
+			Where("source_chain = ? AND "+condition, chain.String()).Order("deadline").Limit(limit).Scan(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the overdue orders of %s: %w", chain, err)
+		}
+		rows = append(rows, some...)
 	}
-	var overdue []Followed
-	for _, intent := range readEach(s, rows, TransferRow.Intent) {
-		overdue = append(overdue, Followed{Observation{AccountID: intent.AccountID, TransferID: intent.ID}, intent})
+	slices.SortStableFunc(rows, func(a, b TransferRow) int { return a.Deadline.Compare(b.Deadline) })
+	var followed []Followed
+	for _, intent := range readEach(s, rows[:min(int64(len(rows)), limit)], TransferRow.Intent) {
+		followed = append(followed, Followed{Observation{AccountID: intent.AccountID, TransferID: intent.ID}, intent})
 	}
-	return overdue, nil
+	return followed, nil
 }
 
 // SaveUnopened records that the orders of a chain whose deadlines are up to a time have been compared with their settlers, if no opening of
-// theirs was known: see Store.ExpireTransfers.
+// theirs was known. Those without a transaction may expire now: see Store.ExpireTransfers.
 func (s *Store) SaveUnopened(ctx context.Context, lease Lease, until time.Time) error {
 	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		if err := tx.checkEpoch(ctx, lease); err != nil {

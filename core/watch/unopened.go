@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -14,9 +15,10 @@ import (
 // blockDelay is how much later than by its own time a block may be seen: a chain without new blocks has nothing that an order waits for.
 const blockDelay = 30 * time.Second
 
-// compareUnopened compares orders of which no transaction is known with their input settlers once their deadlines have passed by the chain's
-// clock, before they expire: a provider may have left their openings out. An opening that two hosts' settlers have recorded is looked for at
-// each host, and followed like a reported attempt. What one host alone says ends the round; the expiry waits some minutes for it.
+// compareUnopened compares orders of which no opening is known with their input settlers once their deadlines have passed by the chain's
+// clock, before they expire: a provider may have left their openings out, also those by somebody else than the client whose attempt was
+// dropped or has failed. An opening that two hosts' settlers have recorded is looked for at each host, and followed like a reported attempt.
+// What one host alone says ends the round, for as long as the expiry waits for it.
 func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit int64) error {
 	until := at.ReadTime
 	if late := r.Store.Now().Add(-blockDelay); late.After(until) {
@@ -42,12 +44,17 @@ func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit in
 	var seen []intents.Observation
 	for n, o := range overdue {
 		status, certain := verdicts[n].decided()
-		if !certain && (len(verdicts[n].facts) > 0 || verdicts[n].heard < verdicts[n].quorum) {
+		waits := r.Store.Now().Before(o.Intent.Deadline.Add(intents.UnopenedWait))
+		if !certain && waits && (len(verdicts[n].facts) > 0 || verdicts[n].heard < verdicts[n].quorum) {
 			until = o.Intent.Deadline.Add(-time.Microsecond)
 			break
 		}
 		if certain && status != transfer.OrderNone {
-			seen = append(seen, r.findOpening(ctx, at, o)...)
+			opening, err := r.findOpening(ctx, at, o)
+			if err != nil {
+				return err
+			}
+			seen = append(seen, opening...)
 		}
 	}
 	if len(seen) > 0 {
@@ -79,20 +86,28 @@ func orderStatusCall(o intents.Followed) *rpc.Call[[]byte] {
 	return rpc.CallContract(rpc.Message{To: settler, Data: transfer.OrderStatusCall(o.Intent.OrderID)}, rpc.Latest)
 }
 
-// findOpening looks for the event of an order's opening at each host: the one that has left it out before may do so again.
-func (r *repairer) findOpening(ctx context.Context, at settlerView, o intents.Followed) []intents.Observation {
+// findOpening looks for the event of an order's opening at each host: the one that has left it out before may do so again. A transaction that
+// has failed or is in a block already is read again in its own time.
+func (r *repairer) findOpening(ctx context.Context, at settlerView, o intents.Followed) ([]intents.Observation, error) {
+	known, err := r.Store.Transactions(ctx, o.AccountID, o.TransferID)
+	if err != nil {
+		return nil, err
+	}
 	for _, provider := range r.chain.Providers() {
 		at.provider, r.logs = provider, maxRepairLogs
 		t, ok, err := r.findEvent(ctx, at, o, common.HexToAddress(o.Intent.Settlement.InputSettler), transfer.RoleOpen)
 		delete(r.searches, eventKey{o.Key(), transfer.RoleOpen})
+		if ok && slices.ContainsFunc(known, func(k transfer.Transaction) bool { return k.Hash == t.Hash && (k.Failed() || k.Block != nil) }) {
+			return nil, nil
+		}
 		if ok {
 			o.Transaction = transfer.Transaction{Role: t.Role, Chain: t.Chain, Hash: t.Hash, State: transfer.Pending, Reported: true}
 			o.DueAt = r.Store.Now()
-			return []intents.Observation{o.Observation}
+			return []intents.Observation{o.Observation}, nil
 		}
 		if err != nil {
 			r.uncompared(o, err)
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -81,3 +81,44 @@ func TestUnopened_OneHost(t *testing.T) {
 		w.expire(1)
 	}
 }
+
+// K1.4: an order is compared with its settler also where its client has reported an attempt that failed, was dropped or is not mined: somebody
+// else may have opened it. Those that are not opened stay as they are.
+func TestUnopened_ReportedAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	failed, lost, unopened, seen := w.bridge(), w.bridge(), w.bridge(), w.openBridge()
+	all := []*transfer.Intent{failed, lost, unopened}
+	for _, i := range all {
+		reverted := w.tx(i.Settlement.InputSettler)
+		reverted.Reverted = i != lost
+		w.report(i, w.hash(reverted))
+		if i != lost {
+			w.chains[sepolia].Mine(reverted)
+		}
+	}
+	w.polls(2 * confirmations)
+	w.due()
+	w.polls(2 * confirmations)
+	w.want(failed, "created submitted failed")
+	for n := range 2 {
+		w.fault(n, func(f *rpctest.Faults) { f.EmptyLogs = true })
+	}
+	w.chains[sepolia].Mine(w.open(failed), w.open(lost))
+	w.polls(4 * confirmations)
+	w.want(failed, "created submitted failed")
+	w.want(lost, "created submitted")
+	w.truth(1) // the preferred one still hides it
+	for i, status := range map[*transfer.Intent]transfer.OrderStatus{
+		failed: transfer.OrderDeposited, lost: transfer.OrderDeposited, unopened: transfer.OrderNone, seen: transfer.OrderDeposited,
+	} {
+		w.chains[sepolia].SetOrderStatus(i, status)
+	}
+	pgtest.Exec(t, w.store, "UPDATE transfers SET deadline = now()")
+	w.chains[sepolia].SetTime(time.Now().Add(time.Second))
+	w.polls(3)
+	w.want(failed, "created submitted failed submitted confirmed")
+	w.want(lost, "created submitted submitted confirmed")
+	w.want(unopened, "created submitted failed")
+	w.want(seen, "created submitted confirmed")
+}
