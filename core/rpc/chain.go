@@ -130,9 +130,25 @@ func (c *Chain) Providers() []*Provider {
 }
 
 // Other is Providers without those of the same host: another key of the same provider is not a second opinion. It also leaves out those that
-// do not answer, until Verify has had an answer of them: nobody waits for the dead.
+// do not answer, until Verify has had an answer of them and, where others are left, they have rested: nobody waits for the dead.
 func (c *Chain) Other(than *Provider) []*Provider {
-	return slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host || p.Problem() != "" || p.health.silent() })
+	others := slices.DeleteFunc(c.Providers(), func(p *Provider) bool { return p.host == than.host || p.Problem() != "" || p.health.silent() })
+	awake := slices.DeleteFunc(slices.Clone(others), func(p *Provider) bool { return p.health.rests() })
+	if len(awake) == 0 {
+		return others
+	}
+	return awake
+}
+
+// Usable is how many hosts have been verified and answer.
+func (c *Chain) Usable() int {
+	hosts := map[string]bool{}
+	for _, p := range c.providers {
+		if due, wrong, problem := p.verified.state(); !due && !wrong && problem == "" && !p.health.silent() {
+			hosts[p.host] = true
+		}
+	}
+	return len(hosts)
 }
 
 // HasOther reports whether the chain has a provider of another host, also one that is down or wrong at the moment.

@@ -19,6 +19,8 @@ const (
 	maxPause = time.Minute
 	// maxRetryAfter bounds the Retry-After of a node.
 	maxRetryAfter = 10 * time.Minute
+	// silentShare is how many times as long as it took a node not to answer it is left alone: it costs a tenth of the time.
+	silentShare = 9
 	// halfLife is the time in which a success or a failure loses half its weight.
 	halfLife = 30 * time.Second
 	// batchLimitFor is how long a node's limit of calls in a request is kept. After that one request tries more.
@@ -45,8 +47,9 @@ type health struct {
 	limitedUntil      time.Time
 	failed, succeeded float64
 	countedAt         time.Time
-	// noAnswer means that the last request had no answer.
-	noAnswer bool
+	// noAnswer means that the last request had no answer, and restUntil is until when others are asked instead.
+	noAnswer  bool
+	restUntil time.Time
 }
 
 func newHealth(e Endpoint) *health {
@@ -104,10 +107,14 @@ func (h *health) limited(sent time.Time, retryAfter time.Duration) {
 	h.count(&h.failed)
 }
 
-func (h *health) fail(noAnswer bool) {
+// fail counts a request that failed after a time. After one without an answer the provider rests for silentShare times as long: a node that
+// answers its verification and nothing else would cost a timeout a poll.
+func (h *health) fail(noAnswer bool, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.noAnswer = noAnswer
+	if h.noAnswer = noAnswer; noAnswer {
+		h.restUntil = time.Now().Add(min(silentShare*took, maxPause))
+	}
 	h.count(&h.failed)
 }
 
@@ -116,6 +123,13 @@ func (h *health) silent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.noAnswer
+}
+
+// rests reports whether others are asked instead.
+func (h *health) rests() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Now().Before(h.restUntil)
 }
 
 // succeed raises the rate by a hundredth of the configured one.

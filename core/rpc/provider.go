@@ -49,6 +49,9 @@ type Provider struct {
 // ones.
 func (p *Provider) Busy() bool { return p.health.busy() }
 
+// Patience is how long an answer is waited for where another provider can give it: a quarter of the time that a request has.
+func (p *Provider) Patience() time.Duration { return p.client.Timeout / 4 }
+
 // CallsWithin is how many calls the provider grants in a time, at its present rate.
 func (p *Provider) CallsWithin(d time.Duration) int {
 	return int(float64(p.health.limiter.Limit()) * d.Seconds())
@@ -179,7 +182,7 @@ func (p *Provider) learn(sent time.Time, calls []*call, err error) {
 		}
 		p.health.limited(sent, pause)
 	case malformed || unexplained || errors.Is(err, ErrTransport):
-		p.health.fail(errors.Is(err, ErrTransport))
+		p.health.fail(errors.Is(err, ErrTransport), time.Since(sent))
 		p.verified.expire()
 	default:
 		p.health.succeed()

@@ -145,7 +145,7 @@ func ReadIdentified(ctx context.Context, p *Provider, number uint64) (*evm.Block
 
 // contradiction is the error of a response whose parts contradict each other. It counts against the provider.
 func (p *Provider) contradiction(err error) error {
-	p.health.fail(false)
+	p.health.fail(false, 0)
 	p.verified.expire()
 	return fmt.Errorf("%s: %w", p.host, p.malformed(err))
 }

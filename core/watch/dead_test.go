@@ -37,3 +37,43 @@ func TestTick_DeadProvider(t *testing.T) {
 		})
 	}
 }
+
+// K5.23: of three providers, a dead one costs the poll that finds out a quarter of a request's time and the others nothing, whether it answers
+// its verification or not. Two cost that and a request's time, and then the wait for a verification.
+func TestTick_DeadProviderCost(t *testing.T) {
+	t.Parallel()
+	const timeout, polls, slack = 8 * time.Second, 12, 4 * time.Second
+	for name, c := range map[string]struct {
+		dead         []int
+		verified     bool // it answers eth_chainId all the same
+		first, later time.Duration
+	}{
+		"one":                         {dead: []int{1}, first: timeout / 4},
+		"one that tells its chain id": {dead: []int{1}, verified: true, first: timeout / 4},
+		"two":                         {dead: []int{1, 2}, first: timeout/4 + timeout, later: polls * time.Second / 2},
+		"the preferred":               {dead: []int{0}, first: timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 3)
+			w.timeout = timeout
+			w.connect()
+			w.follow(sepolia)
+			w.deepen(sepolia, 2)
+			for _, n := range c.dead {
+				w.fault(n, func(f *rpctest.Faults) {
+					if f.Delay = time.Hour; c.verified {
+						f.Delay, f.Delays = 0, map[string]time.Duration{"eth_getBlockByNumber": time.Hour, "eth_getLogs": time.Hour}
+					}
+				})
+			}
+			began := time.Now()
+			w.mine(sepolia, w.open(w.bridge()))
+			first := time.Since(began)
+			w.deepen(sepolia, polls)
+			if later := time.Since(began) - first; first > c.first+slack || later > c.later+slack {
+				t.Errorf("the first poll took %v and %d others %v, want %v and %v", first, polls, later, c.first, c.later)
+			}
+		})
+	}
+}

@@ -202,7 +202,8 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	return false, failures
 }
 
-// verifyWait is how long a poll waits for the providers to be verified. Those that are not by then are not used by it.
+// verifyWait is how long a poll waits for the providers to be verified while fewer than two hosts are. Those that are not by then are not
+// used by it.
 const verifyWait = 500 * time.Millisecond
 
 // verify verifies the providers beside the poll: one that does not answer delays nobody. The error names those that are known not to be
@@ -213,6 +214,10 @@ func (l *loop) verify(ctx context.Context) error {
 		l.verified = done
 		go func() { done <- l.chain.Verify(context.WithoutCancel(ctx)) }() // each request of it has its time
 	}
+	wait := verifyWait
+	if l.chain.Usable() > 1 {
+		wait = 0
+	}
 	select {
 	case failures := <-l.verified:
 		l.verified = nil
@@ -220,7 +225,7 @@ func (l *loop) verify(ctx context.Context) error {
 			l.log.Warn("a provider is not used; `core chains check` shows the others", "error", failures)
 		}
 		l.unverified = failures
-	case <-time.After(verifyWait):
+	case <-time.After(wait):
 	}
 	return l.unverified
 }

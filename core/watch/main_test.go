@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -49,6 +50,8 @@ type world struct {
 	loops map[caip.ChainID]watch.Loop
 	owner uuid.UUID
 	nonce uint64
+	// timeout bounds a request to a provider; 0 means two seconds.
+	timeout time.Duration
 	// urls are how many URLs each provider has; 0 means one.
 	urls int
 	// screen has a list, nil for none.
@@ -106,7 +109,7 @@ func (w *world) connect() {
 			}
 		}
 	}
-	client, err := rpc.NewClient(endpoints, rpc.Options{Transport: rpctest.Transport(all...), Timeout: 2 * time.Second})
+	client, err := rpc.NewClient(endpoints, rpc.Options{Transport: rpctest.Transport(all...), Timeout: cmp.Or(w.timeout, 2*time.Second)})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"intents.internal/core/evm"
+	"intents.internal/core/registry"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
 )
@@ -34,8 +37,10 @@ func (l *loop) readSecond(ctx context.Context, v *view) error {
 	slack := 2*v.definition.Confirmations + headSlack
 	var best uint64
 	answered, contradicted := false, false
-	for _, other := range l.chain.Other(v.provider) {
-		head, failure := rpc.ReadHead(ctx, other, slices.Compact(tagsOf(v.definition.Finality))...)
+	others := l.chain.Other(v.provider)
+	for n, other := range others {
+		p := patience{of: other, last: n == len(others)-1}
+		head, failure := p.readHead(ctx, v.definition.Finality)
 		if failure != nil {
 			continue
 		}
@@ -44,7 +49,7 @@ func (l *loop) readSecond(ctx context.Context, v *view) error {
 			l.metrics.lags(other)
 			continue
 		}
-		err := l.readPassed(ctx, v, other, head)
+		err := l.readPassed(ctx, v, p, head)
 		switch {
 		case err == nil:
 			l.othersDownSince, l.unreadSince = time.Time{}, time.Time{}
@@ -76,6 +81,31 @@ func (l *loop) readSecond(ctx context.Context, v *view) error {
 		v.limit(0, 0)
 	}
 	return nil
+}
+
+// patience is how long a poll waits for each answer of another host: briefly, unless it is the last that can be asked.
+type patience struct {
+	of   *rpc.Provider
+	last bool
+}
+
+func (p patience) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.last {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, p.of.Patience())
+}
+
+func (p patience) readHead(ctx context.Context, rule registry.Finality) (rpc.Head, error) {
+	ctx, cancel := p.context(ctx)
+	defer cancel()
+	return rpc.ReadHead(ctx, p.of, slices.Compact(tagsOf(rule))...)
+}
+
+func (p patience) readEvents(ctx context.Context, settlers []common.Address, from, limit uint64) ([]evm.Log, *evm.Block, error) {
+	ctx, cancel := p.context(ctx)
+	defer cancel()
+	return readEvents(ctx, p.of, settlers, from, limit)
 }
 
 // passAlone has the cursor pass what the poll's provider has read, and reads again in this poll, where there is no other host.
@@ -112,13 +142,13 @@ func (v *view) pass(last *evm.Block, by second) {
 }
 
 // readPassed reads the blocks that the cursor passes at another host, up to what both confirm.
-func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, head rpc.Head) error {
+func (l *loop) readPassed(ctx context.Context, v *view, by patience, head rpc.Head) error {
 	confirmed, final, err := v.depths(head)
 	if err != nil {
 		return err
 	}
 	if head.Number+v.definition.Confirmations < v.head.Number {
-		l.metrics.lags(other)
+		l.metrics.lags(by.of)
 	}
 	target, err := l.target(ctx, v, min(v.confirmed, confirmed))
 	v.limit(confirmed, final)
@@ -129,17 +159,17 @@ func (l *loop) readPassed(ctx context.Context, v *view, other *rpc.Provider, hea
 	if err != nil {
 		return ofStore(err)
 	}
-	by := second{Head: head}
+	shown := second{Head: head}
 	for from := v.cursor() + 1; from <= target.Number; {
-		logs, last, err := readEvents(ctx, other, settlers, from, target.Number)
+		logs, last, err := by.readEvents(ctx, settlers, from, target.Number)
 		if err != nil {
 			return err
 		}
 		if last.Number == target.Number && last.Hash != target.Hash {
-			return fmt.Errorf("%w: %s has another block %d", errContradicted, other.Host(), last.Number)
+			return fmt.Errorf("%w: %s has another block %d", errContradicted, by.of.Host(), last.Number)
 		}
-		by.logs, by.time, from = append(by.logs, logs...), last.Time, last.Number+1
+		shown.logs, shown.time, from = append(shown.logs, logs...), last.Time, last.Number+1
 	}
-	v.pass(target, by)
+	v.pass(target, shown)
 	return nil
 }
