@@ -13,6 +13,14 @@ type ChainNotAllowed struct {
 	Message string              `json:"message"`
 	ChainID uint64              `json:"chainId"`
 	KeyEnv  network.Environment `json:"keyEnv"`
+	// Details are those of a batch, nil for one intent.
+	Details *PathDetails `json:"details,omitempty"`
+}
+
+// PathDetails are the details of an error of one item of a batch.
+type PathDetails struct {
+	// Path is a JSON Pointer into the body.
+	Path string `json:"path"`
 }
 
 // NewChainNotAllowed is the body for chain, in environment chainEnv, and a key of environment keyEnv.

@@ -17,6 +17,8 @@ type decoder struct {
 	body   bytes.Reader
 	word   []byte // the string that was read last
 	issues []Issue
+	// most bounds the issues that are kept, 0 for all.
+	most   int
 	broken bool
 }
 
@@ -33,7 +35,7 @@ func newDecoder(body []byte) *decoder {
 
 func (d *decoder) release() {
 	d.body.Reset(nil)
-	d.issues, d.broken = nil, false
+	d.issues, d.most, d.broken = nil, 0, false
 	decoders.Put(d)
 }
 
@@ -78,7 +80,7 @@ func (d *decoder) members(names []string, read func(n int)) (seen seenNames, ok 
 func (d *decoder) require(names []string, seen seenNames) {
 	for n, name := range names {
 		if !seen[n] {
-			d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer().AppendToken(name)), Message: "is required"})
+			d.issueAt(d.in.StackPointer().AppendToken(name), "is required")
 		}
 	}
 }
@@ -137,8 +139,12 @@ func (d *decoder) string() bool {
 }
 
 // issue reports an issue of the last value.
-func (d *decoder) issue(message string) {
-	d.issues = append(d.issues, Issue{Path: string(d.in.StackPointer()), Message: message})
+func (d *decoder) issue(message string) { d.issueAt(d.in.StackPointer(), message) }
+
+func (d *decoder) issueAt(path jsontext.Pointer, message string) {
+	if d.most == 0 || len(d.issues) < d.most {
+		d.issues = append(d.issues, Issue{Path: string(path), Message: message})
+	}
 }
 
 // skip skips the next value and reports an issue of it.

@@ -33,6 +33,10 @@ const (
 	TooManyPolls          Code = "TOO_MANY_POLLS"
 	AmountRequired        Code = "AMOUNT_REQUIRED"
 	AmountsConflict       Code = "AMOUNTS_CONFLICT"
+
+	IdempotencyKeyRequired Code = "IDEMPOTENCY_KEY_REQUIRED"
+	BatchTooLarge          Code = "BATCH_TOO_LARGE"
+
 	// NotAGateway is core's 401 for a request without the shared secret, which it refuses (CoreRefused). No client gets it.
 	NotAGateway Code = "NOT_A_GATEWAY"
 )

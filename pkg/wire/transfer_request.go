@@ -44,12 +44,29 @@ type Leg struct {
 // Chains returns the chains that the request names, in the order of the body's fields, each once.
 func (r TransferRequest) Chains() []caip.ChainID {
 	chains := make([]caip.ChainID, 0, 4)
-	for _, id := range [...]caip.AccountID{r.Source.Account, r.Source.Token, r.Destination.Account, r.Destination.Token} {
+	for _, id := range r.ids() {
 		if id != (caip.AccountID{}) && !slices.Contains(chains, id.Chain) {
 			chains = append(chains, id.Chain)
 		}
 	}
 	return chains
+}
+
+// ids are the ids that name a chain, in the order of idPaths.
+func (r TransferRequest) ids() [4]caip.AccountID {
+	return [...]caip.AccountID{r.Source.Account, r.Source.Token, r.Destination.Account, r.Destination.Token}
+}
+
+var idPaths = [...]string{"/source/account", "/source/token", "/destination/account", "/destination/token"}
+
+// PathOf returns the JSON Pointer of the first member that names a chain, empty if none does.
+func (r TransferRequest) PathOf(chain caip.ChainID) string {
+	for n, id := range r.ids() {
+		if id.Chain == chain {
+			return idPaths[n]
+		}
+	}
+	return ""
 }
 
 // DecodeTransferRequest parses the body of POST /v2/transfers strictly: one JSON object in valid UTF-8, without duplicate names,
@@ -59,6 +76,12 @@ func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 	d := newDecoder(body)
 	defer d.release()
 	var r TransferRequest
+	d.transfer(&r, d.quoteID)
+	return r, d.finish()
+}
+
+// transfer parses the object of one intent; quoteID parses its quoteId.
+func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 	seen, ok := d.members(requestFields, func(n int) {
 		switch requestFields[n] {
 		case "source":
@@ -70,14 +93,13 @@ func DecodeTransferRequest(body []byte) (TransferRequest, []Issue) {
 		case "reference":
 			d.reference(&r.Reference)
 		case "quoteId":
-			d.quoteID(&r.QuoteID)
+			quoteID(&r.QuoteID)
 		}
 	})
 	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[len(requestFields)-1]
 	if ok && (!hasQuote || hasSource || hasDestination) {
 		d.require(requestFields[:requiredRequestFields], seen)
 	}
-	return r, d.finish()
 }
 
 // The names of each object; the required ones are first.
