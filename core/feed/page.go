@@ -113,7 +113,8 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
 			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
 			transfers.id AS transfer_id, transfers.type AS transfer_type,
-			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference, transfers.created_at
+			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference,
+			transfers.batch_id, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
@@ -159,6 +160,7 @@ type feedRow struct {
 	SourceAmount      string    `bun:",nullzero"`
 	DestinationAmount string    `bun:",nullzero"`
 	Reference         string    `bun:",nullzero"`
+	BatchID           uuid.UUID `bun:",nullzero"`
 	CreatedAt         time.Time `bun:",nullzero"`
 }
 
@@ -176,7 +178,7 @@ func (r feedRow) event() (Event, error) {
 	}
 	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
 		ID: r.TransferID, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID), Chain: chain,
-		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, Hash: r.Hash,
+		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	if r.Failure != "" && r.TxHash != nil {

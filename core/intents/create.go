@@ -5,8 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
+	"intents.internal/core/registry"
 	"intents.internal/core/screening"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/wire"
@@ -24,10 +27,15 @@ func (s *Service) draft(by transfer.Caller, request wire.TransferRequest, now ti
 	if err := CheckEnvironment(request, known, by.Environment); err != nil {
 		return nil, nil, err
 	}
+	return s.draftAs(transfer.NewID(now), by, request, known)
+}
+
+// draftAs makes the intent of a request whose chains are of the caller's environment.
+func (s *Service) draftAs(id uuid.UUID, by transfer.Caller, request wire.TransferRequest, known *registry.Snapshot) (*transfer.Intent, *transfer.Order, error) {
 	if err := s.Screening.Check(screening.AtCreation, by.Environment, request.Source.Account, request.Destination.Account); err != nil {
 		return nil, nil, err
 	}
-	return transfer.NewWithOrder(transfer.NewID(now), by, request, known)
+	return transfer.NewWithOrder(id, by, request, known)
 }
 
 // Create stores the intent of a request with its first event, both durable when it returns. It returns the errors of Draft and of
@@ -138,13 +146,20 @@ func (s *Service) RecordCreated(
 	if err != nil {
 		return nil, false, err
 	}
+	record, err = s.recordRepeated(ctx, stored, history, now)
+	return record, true, err
+}
+
+// recordRepeated returns the record of an intent's first response, with the transaction as it is now.
+func (s *Service) recordRepeated(ctx context.Context, stored *transfer.Intent, history transfer.History, now time.Time) (*Record, error) {
 	at := s.momentOf(stored, history, now)
-	if record, err = NewRecord(stored.AsCreated(), at); err != nil {
-		return nil, false, err
+	record, err := NewRecord(stored.AsCreated(), at)
+	if err != nil {
+		return nil, err
 	}
 	s.recordWithheld(ctx, stored, at)
 	record.Tx, err = stored.TxOf(record.Order, at)
-	return record, true, err
+	return record, err
 }
 
 // FirstOr returns the intent that an earlier request with the idempotency key made, or the refusal of this request if there is none. A request

@@ -80,7 +80,7 @@ func (l life) run(b *testing.B) {
 	})
 	step("create")
 	each(b, all, func(one *transfer.Intent) error {
-		_, _, err := store.Intents.ReportTransaction(b.Context(), identities.OfOperator, one.AccountID, one.ID, hashOf(one, l.roles[0]))
+		_, err := store.Intents.ReportTransaction(b.Context(), identities.OfOperator, one.AccountID, []uuid.UUID{one.ID}, hashOf(one, l.roles[0]))
 		return err
 	})
 	step("report")

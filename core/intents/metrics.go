@@ -18,8 +18,8 @@ type metrics struct {
 	lists             *prometheus.CounterVec
 }
 
-// inserted is the from label of an intent that was inserted, which had no status before.
-const inserted = "new"
+// newIntent is the from label of an intent that was inserted, which had no status before.
+const newIntent = "new"
 
 func newMetrics(registry prometheus.Registerer) *metrics {
 	factory := promauto.With(registry)
@@ -70,7 +70,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		Help: "Limit of the new intents that may wait for a commit.",
 	}).Set(maxQueued)
 	// The transitions of this version exist from the start, so that the first of each counts as a rise.
-	m.countTransitions(inserted, transfer.Created, 0)
+	m.countTransitions(newIntent, transfer.Created, 0)
 	m.countTransitions(transfer.Created, transfer.Cancelled, 0)
 	m.countTransitions(transfer.Created, transfer.Expired, 0)
 	return m

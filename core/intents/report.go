@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/screening"
@@ -18,23 +19,52 @@ var (
 	ErrTooManyAttempts = errors.New("the intent has as many transactions as it can have")
 )
 
+// ErrBatchNotUniform is returned for a report of a batch whose intents have several source accounts.
+var ErrBatchNotUniform = errors.New("the intents have several source accounts")
+
 // Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
-// again changes nothing; another hash is another attempt. The grant is that of the caller to the account.
+// again changes nothing; another hash is another attempt. It returns a *StatusError of ErrExecuted or ErrTooManyAttempts. The grant is that of the
+// caller to the account.
 func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
-	reported, added, err := s.Store.ReportTransaction(ctx, grant, intent.AccountID, intent.ID, hash)
-	switch {
-	case errors.Is(err, transfer.ErrTransition) && !reported.Executed():
-		return nil, &StatusError{reported.Status, ErrTooManyAttempts}
-	case errors.Is(err, transfer.ErrTransition):
-		return nil, &StatusError{reported.Status, ErrExecuted}
-	case err != nil:
+	reported, err := s.report(ctx, grant, []*transfer.Intent{intent}, hash)
+	if refused, ok := errors.AsType[*BatchError](err); ok {
+		return nil, refused.Refused[0].Err
+	}
+	if err != nil {
 		return nil, err
 	}
-	if added {
-		_ = s.Screening.Refused(ctx, screening.AboutIntent(screening.OnChain, intent), s.Screening.CheckIntent(screening.OnChain, intent))
+	return reported[0].Intent, nil
+}
+
+// ReportBatch is Report for intents of one account: one transaction has paid for all of them, or none is changed. It returns
+// ErrBatchNotUniform, or a *BatchError by the place of each in intents.
+func (s *Service) ReportBatch(ctx context.Context, grant identities.Grant, intents []*transfer.Intent, hash common.Hash) error {
+	for _, intent := range intents {
+		if intent.Source.Account != intents[0].Source.Account {
+			return ErrBatchNotUniform
+		}
 	}
-	if added && s.Reported != nil {
-		s.Reported(intent.Source.Account.Chain, intent.AccountID, intent.ID, hash)
+	_, err := s.report(ctx, grant, intents, hash)
+	return err
+}
+
+func (s *Service) report(ctx context.Context, grant identities.Grant, intents []*transfer.Intent, hash common.Hash) ([]Reported, error) {
+	ids := make([]uuid.UUID, len(intents))
+	for n, intent := range intents {
+		ids[n] = intent.ID
+	}
+	reported, err := s.Store.ReportTransaction(ctx, grant, intents[0].AccountID, ids, hash)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reported {
+		if !r.Added {
+			continue
+		}
+		_ = s.Screening.Refused(ctx, screening.AboutIntent(screening.OnChain, r.Intent), s.Screening.CheckIntent(screening.OnChain, r.Intent))
+		if s.Reported != nil {
+			s.Reported(r.Source.Account.Chain, r.AccountID, r.ID, hash)
+		}
 	}
 	return reported, nil
 }

@@ -45,6 +45,8 @@ func New(config Config) *Service { return &Service{config} }
 type EnvironmentError struct {
 	Chain            caip.ChainID
 	Environment, Key network.Environment
+	// Path is a JSON Pointer to the first member on the chain in a batch, empty for one intent.
+	Path string
 }
 
 func (e *EnvironmentError) Error() string {
@@ -66,7 +68,7 @@ func (e *StatusError) Unwrap() error { return e.Err }
 // CheckEnvironment returns an *EnvironmentError for the first chain in the request that keys of the environment may not use.
 func CheckEnvironment(request wire.TransferRequest, known *registry.Snapshot, environment network.Environment) error {
 	if wrong, ok := transfer.WrongEnvironment(request, known, environment); ok {
-		return &EnvironmentError{wrong.ID, wrong.Environment, environment}
+		return &EnvironmentError{Chain: wrong.ID, Environment: wrong.Environment, Key: environment}
 	}
 	return nil
 }
@@ -92,7 +94,7 @@ func (s *Service) FindForChange(ctx context.Context, by transfer.Caller, name st
 		return nil, err
 	}
 	if intent.Environment != by.Environment {
-		return nil, &EnvironmentError{intent.Source.Account.Chain, intent.Environment, by.Environment}
+		return nil, &EnvironmentError{Chain: intent.Source.Account.Chain, Environment: intent.Environment, Key: by.Environment}
 	}
 	return intent, nil
 }

@@ -15,6 +15,8 @@ type Store struct {
 	db      *postgres.DB
 	writer  *transferWriter
 	metrics *metrics
+	// batches bounds the batches that are inserted at once.
+	batches *postgres.Semaphore
 	// unreadable is told of rows that this version cannot read.
 	unreadable atomic.Pointer[func(error)]
 }
@@ -22,7 +24,7 @@ type Store struct {
 // NewStore is the store of a database, which writes the intents that wait for a commit when it is closed.
 func NewStore(db *postgres.DB) *Store {
 	m := newMetrics(db.Metrics)
-	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m}
+	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m, batches: postgres.NewSemaphore(batchPlaces)}
 }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

@@ -159,9 +159,30 @@ var dueFirst = time.Unix(0, 0).UTC()
 
 // TransferHistory reads the transactions of an intent. An intent in status created has none and needs no query.
 func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (transfer.History, error) {
-	if intent.Status == transfer.Created {
-		return transfer.History{}, nil
+	histories, err := s.TransferHistories(ctx, []*transfer.Intent{intent})
+	return histories[intent.ID], err
+}
+
+// TransferHistories reads the transactions of intents of one account, with a query for each source chain. An intent without a history is in
+// status created.
+func (s *Store) TransferHistories(ctx context.Context, intents []*transfer.Intent) (map[uuid.UUID]transfer.History, error) {
+	of := map[caip.ChainID][]uuid.UUID{}
+	for _, i := range intents {
+		if i.Status != transfer.Created {
+			of[i.Source.Account.Chain] = append(of[i.Source.Account.Chain], i.ID)
+		}
 	}
+	histories := map[uuid.UUID]transfer.History{}
+	for source, ids := range of {
+		if err := s.readHistories(ctx, histories, intents[0].AccountID, source, ids); err != nil {
+			return nil, err
+		}
+	}
+	return histories, nil
+}
+
+// readHistories adds the histories of intents that have one source chain.
+func (s *Store) readHistories(ctx context.Context, histories map[uuid.UUID]transfer.History, accountID uuid.UUID, source caip.ChainID, ids []uuid.UUID) error {
 	var rows []struct {
 		transactionRow `bun:",extend"`
 
@@ -172,98 +193,160 @@ func (s *Store) TransferHistory(ctx context.Context, intent *transfer.Intent) (t
 		SourceReadUntil time.Time `bun:"source_read_until,nullzero"`
 	}
 	err := s.db.NewSelect().Model(&rows).ColumnExpr(transactionColumns+", head_number, final_block, read_at").
-		ColumnExpr("(SELECT complete_until FROM watched_chains WHERE chain_id = ?) AS source_read_until", intent.Source.Account.Chain.String()).
+		ColumnExpr("(SELECT complete_until FROM watched_chains WHERE chain_id = ?) AS source_read_until", source.String()).
 		Join("LEFT JOIN watched_chains ON watched_chains.chain_id = transactions.chain_id").
-		Where("account_id = ? AND transfer_id = ?", intent.AccountID, intent.ID).
+		Where("account_id = ? AND transfer_id IN (?)", accountID, bun.List(ids)).
 		OrderExpr("seen_at, transactions.chain_id, hash, role").Scan(ctx)
 	if err != nil {
-		return transfer.History{}, fmt.Errorf("read the history of transfer %s: %w", intent.ID, err)
+		return fmt.Errorf("read the history of %d transfers: %w", len(ids), err)
 	}
-	history := transfer.History{Heights: map[caip.ChainID]transfer.Heights{}}
 	for _, row := range rows {
 		o, err := row.observation()
 		if err != nil {
-			return transfer.History{}, err
+			return err
+		}
+		history, found := histories[o.TransferID]
+		if !found {
+			history.Heights = map[caip.ChainID]transfer.Heights{}
 		}
 		history.Transactions = append(history.Transactions, o.Transaction)
 		history.SourceReadUntil = row.SourceReadUntil
 		if !row.ReadAt.IsZero() {
 			history.Heights[o.Chain] = transfer.Heights{Head: row.Head, Final: row.Final}
 		}
+		histories[o.TransferID] = history
 	}
-	return history, nil
+	return nil
 }
 
 // maxAttempts bounds how many transactions a client may report for one intent.
 const maxAttempts = 50
 
-// ReportTransaction records an attempt that a client reports for one of its intents, and returns the updated intent and whether
-// the attempt is new. The same hash again changes nothing, unless the attempt has failed or was dropped: then it is looked up again. It returns
-// ErrTransferNotFound, or, if another transaction has already carried out the intent, an error that wraps transfer.ErrTransition
-// with the unchanged intent.
+// Reported is an intent after the report of a transaction.
+type Reported struct {
+	*transfer.Intent
+	// Added is set if the transaction is new.
+	Added bool
+}
+
+// ReportTransaction records an attempt that a client reports for intents of one account, and returns the updated intents in the order of their
+// ids. The same hash again changes nothing, unless the attempt has failed or was dropped: then it is looked up again. It writes nothing if one
+// intent cannot take it, and returns ErrTransferNotFound, or a *BatchError of *StatusError by the place of each in ids.
 func (s *Store) ReportTransaction(
-	ctx context.Context, grant identities.Grant, accountID, id uuid.UUID, hash common.Hash,
-) (intent *transfer.Intent, added bool, err error) {
+	ctx context.Context, grant identities.Grant, accountID uuid.UUID, ids []uuid.UUID, hash common.Hash,
+) (reported []Reported, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
+	keys := make([]TransferKey, len(ids))
+	for n, id := range ids {
+		keys[n] = TransferKey{AccountID: accountID, ID: id}
+	}
 	var events []transfer.Event
-	err = s.InTx(ctx, grant.Turn(id), func(ctx context.Context, tx Tx) error {
+	err = s.InTx(ctx, grant.Turn(ids...), func(ctx context.Context, tx Tx) error {
 		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
 			return err
 		}
-		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {
+		locked, err := tx.lockTransfers(ctx, keys)
+		switch {
+		case err != nil:
 			return err
+		case len(locked) < len(keys):
+			return ErrTransferNotFound
 		}
-		events, added, err = tx.report(ctx, intent, hash)
+		reported, events, err = tx.report(ctx, locked, hash)
 		return err
 	})
 	if err != nil {
-		return intent, false, err
+		return nil, err
 	}
 	s.CountTransitions(events)
-	return intent, added, nil
+	return reported, nil
 }
 
-func (tx Tx) report(ctx context.Context, intent *transfer.Intent, hash common.Hash) (events []transfer.Event, added bool, err error) {
+// report writes an attempt of locked intents.
+func (tx Tx) report(ctx context.Context, locked []*transfer.Intent, hash common.Hash) (reported []Reported, events []transfer.Event, err error) {
 	now, err := tx.Now(ctx)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	key := keyOf(intent)
-	loaded, err := tx.loadTransactions(ctx, []TransferKey{key})
+	keys := make([]TransferKey, len(locked))
+	for n, intent := range locked {
+		keys[n] = keyOf(intent)
+	}
+	loaded, err := tx.loadTransactions(ctx, keys)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	known := loaded[key]
-	attempt := Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: dueFirst, Transaction: transfer.Transaction{
-		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
-	}}
-	n := slices.IndexFunc(known, func(o Observation) bool { return o.Key() == attempt.Key() })
-	switch {
-	case intent.Executed() && intent.Hash != hash.Hex(), n < 0 && len(known) >= maxAttempts:
-		return nil, false, fmt.Errorf("report a transaction of a %s that is %s: %w", intent.Type, intent.Status, transfer.ErrTransition)
-	case n >= 0 && known[n].Reported && !known[n].State.Ended():
-		return nil, false, nil
-	case n >= 0 && !known[n].State.Ended(): // an event reported it before the client did
-		attempt = known[n]
-		attempt.Reported = true
-	}
-	if n >= 0 && known[n].State.Ended() { // it is looked up again from the start
-		if err := tx.unconfirm(ctx, []Observation{attempt}); err != nil {
-			return nil, false, err
+	var changed []*transfer.Intent
+	var attempts, again []Observation
+	refused := &BatchError{}
+	for n, intent := range locked {
+		a := newAttempt(intent, loaded[keys[n]], hash)
+		switch {
+		case a.refusal != nil:
+			refused.Refused = append(refused.Refused, RefusedItem{n, &StatusError{intent.Status, a.refusal}})
+		case a.again: // it is looked up again from the start
+			again = append(again, a.Observation)
 		}
+		reported = append(reported, Reported{intent, a.added})
+		if a.unchanged {
+			continue
+		}
+		if a.added { // it is stored as it is here: nothing is merged with it
+			stored := a.Observation
+			stored.SeenAt = now
+			loaded[keys[n]] = append(loaded[keys[n]], stored)
+		}
+		changed, attempts = append(changed, intent), append(attempts, a.Observation)
 	}
-	if err := tx.saveObservations(ctx, []Observation{attempt}, now); err != nil {
-		return nil, false, err
+	if len(refused.Refused) > 0 {
+		return nil, nil, refused
 	}
-	if n < 0 { // it is stored as it is here: nothing is merged with it
-		attempt.SeenAt = now
-		loaded[key] = append(known, attempt)
-		events, err = tx.evaluateLoaded(ctx, []*transfer.Intent{intent}, loaded, nil, now)
-		return events, true, err
+	if err := tx.unconfirm(ctx, again); err != nil {
+		return nil, nil, err
 	}
-	events, err = tx.evaluate(ctx, []*transfer.Intent{intent}, nil, now)
-	return events, true, err
+	if err := tx.saveObservations(ctx, attempts, now); err != nil {
+		return nil, nil, err
+	}
+	if slices.ContainsFunc(reported, func(r Reported) bool { return !r.Added }) { // what is stored is merged with it
+		events, err = tx.evaluate(ctx, changed, nil, now)
+	} else {
+		events, err = tx.evaluateLoaded(ctx, changed, loaded, nil, now)
+	}
+	return reported, events, err
+}
+
+// attempt is what a report makes of the transactions of an intent.
+type attempt struct {
+	Observation
+	// refusal is why the intent cannot have it, nil if it can.
+	refusal error
+	// added is set if no transaction has the hash, unchanged if one is reported and looked up already, again if one has ended.
+	added, unchanged, again bool
+}
+
+// newAttempt decides on the report of a hash for an intent with these transactions.
+func newAttempt(intent *transfer.Intent, known []Observation, hash common.Hash) attempt {
+	a := attempt{Observation: Observation{AccountID: intent.AccountID, TransferID: intent.ID, DueAt: dueFirst, Transaction: transfer.Transaction{
+		Role: intent.AttemptRole(), Chain: intent.Source.Account.Chain, Hash: hash, State: transfer.Pending, Reported: true,
+	}}}
+	n := slices.IndexFunc(known, func(o Observation) bool { return o.Key() == a.Key() })
+	switch {
+	case intent.Executed() && intent.Hash != hash.Hex():
+		a.refusal = ErrExecuted
+	case n < 0 && len(known) >= maxAttempts:
+		a.refusal = ErrTooManyAttempts
+	case n < 0:
+		a.added = true
+	case known[n].State.Ended():
+		a.again = true
+	case known[n].Reported:
+		a.unchanged = true
+	default: // an event reported it before the client did
+		a.Observation = known[n]
+		a.Reported = true
+	}
+	return a
 }
 
 // SaveSender records the sender of a reported transaction, unless it is known.

@@ -126,14 +126,23 @@ var insertColumns = []insertColumn{
 // insertOrSkip is for those cases: it skips all but the first row with a key. ON CONFLICT takes a lock and a second log record for each
 // row, which makes it a tenth dearer.
 var (
-	insertTransfers = insertStatement(`WHERE idempotency_key IS NULL OR (SELECT id FROM transfers AS old
-			WHERE old.account_id = new.account_id AND old.environment = new.environment AND old.idempotency_key = new.idempotency_key) IS NULL`)
-	insertOrSkip = insertStatement(`ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`)
+	insertTransfers = insertStatement(insertOptions{rest: `WHERE idempotency_key IS NULL OR (SELECT id FROM transfers AS old
+			WHERE old.account_id = new.account_id AND old.environment = new.environment AND old.idempotency_key = new.idempotency_key) IS NULL`})
+	insertOrSkip = insertStatement(insertOptions{rest: `ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`})
 	insertTypes  = parameterTypes()
 )
 
-// insertStatement is an insert with what follows its FROM.
-func insertStatement(rest string) string {
+// insertOptions are the parts in which statements that insert intents differ; all may be empty.
+type insertOptions struct {
+	// with is a part of the WITH before the insert, and from its name in the FROM; each ends with a comma.
+	with, from string
+	// column is a further column and value its value; each begins with a comma.
+	column, value string
+	// rest follows the FROM.
+	rest string
+}
+
+func insertStatement(o insertOptions) string {
 	var names, values, parameters []string
 	for n, column := range insertColumns {
 		names = append(names, column.name)
@@ -141,11 +150,11 @@ func insertStatement(rest string) string {
 		parameters = append(parameters, fmt.Sprintf("$%d::%s", n+1, column.parameter))
 	}
 	list := strings.Join(names, ", ")
-	return `WITH inserted AS (
-			INSERT INTO transfers (` + list + `, created_at, updated_at)
-			SELECT ` + strings.Join(values, ", ") + `, statement_timestamp(), statement_timestamp()
-			FROM unnest(` + strings.Join(parameters, ", ") + `) AS new (` + list + `)
-			` + rest + `
+	return `WITH ` + o.with + `inserted AS (
+			INSERT INTO transfers (` + list + o.column + `, created_at, updated_at)
+			SELECT ` + strings.Join(values, ", ") + o.value + `, statement_timestamp(), statement_timestamp()
+			FROM ` + o.from + `unnest(` + strings.Join(parameters, ", ") + `) AS new (` + list + `)
+			` + o.rest + `
 			RETURNING id, account_id, environment, status, created_at
 		), new_events AS (
 			INSERT INTO events (account_id, transfer_id, environment, to_status, occurred_at, sequence)
@@ -196,23 +205,29 @@ func encodeInsert(rows []*TransferRow) [][]byte {
 // when nothing but the statement is left to do, and nothing is written if it returns none. If a connection is lost before the
 // statement was sent, another one is used. An OutcomeUnknownError means that the statement was sent and may have committed.
 func insertRows(ctx context.Context, db *postgres.DB, claim func() []*TransferRow) (created map[uuid.UUID]time.Time, err error) {
+	return onConnection(ctx, db, func(conn *pgx.Conn) (map[uuid.UUID]time.Time, error) { return insertOn(ctx, conn, claim) })
+}
+
+// onConnection runs an insert on a connection, and on another one if nothing could be sent on the first.
+func onConnection(
+	ctx context.Context, db *postgres.DB, insert func(*pgx.Conn) (map[uuid.UUID]time.Time, error),
+) (created map[uuid.UUID]time.Time, err error) {
+	once := func() (map[uuid.UUID]time.Time, error) {
+		conn, err := db.Acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Release()
+		return insert(conn.Conn())
+	}
 	const attempts = 3 // like database/sql
 	for range attempts {
-		created, err = insertOnce(ctx, db, claim)
+		created, err = once()
 		if err == nil || ctx.Err() != nil || !pgconn.SafeToRetry(err) {
 			return created, err
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
-}
-
-func insertOnce(ctx context.Context, db *postgres.DB, claim func() []*TransferRow) (created map[uuid.UUID]time.Time, err error) {
-	conn, err := db.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Release()
-	return insertOn(ctx, conn.Conn(), claim)
 }
 
 // insertOn runs insertTransfers on a connection, prepared if possible, or insertOrSkip where two requests have the same idempotency key.

@@ -173,7 +173,7 @@ func (w *transferWriter) write(batch []*Insert) error {
 	}
 	w.metrics.batch.Observe(float64(len(batch)))
 	w.metrics.writing.Observe(time.Since(started).Seconds())
-	w.metrics.countTransitions(inserted, transfer.Created, len(created))
+	w.metrics.countTransitions(newIntent, transfer.Created, len(created))
 	switch locked := postgres.IsLocked(err); {
 	case err != nil && len(batch) > 1 && postgres.IsRowFault(err):
 		for _, i := range batch {

@@ -40,6 +40,7 @@ type TransferRow struct {
 	Deadline       time.Time           `bun:"deadline"`
 	Reference      string              `bun:"reference,nullzero"`
 	IdempotencyKey string              `bun:"idempotency_key,nullzero"`
+	BatchID        uuid.UUID           `bun:"batch_id,nullzero"`
 	Hash           string              `bun:"hash,nullzero"`
 	Failure        string              `bun:"failure,nullzero"`
 	CancelledAt    time.Time           `bun:"cancelled_at,nullzero"`
@@ -124,7 +125,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
-		Deadline: i.Deadline, Reference: i.Reference, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
+		Deadline: i.Deadline, Reference: i.Reference, BatchID: i.BatchID, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 	if i.Type != transfer.Transfer { // a transfer expires with its deadline
@@ -151,7 +152,7 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: expires,
 		},
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
-		Deadline: r.Deadline.UTC(), Reference: r.Reference, Hash: r.Hash, Failure: r.Failure,
+		Deadline: r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil
 }

@@ -15,13 +15,10 @@ const ShortPage = 101
 // ListSemaphore bounds the concurrent reads of many rows of lists: a quarter of the connections in total, and one per account. Without
 // it many long lists would use every connection, and key checks, single intents and short pages would wait. It is safe for
 // concurrent use.
-type ListSemaphore struct {
-	slots    chan struct{}
-	accounts ownerSlots
-}
+type ListSemaphore struct{ all *Semaphore }
 
 func newListSemaphore(connections int) *ListSemaphore {
-	return &ListSemaphore{slots: make(chan struct{}, max(1, connections/4))}
+	return &ListSemaphore{NewSemaphore(max(1, connections/4))}
 }
 
 // Acquire waits until up to n index rows of the account may be read. The caller must call release after it.
@@ -29,21 +26,8 @@ func (l *ListSemaphore) Acquire(ctx context.Context, accountID uuid.UUID, n int)
 	if n <= ShortPage {
 		return func() {}, nil
 	}
-	account := l.accounts.ref(accountID, math.MaxInt)
-	for acquired, slot := range []chan struct{}{account.place, l.slots} {
-		select {
-		case slot <- struct{}{}:
-		case <-ctx.Done():
-			if acquired > 0 {
-				<-account.place
-			}
-			l.accounts.unref(accountID, account)
-			return nil, fmt.Errorf("wait to read a long list: %w", ctx.Err())
-		}
+	if release, err = l.all.Acquire(ctx, accountID, math.MaxInt); err != nil {
+		return nil, fmt.Errorf("wait to read a long list: %w", err)
 	}
-	return func() {
-		<-l.slots
-		<-account.place
-		l.accounts.unref(accountID, account)
-	}, nil
+	return release, nil
 }

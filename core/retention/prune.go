@@ -213,9 +213,11 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 		`WITH deleted AS (
 			DELETE FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` AND id = ANY (ARRAY(
 				SELECT id FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` ORDER BY updated_at LIMIT ?2))
-			RETURNING id
+			RETURNING id, batch_id
 		), deleted_events AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
-		deleted_transactions AS (DELETE FROM transactions WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted))
+		deleted_transactions AS (DELETE FROM transactions WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
+		deleted_batches AS (DELETE FROM batches WHERE account_id = ?0 AND id IN (SELECT batch_id FROM deleted) AND NOT EXISTS (
+			SELECT FROM transfers WHERE account_id = ?0 AND batch_id = batches.id AND id NOT IN (SELECT id FROM deleted)))
 		SELECT count(*) FROM deleted`)
 }
 

@@ -76,6 +76,8 @@ type NotAllowedError struct {
 type found struct {
 	side           Side
 	address, label string
+	// item is the path of the item of a batch, empty for one intent.
+	item string
 }
 
 func (e *NotAllowedError) Error() string { return "an account of the request is on the screening list" }
@@ -84,9 +86,21 @@ func (e *NotAllowedError) Error() string { return "an account of the request is 
 func (e *NotAllowedError) Paths() []string {
 	paths := make([]string, len(e.found))
 	for n, f := range e.found {
-		paths[n] = f.side.Path()
+		paths[n] = f.item + f.side.Path()
 	}
 	return paths
+}
+
+// AddItem adds what the list has of an item of a batch; path is the item's JSON Pointer. It returns an error of both, e of a first item being nil.
+func (e *NotAllowedError) AddItem(path string, of *NotAllowedError) *NotAllowedError {
+	if e == nil {
+		e = &NotAllowedError{Contact: of.Contact}
+	}
+	for _, f := range of.found {
+		f.item = path
+		e.found = append(e.found, f)
+	}
+	return e
 }
 
 // party is an account that is asked for.
@@ -128,7 +142,7 @@ func (s *Screen) check(stage Stage, environment network.Environment, parties ...
 		if refused == nil {
 			refused = &NotAllowedError{Contact: s.Contact}
 		}
-		refused.found = append(refused.found, found{p.side, p.Address, label})
+		refused.found = append(refused.found, found{side: p.side, address: p.Address, label: label})
 	}
 	if refused == nil {
 		s.metrics.clear[stage].Inc()

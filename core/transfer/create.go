@@ -119,32 +119,18 @@ func (d *draft) resolve() error {
 func (d *draft) chains() error {
 	for _, id := range d.request.Chains() {
 		if _, ok := d.known.Chain(id); !ok {
-			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id).at(d.firstOn(id))
+			return reject(UnsupportedChain, "Chain %s is not supported; GET /v2/chains lists those that are.", id).at(d.request.PathOf(id))
 		}
 	}
 	for _, id := range d.request.Chains() {
 		if !d.known.TakesIntents(id) {
 			return reject(ChainNotWatched, "Nobody follows chain %s here now, so it takes no intents; GET /v2/chains says which chains are watched.", id).
-				at(d.firstOn(id))
+				at(d.request.PathOf(id))
 		}
 	}
 	d.sourceChain, _ = d.known.Chain(d.request.Source.Account.Chain)
 	d.destinationChain, _ = d.known.Chain(d.request.Destination.Account.Chain)
 	return nil
-}
-
-// firstOn returns the JSON Pointer to the first id in the request that is on a chain.
-func (d *draft) firstOn(id caip.ChainID) string {
-	switch id {
-	case d.request.Source.Account.Chain:
-		return "/source/account"
-	case d.request.Source.Token.Chain:
-		return "/source/token"
-	case d.request.Destination.Account.Chain:
-		return "/destination/account"
-	default:
-		return "/destination/token"
-	}
 }
 
 func (d *draft) tokens() error {

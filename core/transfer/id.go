@@ -1,9 +1,11 @@
 package transfer
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +20,16 @@ func NewID(now time.Time) (id uuid.UUID) {
 	binary.BigEndian.PutUint64(id[:8], uint64(now.UnixMilli()<<16|7<<12|fraction)) //nolint:gosec // a time after 1970
 	id[8] = id[8]&0x3f | 0x80
 	return id
+}
+
+// NewIDs returns ids for intents that are created now, ascending.
+func NewIDs(now time.Time, count int) []uuid.UUID {
+	ids := make([]uuid.UUID, count)
+	for n := range ids {
+		ids[n] = NewID(now)
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return ids
 }
 
 // idTime returns the time in a UUIDv7's first 48 bits, milliseconds since 1970 (RFC 9562 section 5.7).

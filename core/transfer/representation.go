@@ -129,7 +129,17 @@ func AppendSummaryMembers(b []byte, t *Summary) []byte {
 	b = AppendText(b, t.DestinationAmount)
 	b = append(b, `},"reference":`...)
 	b = AppendOptional(b, t.Reference)
+	b = AppendBatchID(b, t.BatchID)
 	return AppendEnded(b, t.Type, t.Status)
+}
+
+// AppendBatchID appends the member "batchId", null for an intent that was created alone.
+func AppendBatchID(b []byte, id uuid.UUID) []byte {
+	b = append(b, `,"batchId":`...)
+	if id == uuid.Nil {
+		return append(b, "null"...)
+	}
+	return AppendUUID(b, id)
 }
 
 // AppendEnded appends the member "ended" of an intent in a status.
@@ -187,7 +197,7 @@ func AppendTx(b []byte, tx *Tx) []byte {
 		b = appendAllowance(b, a)
 	}
 	b = append(b, `],"calls":`...)
-	b = AppendSendCalls(b, tx)
+	b = AppendSendCalls(b, tx.Chain, tx.From, tx.Calls())
 	return append(b, '}')
 }
 
@@ -206,26 +216,6 @@ func appendAllowance(b []byte, a Allowance) []byte {
 	b = append(b, `},"reset":{`...)
 	b = appendCall(b, a.Reset, AppendDecimal)
 	return append(b, `}}`...)
-}
-
-// AppendSendCalls appends the parameter of wallet_sendCalls (EIP-5792), whose numbers are hexadecimal. atomicRequired is false:
-// wallets that cannot execute the calls as one transaction send them one after the other.
-func AppendSendCalls(b []byte, tx *Tx) []byte {
-	number, _ := tx.Chain.Number() // the registry has eip155 chains only
-	b = append(b, `{"version":"2.0.0","chainId":"0x`...)
-	b = strconv.AppendUint(b, number, 16)
-	b = append(b, `","from":`...)
-	b = AppendText(b, tx.From)
-	b = append(b, `,"atomicRequired":false,"calls":[`...)
-	for n, c := range tx.Calls() {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		b = appendCall(b, c, appendQuantity)
-		b = append(b, '}')
-	}
-	return append(b, `]}`...)
 }
 
 // appendCall appends the members of a call; value appends its value in wei.

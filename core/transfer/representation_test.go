@@ -67,7 +67,7 @@ func TestAppendTx(t *testing.T) {
 		want := transfertest.NewTx(tx)
 		same(t, want, func(b []byte) []byte { return transfer.AppendTx(b, tx) })
 		if tx != nil {
-			same(t, want.Calls, func(b []byte) []byte { return transfer.AppendSendCalls(b, tx) })
+			same(t, want.Calls, func(b []byte) []byte { return transfer.AppendSendCalls(b, tx.Chain, tx.From, tx.Calls()) })
 		}
 	})
 }

@@ -88,6 +88,8 @@ type Intent struct {
 	Settlement  Settlement
 	// Quote is what the intent was made from, zero for none.
 	Quote Quote
+	// BatchID is the batch that the intent was created in, zero for none.
+	BatchID uuid.UUID
 	// Deadline has whole seconds, as the order's fillDeadline has.
 	Deadline time.Time
 	// Reference is the client's own reference for the intent, empty for none.
@@ -116,6 +118,7 @@ type Summary struct {
 	SourceAmount      string
 	DestinationAmount string
 	Reference         string
+	BatchID           uuid.UUID
 	Hash              string
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
@@ -146,7 +149,7 @@ func (i *Intent) Summary() Summary {
 	return Summary{
 		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,
 		SourceAmount: i.Source.Amount.String(), DestinationAmount: i.Destination.Amount.String(), Reference: i.Reference,
-		Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		BatchID: i.BatchID, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 

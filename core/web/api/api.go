@@ -110,9 +110,14 @@ func New(config Config) (http.Handler, error) {
 	sessions := http.NewServeMux()
 	s.handleSessions(sessions)
 	for _, path := range wire.Paths {
-		if strings.HasPrefix(path.Pattern, "/auth/") {
+		switch {
+		case strings.HasPrefix(path.Pattern, "/auth/"):
 			sessions.Handle(path.Pattern, s.methodNotAllowed(path))
-		} else {
+		case path.Pattern == pathCreateBatch: // the mux does not choose between it with every method and GET /v2/transfers/{id}
+			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
+				mux.Handle(method+" "+path.Pattern, s.methodNotAllowed(path))
+			}
+		default:
 			mux.Handle(path.Pattern, s.methodNotAllowed(path))
 		}
 	}
@@ -152,8 +157,13 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),
 		patternCreate:                    s.route(s.createTransfer, transferFallback),
+		patternCreateBatch:               s.route(s.createBatch, transferFallback),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
+
+		"GET /v2/batches/{id}":              compress(s.route(s.getBatch, transferFallback)),
+		"GET /v2/batches/{id}/calls":        compress(s.route(s.getBatchCalls, transferFallback)),
+		"POST /v2/batches/{id}/transaction": s.route(s.reportBatch, transferFallback),
 
 		"POST /v2/quotes":     s.route(s.createQuotes, transferFallback),
 		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
@@ -255,6 +265,6 @@ func (s *Server) internalRoutes(mux *http.ServeMux) {
 	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
 	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
 	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
-	mux.HandleFunc("POST "+wire.PathBatch, s.serveBatch)
+	mux.HandleFunc("POST "+wire.PathBatch, s.serveGroup)
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 }

@@ -16,7 +16,7 @@ var (
 	readsOnly = []string{"POST " + wire.PathVerifyKey}
 	writes    = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath}
 	// idempotent are the routes that honor an Idempotency-Key.
-	idempotent = []string{patternCreate, "POST /v2/webhooks"}
+	idempotent = []string{patternCreate, patternCreateBatch, "POST /v2/webhooks"}
 )
 
 // confirm waits until what a response tells is durable, and reports whether it may be written.

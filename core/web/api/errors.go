@@ -85,6 +85,7 @@ var (
 func toAPIError(err error, fallback fallbackError) *apiError {
 	var public *apiError
 	var environment *intents.EnvironmentError
+	var batch *intents.BatchError
 	var rejection *transfer.Rejection
 	var invalidField *account.InvalidError
 	var rateLimited *identity.LimitedError
@@ -92,7 +93,15 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 	case errors.As(err, &public):
 		return public
 	case errors.As(err, &environment):
-		return &apiError{status: http.StatusForbidden, body: wire.NewChainNotAllowed(environment.Chain, environment.Environment, environment.Key)}
+		body := wire.NewChainNotAllowed(environment.Chain, environment.Environment, environment.Key)
+		if environment.Path != "" {
+			body.Details = &wire.PathDetails{Path: environment.Path}
+		}
+		return &apiError{status: http.StatusForbidden, body: body}
+	case errors.As(err, &batch):
+		return batchError(batch)
+	case errors.Is(err, intents.ErrBatchTooLarge):
+		return &apiError{status: http.StatusUnprocessableEntity, body: wire.NewBatchTooLarge(wire.MaxTransferBatch)}
 	case errors.As(err, &rejection):
 		return newError(http.StatusUnprocessableEntity, rejection.Code, rejection.Message)
 	case errors.As(err, &invalidField):
@@ -110,4 +119,36 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 		fallback = internalFallback
 	}
 	return newError(http.StatusInternalServerError, fallback.code, fallback.message)
+}
+
+// failuresDetails are the details of an error of several items of a batch.
+type failuresDetails struct {
+	Failures []failure `json:"failures"`
+}
+
+// failure is what an item of a batch would be refused with alone.
+type failure struct {
+	Index   int       `json:"index"`
+	Code    wire.Code `json:"code"`
+	Message string    `json:"message"`
+}
+
+// batchError is 422 BATCH_REJECTED for items that no intent can be made of, and 409 STATUS_CONFLICT for intents that cannot take what was reported.
+func batchError(e *intents.BatchError) *apiError {
+	details := failuresDetails{}
+	status := 0
+	for _, item := range e.Refused {
+		alone := toAPIError(item.Err, transferFallback)
+		body, _ := alone.body.(wire.Error)
+		status = max(status, alone.status)
+		details.Failures = append(details.Failures, failure{item.Index, body.Code, body.Message})
+	}
+	if status == http.StatusConflict {
+		return &apiError{status: status, body: wire.Error{
+			Code: "STATUS_CONFLICT", Message: "The status of a transfer does not allow this, so none was changed; see details.failures.", Details: details,
+		}}
+	}
+	return &apiError{status: status, body: wire.Error{
+		Code: "BATCH_REJECTED", Message: "Some of the transfers cannot be recorded, so none was; see details.failures.", Details: details,
+	}}
 }

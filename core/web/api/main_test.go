@@ -180,7 +180,7 @@ func (s *service) send(t *testing.T, method, path, body string, header ...string
 		}
 	}
 	if inBatch && method == http.MethodPost && path == "/v2/transfers" && len(body) < wire.MaxBatchBytes/2 && request.Header.Get("X-Gateway-Secret") == gatewaySecret {
-		return s.sendBatch(t, request)[0]
+		return s.sendGroup(t, request)[0]
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {

@@ -17,12 +17,21 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	if err != nil {
 		return nil, err
 	}
-	if request.Hash == nil {
-		return nil, invalid(wire.Issue{Path: "/hash", Message: "is required"})
-	}
-	hash, ok := transfer.ParseHash(*request.Hash)
-	if !ok {
-		return nil, invalid(wire.Issue{Path: "/hash", Message: "must be a transaction hash: 0x and 64 hexadecimal digits"})
+	hash, issues := parseHash(request.Hash)
+	if len(issues) > 0 {
+		return nil, invalid(issues...)
 	}
 	return s.Intents.Report(r.Context(), identities.OfKey(intent.AccountID), intent, hash)
+}
+
+// parseHash parses the member hash of a report.
+func parseHash(given *string) (hash [32]byte, issues []wire.Issue) {
+	if given == nil {
+		return hash, []wire.Issue{{Path: "/hash", Message: "is required"}}
+	}
+	hash, ok := transfer.ParseHash(*given)
+	if !ok {
+		return hash, []wire.Issue{{Path: "/hash", Message: "must be a transaction hash: 0x and 64 hexadecimal digits"}}
+	}
+	return hash, nil
 }

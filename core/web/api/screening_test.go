@@ -355,7 +355,7 @@ func TestServeBatch_Screened(t *testing.T) {
 		sent = append(sent, s.createRequest(t, owner, uuid.NewString(), body(aliceOnSepolia, sepoliaUSDC, "5", to, "", "", "")))
 	}
 	var status []int
-	for _, response := range s.sendBatch(t, sent...) { //nolint:bodyclose // it is in memory
+	for _, response := range s.sendGroup(t, sent...) { //nolint:bodyclose // it is in memory
 		status = append(status, response.StatusCode)
 		_, _ = io.Copy(io.Discard, response.Body)
 	}

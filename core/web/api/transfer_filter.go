@@ -60,6 +60,13 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		list.filter.OrderID = &id
 		return ""
 	},
+	"batch": func(list *transferList, given string) (issue string) {
+		var ok bool
+		if list.filter.Batch, ok = parseUUID(given); !ok {
+			return "must be the id of a batch: a UUID in lower case"
+		}
+		return ""
+	},
 	"hash": func(list *transferList, given string) string {
 		if _, ok := transfer.ParseHash(given); !ok {
 			return "must be 0x and 64 hexadecimal digits"

@@ -24,6 +24,7 @@ func appendRecord(b []byte, r *intents.Record) []byte {
 	b = transfer.AppendIdentity(append(b, '{'), &summary)
 	b = append(b, `,"reference":`...)
 	b = transfer.AppendOptional(b, i.Reference)
+	b = transfer.AppendBatchID(b, i.BatchID)
 	b = transfer.AppendEnded(b, i.Type, i.Status)
 	b = append(b, `,"final":`...)
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))

@@ -161,6 +161,14 @@ var errorMap = []struct {
 		Status: http.StatusNotFound, Code: wire.NotFound, Message: "The account has no such transfer.",
 		Page: Page{Title: "No such transfer", Text: "Your account has no transfer with this id."},
 	}},
+	{intents.ErrBatchNotFound, Error{
+		Status: http.StatusNotFound, Code: "BATCH_NOT_FOUND", Message: "The account has no such batch in the environment of this key.",
+		Page: Page{Title: "No such batch", Text: "Your account has no batch with this id."},
+	}},
+	{intents.ErrBatchNotUniform, Error{
+		Status: http.StatusUnprocessableEntity, Code: "BATCH_NOT_UNIFORM",
+		Message: "The transfers of this batch have several source accounts, and one transaction pays from one: name those that it has paid for in transfers.",
+	}},
 	{quotes.ErrNotConfigured, Error{
 		Status: http.StatusUnprocessableEntity, Code: "QUOTES_NOT_CONFIGURED",
 		Message: "The operator has configured no provider of quotes in this environment. Choose both amounts, and make the transfer without a quote.",

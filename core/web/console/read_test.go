@@ -250,7 +250,7 @@ func TestShowTransfer_History(t *testing.T) {
 	}
 	hash := common.HexToHash(strings.Repeat("ab", 32))
 	lost := common.HexToHash(strings.Repeat("cd", 32))
-	if _, _, err := s.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, intent.ID, lost); err != nil {
+	if _, err := s.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, []uuid.UUID{intent.ID}, lost); err != nil {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain

@@ -40,7 +40,7 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		Calls    json.RawMessage    `json:"calls"`
 		// Allowances are those that the calls before the last one grant, in their order.
 		Allowances []allowanceParameter `json:"allowances"`
-	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), transfer.AppendSendCalls(nil, tx), allowances})
+	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), transfer.AppendSendCalls(nil, tx.Chain, tx.From, tx.Calls()), allowances})
 	if err != nil {
 		return nil, fmt.Errorf("write the transaction of transfer %s: %w", intent.ID, err)
 	}

@@ -29,10 +29,10 @@ var inBatch bool
 
 func init() { flag.BoolVar(&inBatch, "batch", false, "send each POST /v2/transfers in a batch") }
 
-// sendBatch sends requests as one, as a gateway does, and returns their responses in the order of the requests.
-func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Response {
+// sendGroup sends requests as one, as a gateway does, and returns their responses in the order of the requests.
+func (s *service) sendGroup(t *testing.T, requests ...*http.Request) []*http.Response {
 	t.Helper()
-	stream := s.postBatch(t, batchOf(t, requests...))
+	stream := s.postGroup(t, groupOf(t, requests...))
 	defer stream.Body.Close()
 	responses := make([]*http.Response, len(requests))
 	for range requests {
@@ -52,8 +52,8 @@ func (s *service) sendBatch(t *testing.T, requests ...*http.Request) []*http.Res
 	return responses
 }
 
-// batchOf is the body of a batch.
-func batchOf(t *testing.T, requests ...*http.Request) (batch []byte) {
+// groupOf is the body of a batch.
+func groupOf(t *testing.T, requests ...*http.Request) (batch []byte) {
 	t.Helper()
 	for number, request := range requests {
 		batch = wire.AppendFrame(batch, number, messageOf(t, request))
@@ -79,7 +79,7 @@ func messageOf(t *testing.T, request *http.Request) []byte {
 	return wire.AppendBody(message, body)
 }
 
-func (s *service) postBatch(t *testing.T, body []byte) *http.Response {
+func (s *service) postGroup(t *testing.T, body []byte) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+wire.PathBatch, bytes.NewReader(body))
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *service) createRequest(t *testing.T, account uuid.UUID, id, body string
 }
 
 // Requests of 64 accounts in one batch stay apart: each account gets its own intent, its own refusals, and its own line in the log.
-func TestBatch_Accounts(t *testing.T) {
+func TestGroup_Accounts(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	accounts := make([]uuid.UUID, wire.MaxBatchRequests)
@@ -156,7 +156,7 @@ func TestBatch_Accounts(t *testing.T) {
 		}
 		requests = append(requests, s.createRequest(t, accounts[n], fmt.Sprintf("request-%d", n), text))
 	}
-	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // readAll closes them
+	for n, response := range s.sendGroup(t, requests...) { //nolint:bodyclose // readAll closes them
 		text := readAll(t, response)
 		if n%8 == 7 {
 			if response.StatusCode != http.StatusBadRequest || !strings.Contains(text, "INVALID_REQUEST") {
@@ -224,12 +224,12 @@ func TestBatch_CacheControl(t *testing.T) {
 }
 
 // A refusal is sent while the rows of the same batch still wait for their commit.
-func TestBatch_RefusalsAtOnce(t *testing.T) {
+func TestGroup_RefusalsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	block := pgtest.BlockCommits(t, s.store, "transfers")
 	account := uuid.New()
-	stream := s.postBatch(t, batchOf(t, s.createRequest(t, account, "good", transferBody), s.createRequest(t, account, "bad", "{}")))
+	stream := s.postGroup(t, groupOf(t, s.createRequest(t, account, "good", transferBody), s.createRequest(t, account, "bad", "{}")))
 	defer stream.Body.Close()
 	number, response := readFrame(t, stream.Body, 2)
 	first := []int{number, response.StatusCode}
@@ -244,14 +244,14 @@ func TestBatch_RefusalsAtOnce(t *testing.T) {
 }
 
 // The rows of a batch are written in one commit, whichever request they are of.
-func TestBatch_OneCommit(t *testing.T) {
+func TestGroup_OneCommit(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	requests := make([]*http.Request, wire.MaxBatchRequests)
 	for n := range requests {
 		requests[n] = s.createRequest(t, uuid.New(), fmt.Sprint(n), transferBody)
 	}
-	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // it is in memory
+	for n, response := range s.sendGroup(t, requests...) { //nolint:bodyclose // it is in memory
 		if response.StatusCode != http.StatusCreated {
 			t.Errorf("%d: %d", n, response.StatusCode)
 		}
@@ -263,7 +263,7 @@ func TestBatch_OneCommit(t *testing.T) {
 }
 
 // Requests with one idempotency key that come in one batch make one intent, and all get it.
-func TestBatch_SameKey(t *testing.T) {
+func TestGroup_SameKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
@@ -273,7 +273,7 @@ func TestBatch_SameKey(t *testing.T) {
 		requests[n].Header.Set("Idempotency-Key", "once")
 	}
 	locations, replayed := map[string]bool{}, 0
-	for n, response := range s.sendBatch(t, requests...) { //nolint:bodyclose // it is in memory
+	for n, response := range s.sendGroup(t, requests...) { //nolint:bodyclose // it is in memory
 		if response.StatusCode != http.StatusCreated {
 			t.Errorf("%d: %d %s", n, response.StatusCode, readAll(t, response))
 		}
@@ -288,7 +288,7 @@ func TestBatch_SameKey(t *testing.T) {
 }
 
 // If the gateway closes the connection, the rows that still wait for their turn are not written.
-func TestBatch_ConnectionClosed(t *testing.T) {
+func TestGroup_ConnectionClosed(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewPedanticRegistry()
 	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
@@ -300,7 +300,7 @@ func TestBatch_ConnectionClosed(t *testing.T) {
 	block := pgtest.BlockCommits(t, s.store, "transfers")
 	account, requests := uuid.New(), 0
 	send := func(commits int) *http.Response {
-		stream := s.postBatch(t, batchOf(t, s.createRequest(t, account, "refused", "{}"), s.createRequest(t, account, fmt.Sprint(requests), transferBody)))
+		stream := s.postGroup(t, groupOf(t, s.createRequest(t, account, "refused", "{}"), s.createRequest(t, account, fmt.Sprint(requests), transferBody)))
 		requests++
 		_, response := readFrame(t, stream.Body, 2) // the refusal: the other one is on its way
 		_ = response.Body.Close()
@@ -319,7 +319,7 @@ func TestBatch_ConnectionClosed(t *testing.T) {
 }
 
 // Of a batch that is not one, nothing is carried out. Only a gateway may send one, and only what clients may ask for.
-func TestBatch_Malformed(t *testing.T) {
+func TestGroup_Malformed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	whole := messageOf(t, s.createRequest(t, uuid.New(), "one", transferBody))
@@ -345,7 +345,7 @@ func TestBatch_Malformed(t *testing.T) {
 		"a batch":              asking("POST", wire.PathBatch),
 		"another path by dots": asking("POST", "/v2/../internal/usage"),
 	} {
-		response := s.postBatch(t, batch)
+		response := s.postGroup(t, batch)
 		if mark := response.Header.Get(wire.HeaderCore); mark != wire.CoreRefused {
 			t.Errorf("%s: core says %q of it", name, mark)
 		}
@@ -361,10 +361,10 @@ func TestBatch_Malformed(t *testing.T) {
 }
 
 // A gateway of another release is told that there are no batches of its version, by the status that turns them off.
-func TestBatch_OtherVersion(t *testing.T) {
+func TestGroup_OtherVersion(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	batch := string(batchOf(t, s.createRequest(t, uuid.New(), "one", transferBody)))
+	batch := string(groupOf(t, s.createRequest(t, uuid.New(), "one", transferBody)))
 	for _, version := range []string{"", "2", "4"} {
 		same(t, version, refused(t, 404, "NOT_FOUND", "This core serves no batches of this version; none of its requests was carried out.", wire.HeaderCore, wire.CoreRefused),
 			s.call(t, "POST", wire.PathBatch, batch, wire.HeaderBatch, version))

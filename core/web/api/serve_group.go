@@ -11,34 +11,34 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// serveBatch answers POST /internal/batch: each request as if it had come alone, all at the same time. New intents wait for their commit
+// serveGroup answers POST /internal/batch: each request as if it had come alone, all at the same time. New intents wait for their commit
 // together; a request that cannot (a refusal, a repeat) waits for nobody.
-func (s *Server) serveBatch(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(wire.HeaderBatch) != wire.BatchVersion {
-		writeError(w, refuse(w, errBatchVersion))
+		writeError(w, refuse(w, errGroupVersion))
 		return
 	}
-	requests, err := readBatch(r)
+	requests, err := readGroup(r)
 	if err != nil {
-		writeError(w, refuse(w, errBatch))
+		writeError(w, refuse(w, errGroup))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	b := &batch{
+	g := &group{
 		server: s, to: w, frames: newBuffer(), left: len(requests),
 		results: make(chan intents.Result, len(requests)), answered: make(chan *member, len(requests)),
 	}
-	defer b.frames.release()
-	b.start(ctx, requests)
-	b.finish(ctx)
-	if b.broken {
+	defer g.frames.release()
+	g.start(ctx, requests)
+	g.finish(ctx)
+	if g.broken {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// batch is requests that came together.
-type batch struct {
+// group is requests that came together.
+type group struct {
 	server *Server
 	// waiting are the members whose inserts have no result. left is how many members have no response.
 	waiting []*member
@@ -54,7 +54,7 @@ type batch struct {
 	started, broken bool
 }
 
-// member is a request of a batch.
+// member is a request of a group.
 type member struct {
 	number   int
 	exchange *exchange
@@ -66,95 +66,95 @@ type member struct {
 }
 
 // start begins all requests.
-func (b *batch) start(ctx context.Context, requests []*http.Request) {
+func (g *group) start(ctx context.Context, requests []*http.Request) {
 	members, inserts := make([]member, len(requests)), make([]*intents.Insert, 0, len(requests))
 	for number, request := range requests {
 		m := &members[number]
 		m.number, m.response = number, response{header: http.Header{}}
-		m.exchange = b.server.begin(ctx, &m.response, request)
+		m.exchange = g.server.begin(ctx, &m.response, request)
 		var alone endpoint
 		prepare := func(_ http.ResponseWriter, r *http.Request) (err error) {
-			alone, err = b.prepare(m, r)
+			alone, err = g.prepare(m, r)
 			return err
 		}
 		switch err := recoverPanic(prepare, nil, m.exchange.request); {
 		case err != nil:
 			m.end(err)
-			b.add(m)
+			g.add(m)
 		case alone != nil:
-			b.answerAlone(m, alone)
+			g.answerAlone(m, alone)
 		default:
 			inserts = append(inserts, m.creation.Insert)
-			b.waiting = append(b.waiting, m)
+			g.waiting = append(g.waiting, m)
 		}
 	}
-	b.server.Transfers.Enqueue(inserts...)
+	g.server.Transfers.Enqueue(inserts...)
 }
 
 // prepare makes the insert of a member. It returns an endpoint instead for a request that is refused or repeated, or uses a quote.
-func (b *batch) prepare(m *member, r *http.Request) (alone endpoint, err error) {
+func (g *group) prepare(m *member, r *http.Request) (alone endpoint, err error) {
 	c, err := readCreateRequest(r)
 	if err != nil {
 		return nil, err
 	}
 	if c.request.QuoteID == "" {
-		if m.creation, err = b.server.Intents.Prepare(r.Context(), c.by, c.request, c.key, b.results); err == nil {
+		if m.creation, err = g.server.Intents.Prepare(r.Context(), c.by, c.request, c.key, g.results); err == nil {
 			return nil, nil //nolint:nilnil // the insert is the answer's
 		}
 	}
-	return func(w http.ResponseWriter, r *http.Request) error { return b.server.create(w, r, c) }, nil
+	return func(w http.ResponseWriter, r *http.Request) error { return g.server.create(w, r, c) }, nil
 }
 
 // finish waits for all responses and writes them once they are there.
-func (b *batch) finish(ctx context.Context) {
-	for ended := ctx.Done(); b.left > 0; {
-		b.write()
+func (g *group) finish(ctx context.Context) {
+	for ended := ctx.Done(); g.left > 0; {
+		g.write()
 		select {
-		case m := <-b.answered:
-			b.add(m)
-		case r := <-b.results:
-			b.inserted(r)
+		case m := <-g.answered:
+			g.add(m)
+		case r := <-g.results:
+			g.inserted(r)
 		case <-ended:
 			ended = nil
-			for len(b.results) > 0 {
-				b.inserted(<-b.results)
+			for len(g.results) > 0 {
+				g.inserted(<-g.results)
 			}
-			for len(b.waiting) > 0 {
-				b.inserted(b.server.Transfers.Abandon(b.waiting[0].creation.Insert, ctx.Err()))
+			for len(g.waiting) > 0 {
+				g.inserted(g.server.Transfers.Abandon(g.waiting[0].creation.Insert, ctx.Err()))
 			}
 		}
 	}
-	b.write()
+	g.write()
 }
 
 // inserted answers the member whose insert has a result. A result that comes after the member was answered means nothing.
-func (b *batch) inserted(r intents.Result) {
-	n := slices.IndexFunc(b.waiting, func(m *member) bool { return m.creation.Insert == r.Insert })
+func (g *group) inserted(r intents.Result) {
+	n := slices.IndexFunc(g.waiting, func(m *member) bool { return m.creation.Insert == r.Insert })
 	if n < 0 {
 		return
 	}
-	m := b.waiting[n]
-	b.waiting = slices.Delete(b.waiting, n, n+1)
+	m := g.waiting[n]
+	g.waiting = slices.Delete(g.waiting, n, n+1)
 	answer := func(w http.ResponseWriter, request *http.Request) error {
-		record, replayed, err := b.server.Intents.Finish(request.Context(), m.creation, r)
+		record, replayed, err := g.server.Intents.Finish(request.Context(), m.creation, r)
 		if err == nil {
 			writeCreated(w, record, replayed)
 		}
 		return err
 	}
 	if r.IsDuplicate() { // it reads the database
-		b.answerAlone(m, answer)
+		g.answerAlone(m, answer)
 		return
 	}
 	m.answer(answer)
-	b.add(m)
+	g.add(m)
 }
 
 // answerAlone answers a member that nobody waits for.
-func (b *batch) answerAlone(m *member, e endpoint) {
+func (g *group) answerAlone(m *member, e endpoint) {
 	go func() {
 		m.answer(e)
-		b.answered <- m
+		g.answered <- m
 	}()
 }
 
@@ -163,41 +163,41 @@ func (m *member) answer(e endpoint) { m.end(recoverPanic(e, m.exchange.response,
 func (m *member) end(cause error) { m.aborted = m.exchange.end(cause, transferFallback) }
 
 // add adds a response to those that are to be written.
-func (b *batch) add(m *member) {
-	b.left--
+func (g *group) add(m *member) {
+	g.left--
 	if m.aborted {
-		b.broken = true
+		g.broken = true
 		return
 	}
-	b.frames.json = wire.AppendFrame(b.frames.json, m.number, m.response.message.json)
+	g.frames.json = wire.AppendFrame(g.frames.json, m.number, m.response.message.json)
 	m.response.message.release()
 }
 
 // write writes the responses that are there at once, unless others are about to join them.
-func (b *batch) write() {
-	if len(b.frames.json) == 0 {
+func (g *group) write() {
+	if len(g.frames.json) == 0 {
 		return
 	}
-	last := b.left == 0 && !b.broken
-	if b.left > 0 {
+	last := g.left == 0 && !g.broken
+	if g.left > 0 {
 		// Who writes the rows runs first, so that the other responses of the same commit join this write.
 		runtime.Gosched()
 		runtime.Gosched()
-		if len(b.results)+len(b.answered) > 0 {
+		if len(g.results)+len(g.answered) > 0 {
 			return
 		}
 	}
-	if !b.started {
-		b.started = true
-		b.to.Header().Set("Content-Type", "application/octet-stream")
+	if !g.started {
+		g.started = true
+		g.to.Header().Set("Content-Type", "application/octet-stream")
 		if last {
-			b.to.Header().Set("Content-Length", strconv.Itoa(len(b.frames.json)))
+			g.to.Header().Set("Content-Length", strconv.Itoa(len(g.frames.json)))
 		}
 	}
-	_, err := b.to.Write(b.frames.json)
+	_, err := g.to.Write(g.frames.json)
 	if err == nil && !last {
-		err = http.NewResponseController(b.to).Flush()
+		err = http.NewResponseController(g.to).Flush()
 	}
-	b.broken = b.broken || err != nil
-	b.frames.json = b.frames.json[:0]
+	g.broken = g.broken || err != nil
+	g.frames.json = g.frames.json[:0]
 }

@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	errBatch        = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
-	errBatchVersion = newError(http.StatusNotFound, wire.NotFound, "This core serves no batches of this version; none of its requests was carried out.")
+	errGroup        = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
+	errGroupVersion = newError(http.StatusNotFound, wire.NotFound, "This core serves no batches of this version; none of its requests was carried out.")
 )
 
-// patternCreate is the route of the requests in a batch, pathCreate their path, and urlCreate the URL of those without a query, which nothing changes.
+// patternCreate is the route of the requests in a group, pathCreate their path, and urlCreate the URL of those without a query, which nothing changes.
 const (
 	pathCreate    = "/v2/transfers"
 	patternCreate = http.MethodPost + " " + pathCreate
@@ -23,10 +23,10 @@ const (
 
 var urlCreate = &url.URL{Path: pathCreate}
 
-// readBatch reads all requests. One of another route is an error.
-func readBatch(r *http.Request) ([]*http.Request, error) {
+// readGroup reads all requests. One of another route is an error.
+func readGroup(r *http.Request) ([]*http.Request, error) {
 	if r.ContentLength < 0 || r.ContentLength > wire.MaxBatchBytes {
-		return nil, errBatch
+		return nil, errGroup
 	}
 	body := make([]byte, r.ContentLength)
 	if _, err := io.ReadFull(r.Body, body); err != nil {
@@ -79,7 +79,7 @@ func readRequest(message string) (*http.Request, error) {
 	}
 }
 
-// setURL sets the URL of a request in a batch, which must be one of patternCreate.
+// setURL sets the URL of a request in a group, which must be one of patternCreate.
 func setURL(r *http.Request) (err error) {
 	if r.URL = urlCreate; r.RequestURI != pathCreate {
 		if r.URL, err = url.ParseRequestURI(r.RequestURI); err != nil {
@@ -87,7 +87,7 @@ func setURL(r *http.Request) (err error) {
 		}
 	}
 	if r.Method != http.MethodPost || r.URL.Path != pathCreate {
-		return errBatch
+		return errGroup
 	}
 	return nil
 }

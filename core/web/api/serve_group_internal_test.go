@@ -32,7 +32,7 @@ func FuzzReadBatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, other []byte) {
 		batch := wire.AppendFrame(wire.AppendFrame(nil, 0, usual), 1, other)
-		requests, err := readBatch(httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathBatch, bytes.NewReader(batch)))
+		requests, err := readGroup(httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathBatch, bytes.NewReader(batch)))
 		if err != nil {
 			return
 		}

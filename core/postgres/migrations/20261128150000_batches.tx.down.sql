@@ -1,0 +1,2 @@
+ALTER TABLE transfers DROP batch_id;
+DROP TABLE batches;
