@@ -203,6 +203,20 @@ func InsertTransfer(tb testing.TB, store *rooms.Rooms, known *registry.Snapshot,
 	return intent
 }
 
+// InsertBatch stores the intents that request bodies ask for as one batch.
+func InsertBatch(tb testing.TB, store *rooms.Rooms, known *registry.Snapshot, owner uuid.UUID, key string, bodies ...string) []*transfer.Intent {
+	tb.Helper()
+	drafts := make([]*transfer.Intent, len(bodies))
+	for n, body := range bodies {
+		drafts[n] = NewIntent(tb, known, owner, body)
+	}
+	batch := &intents.Batch{ID: transfer.NewID(time.Now()), AccountID: owner, KeyID: drafts[0].KeyID, Environment: drafts[0].Environment, Count: len(bodies)}
+	if inserted, err := store.Intents.InsertBatch(tb.Context(), batch, key, drafts); err != nil || !inserted {
+		tb.Fatal(inserted, err)
+	}
+	return drafts
+}
+
 // Amounts compares big numbers by value.
 var Amounts = cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })
 

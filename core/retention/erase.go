@@ -45,6 +45,8 @@ var erasures = []struct{ table, statement string }{
 		SELECT id FROM transfers WHERE account_id = ?0 AND reference IS NOT NULL LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET idempotency_key = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
 		SELECT id FROM transfers WHERE account_id = ?0 AND idempotency_key IS NOT NULL LIMIT ?1))`},
+	{"batches", `UPDATE batches SET idempotency_key = id::text WHERE account_id = ?0 AND id = ANY (ARRAY(
+		SELECT id FROM batches WHERE account_id = ?0 AND idempotency_key <> id::text LIMIT ?1))`},
 }
 
 const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', erased_at = ?1, updated_at = ?1

@@ -156,3 +156,25 @@ func TestPrune_Quotes(t *testing.T) {
 		}
 	}
 }
+
+// A batch is there as long as one of its intents.
+func TestPrune_Batch(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, at := pgtest.LoadRegistry(t, store), pgtest.Now()
+	owner := pgtest.SignUp(t, store, "ann@example.com").ID
+	drafts := pgtest.InsertBatch(t, store, known, owner, "payroll", pgtest.TransferBody, pgtest.TransferBody)
+	left := func() [2]int {
+		return [2]int{pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`), pgtest.LookUp[int](t, store, `SELECT count(*) FROM batches`)}
+	}
+	for n, want := range [][2]int{{1, 1}, {0, 0}} {
+		_, err := store.Intents.Transition(t.Context(), owner, drafts[n].ID, transfer.Command{Trigger: transfer.Cancel})
+		pgtest.Must(t, err)
+		pgtest.Exec(t, store, `UPDATE transfers SET updated_at = $2 WHERE id = $1`, drafts[n].ID, at.AddDate(0, 0, -100))
+		_, err = store.Retention.Prune(t.Context(), at, retention.Retention{Transfers: 90 * day})
+		pgtest.Must(t, err)
+		if diff := cmp.Diff(want, left()); diff != "" {
+			t.Errorf("after %d of 2 intents, transfers and batches (-want +got):\n%s", n+1, diff)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -61,7 +62,8 @@ func (l *loop) evaluate(ctx context.Context, provider *rpc.Provider, mined []min
 	return found, failed, nil
 }
 
-// byOldEffect has the effects that a reorganization moved keep their order, so that each intent keeps its own payment.
+// byOldEffect has the effects that a reorganization moved keep their order, so that each intent keeps its own payment. Of equal intents that one
+// transaction pays for, as those of a batch, the older one gets the first log.
 func byOldEffect(a, b *inclusion) int {
 	old := func(s *inclusion) int64 {
 		if s.State == transfer.Mined {
@@ -69,7 +71,7 @@ func byOldEffect(a, b *inclusion) int {
 		}
 		return 1 << 62
 	}
-	return cmp.Compare(old(a), old(b))
+	return cmp.Or(cmp.Compare(old(a), old(b)), bytes.Compare(a.TransferID[:], b.TransferID[:]))
 }
 
 // inclusion is an attempt in a block with what is known of it. err is why it cannot be classified, nil while it can.

@@ -1,10 +1,15 @@
 package watch_test
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 )
 
 // A reported transaction is still an attempt after a reorganization.
@@ -242,6 +247,48 @@ func TestReorg_EqualPaymentsMove(t *testing.T) {
 			w.want(first, "created submitted confirmed")
 			w.want(second, "created submitted confirmed")
 		})
+	}
+}
+
+// The equal payments of a batch are told apart by their place: the first intent has the first log, also after a reorganization that moves them.
+func TestReorg_EqualPaymentsOfBatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	const count = 20
+	intents := make([]*transfer.Intent, count)
+	for n := range intents {
+		intents[n] = w.intent(transferOf(usdc))
+	}
+	slices.SortFunc(intents, func(a, b *transfer.Intent) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	all := w.pay(intents[0])
+	for _, other := range intents[1:] {
+		all.Logs = append(all.Logs, payment(other))
+	}
+	for _, n := range rand.Perm(count) {
+		w.report(intents[n], w.hash(all))
+	}
+	inOrder := func(when string, first int64) {
+		t.Helper()
+		for n, intent := range intents {
+			if index := pgtest.LookUp[int64](t, w.store, `SELECT log_index FROM transactions WHERE transfer_id = $1`, intent.ID); index != first+int64(n) {
+				t.Errorf("%s, intent %d has log %d, want %d", when, n, index, first+int64(n))
+			}
+		}
+	}
+	w.mine(sepolia, all)
+	w.tick(sepolia)
+	inOrder("at first", 0)
+	w.chains[sepolia].Reorg(1, []rpctest.Tx{w.tx(bob, rpctest.Log{}, rpctest.Log{}), all}, nil)
+	w.tick(sepolia)
+	w.deepen(sepolia, confirmations)
+	inOrder("after a reorganization", 2)
+	for _, intent := range intents {
+		w.want(intent, "created submitted confirmed")
+	}
+	w.chains[sepolia].Reorg(confirmations+2, make([][]rpctest.Tx, confirmations+3)...)
+	w.tick(sepolia)
+	for _, intent := range intents {
+		w.want(intent, "created submitted confirmed submitted")
 	}
 }
 

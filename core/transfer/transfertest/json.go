@@ -47,6 +47,7 @@ type Summary struct {
 	Source      Amount          `json:"source"`
 	Destination Amount          `json:"destination"`
 	Reference   *string         `json:"reference"`
+	BatchID     *string         `json:"batchId"`
 	Ended       bool            `json:"ended"`
 }
 
@@ -68,8 +69,16 @@ func NewSummary(t transfer.Summary) Summary {
 		CreatedAt: Timestamp(t.CreatedAt), UpdatedAt: Timestamp(t.UpdatedAt),
 		Metadata: Metadata{ChainID: t.Chain.String(), Hash: t.Hash},
 		Source:   Amount{t.SourceAmount}, Destination: Amount{t.DestinationAmount}, Reference: Optional(t.Reference),
-		Ended: transfer.Ended(t.Type, t.Status),
+		BatchID: batchID(t.BatchID), Ended: transfer.Ended(t.Type, t.Status),
 	}
+}
+
+func batchID(id uuid.UUID) *string {
+	if id == uuid.Nil {
+		return nil
+	}
+	text := id.String()
+	return &text
 }
 
 // FailureReason explains a failure.
@@ -183,6 +192,7 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 			Status: rapid.SampledFrom([]transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Filled}).Draw(t, "status"),
 			Source: leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
 			Deadline: Time().Draw(t, "deadline"), Reference: Text().Draw(t, "reference"), Hash: Text().Draw(t, "hash"), Failure: Text().Draw(t, "failure"),
+			BatchID:   rapid.OneOf(rapid.Just(uuid.Nil), rapid.Just(uuid.Max)).Draw(t, "batch"),
 			CreatedAt: created, UpdatedAt: rapid.OneOf(rapid.Just(created), Time()).Draw(t, "updated"),
 			Settlement: transfer.Settlement{
 				Scheme: rapid.OneOf(rapid.Just(registry.StandardOrder), Text()).Draw(t, "scheme"), Expires: Time().Draw(t, "expires"),

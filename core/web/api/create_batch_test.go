@@ -157,20 +157,12 @@ func TestCreateBatch_Refused(t *testing.T) {
 		"all failures told": {header, batchOf(tooMuch, transferBody, body(aliceOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", ""), tooMuch), rejected(
 			failure(0, "INVALID_AMOUNT", amount), failure(2, "SELF_TRANSFER", "Source and destination are the same account and token."), failure(3, "INVALID_AMOUNT", amount))},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			same(t, name, c.want, s.call(t, "POST", "/v2/transfers/batch", c.body, c.header...))
-		})
+		same(t, name, c.want, s.call(t, "POST", "/v2/transfers/batch", c.body, c.header...))
 	}
-	t.Run("query", func(t *testing.T) {
-		t.Parallel()
-		same(t, "query", invalid(t, "a", "is not a known parameter"), s.call(t, "POST", "/v2/transfers/batch?a=1", batchOf(transferBody), header...))
-	})
-	t.Cleanup(func() {
-		if n := pgtest.LookUp[int](t, s.store, `SELECT (SELECT count(*) FROM transfers) + (SELECT count(*) FROM batches)`); n != 0 {
-			t.Errorf("%d rows of refused batches", n)
-		}
-	})
+	same(t, "query", invalid(t, "a", "is not a known parameter"), s.call(t, "POST", "/v2/transfers/batch?a=1", batchOf(transferBody), header...))
+	if n := pgtest.LookUp[int](t, s.store, `SELECT (SELECT count(*) FROM transfers) + (SELECT count(*) FROM batches)`); n != 0 {
+		t.Errorf("%d rows of refused batches", n)
+	}
 }
 
 // A key makes one batch, whatever the spelling of its repeats, and also once an item would be refused.
