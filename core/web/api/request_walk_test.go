@@ -104,8 +104,8 @@ func (d *document) members(at string, s schema, visit func(at string, s schema))
 type walker struct {
 	*service
 	key, session []string
-	// transfer is the id of an intent of the key.
-	transfer string
+	// transfer and batch are the ids of an intent and of a batch of the key.
+	transfer, batch string
 }
 
 func newWalker(t *testing.T) *walker {
@@ -114,7 +114,10 @@ func newWalker(t *testing.T) *walker {
 	s := start(t, p.settings, withWebhooks(t))
 	_, key := newOwner(t, s)
 	_, location, _ := s.create(t, transferBody, key...)
-	return &walker{service: s, key: key, session: signUp(t, s, "ann@example.com"), transfer: strings.TrimPrefix(location, "/v2/transfers/")}
+	made, _ := s.createBatch(t, batchOf(transferBody), withKey("walk", key)...)
+	return &walker{
+		service: s, key: key, session: signUp(t, s, "ann@example.com"), transfer: strings.TrimPrefix(location, "/v2/transfers/"), batch: made.ID,
+	}
 }
 
 // issue returns what the service has against the member or parameter of this name, empty for nothing.
@@ -145,11 +148,14 @@ func member(at, value string) string {
 	return value
 }
 
-// path puts the intent into a template, and for all else what does not exist.
+// path puts the intent or the batch into a template, and for all else what does not exist.
 func (w *walker) path(template string) string {
 	id := uuid.NewString()
 	if strings.HasPrefix(template, "/v2/transfers/") {
 		id = w.transfer
+	}
+	if strings.HasPrefix(template, "/v2/batches/") {
+		id = w.batch
 	}
 	return strings.NewReplacer("{id}", id, "{eventId}", "evt_"+uuid.NewString()).Replace(template)
 }
