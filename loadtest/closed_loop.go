@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // closedResult is the result of a closed loop.
@@ -35,17 +37,24 @@ type closedLoop struct {
 }
 
 const wrkScript = `-- Iterates over a file of API keys from the given position, and prints a line for this program.
-local requests, n = {}, 0
+local requests, n, sent, run = {}, 0, 0, nil
 function init(args)
   local template = io.open(args[3], "rb"):read("*a")
   for key in io.lines(args[1]) do
     requests[#requests + 1] = template:gsub("KEY", key, 1)
   end
   n = tonumber(args[2]) % #requests
+  if template:find("SEQUENCE", 1, true) then
+    run = args[4]
+  end
 end
 function request()
   n = n % #requests + 1
-  return requests[n]
+  if not run then
+    return requests[n]
+  end
+  sent = sent + 1
+  return (requests[n]:gsub("SEQUENCE", run .. "-" .. sent, 1))
 end
 function done(summary, latency)
   local e = summary.errors
@@ -78,7 +87,7 @@ func (c *closedLoop) run(ctx context.Context, address string, list *keyList) (cl
 		return c.runInternal(ctx, address, list, start)
 	}
 	command := exec.CommandContext(ctx, c.wrk, "-t1", "-c"+strconv.Itoa(c.connections),
-		"-d"+strconv.Itoa(int(c.duration.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), c.file)
+		"-d"+strconv.Itoa(int(c.duration.Seconds()))+"s", "-s", c.script, "http://"+address, "--", list.path, strconv.Itoa(start), c.file, uuid.NewString())
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return closedResult{}, fmt.Errorf("run wrk: %w\n%s", err, out)

@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // medianOf returns the median of a figure over the turns.
@@ -88,7 +90,22 @@ type constantRow struct {
 	address string
 	request func(n int) []byte
 	missing bool
-	Turns   []constantResult
+	// beside is a load of the requests of batch that runs at the same time and is not measured; nil for none.
+	beside *openLoop
+	batch  func(n int) []byte
+	Turns  []constantResult
+}
+
+// run measures a turn.
+func (r *constantRow) run(ctx context.Context, load openLoop, start int) (s constantResult, err error) {
+	var other sync.WaitGroup
+	var otherErr error
+	if r.beside != nil {
+		other.Go(func() { _, otherErr = r.beside.run(ctx, r.address, func(n int) []byte { return r.batch(start + n) }) })
+	}
+	s, err = load.run(ctx, r.address, func(n int) []byte { return r.request(start + n) })
+	other.Wait()
+	return s, errors.Join(err, otherErr)
 }
 
 // measureConstant measures every row once in each round, in turns. start is the number of the first request of each.
@@ -100,7 +117,7 @@ func measureConstant(ctx context.Context, load openLoop, rounds, start int, rows
 			if r.missing {
 				continue
 			}
-			s, err := load.run(ctx, r.address, func(n int) []byte { return r.request(start + n) })
+			s, err := r.run(ctx, load, start)
 			if err != nil {
 				return fmt.Errorf("constant rate, %s: %w", r.Name, err)
 			}

@@ -18,6 +18,8 @@ type row struct {
 
 	run       func(context.Context) (closedResult, error)
 	processes func() map[string][]int
+	// intents is how many a request records, 0 for one: figures are per intent then.
+	intents int
 	// minRefused and maxRefused bound the share of responses other than 2xx, outside of which the measurement is invalid.
 	minRefused, maxRefused float64
 
@@ -31,7 +33,7 @@ type row struct {
 
 // turn is the result of one turn of a row. Times are in milliseconds, CPU times in microseconds per request by process.
 type turn struct {
-	Rate, P50, P99 float64
+	Rate, P50, P99 float64 // of intents where a request records several, which P50 and P99 are of
 	Refused        float64 // share of the responses
 	CPU            map[string]float64
 	Others         float64 // share of the machine's CPU time that other programs used
@@ -73,12 +75,13 @@ func (r *row) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	done := float64(l.requests * max(r.intents, 1))
 	t := turn{
-		Rate: float64(l.requests) / l.took.Seconds(), P50: milliseconds(l.p50), P99: milliseconds(l.p99),
+		Rate: done / l.took.Seconds(), P50: milliseconds(l.p50), P99: milliseconds(l.p99),
 		Refused: float64(l.refused) / float64(l.requests), CPU: map[string]float64{},
 	}
 	for name := range after {
-		t.CPU[name] = float64((after[name] - before[name]).Microseconds()) / float64(l.requests)
+		t.CPU[name] = float64((after[name] - before[name]).Microseconds()) / done
 	}
 	t.Others = max(0, (busy-busyBefore-own+ownBefore-l.generate).Seconds()/(all-allBefore).Seconds())
 	r.Turns = append(r.Turns, t)

@@ -34,7 +34,7 @@ func newKeyList(dir, name string, keys []string) (*keyList, error) {
 	return l, os.WriteFile(l.path, []byte(strings.Join(keys, "\n")+"\n"), 0o600)
 }
 
-// requestTemplate is a request whose key is KEY.
+// requestTemplate is a request whose key is KEY. SEQUENCE stands for a text that is another in each request.
 type requestTemplate string
 
 // tokensRequest requests the target with a key.
@@ -42,8 +42,14 @@ var tokensRequest = requestTemplate(getRequest("X-Api-Key: KEY"))
 
 // request returns the request with the n-th key of the list.
 func (l *keyList) request(template requestTemplate, n int) []byte {
-	return []byte(strings.Replace(string(template), "KEY", l.keys[n%len(l.keys)], 1))
+	request := strings.Replace(string(template), "KEY", l.keys[n%len(l.keys)], 1)
+	if strings.Contains(request, sequence) {
+		request = strings.Replace(request, sequence, uuid.NewString(), 1)
+	}
+	return []byte(request)
 }
+
+const sequence = "SEQUENCE"
 
 // getRequest returns a request for the target with these headers.
 func getRequest(headers ...string) []byte {

@@ -49,6 +49,9 @@ func whole(ctx context.Context, args []string) (err error) {
 	return writeOutput(f.out, "whole", map[string]any{"closedLoop": rows, "constantRate": constant})
 }
 
+// batchRate is how many batches a second single POSTs are measured beside.
+const batchRate = 10
+
 // constantPosts measures the response times of POSTs at half the rate that the slowest release has reached.
 func (b *wholeBench) constantPosts(ctx context.Context, rows []*row) (constant []*constantRow, err error) {
 	rate, post := math.Inf(1), postRequest()
@@ -62,6 +65,14 @@ func (b *wholeBench) constantPosts(ctx context.Context, rows []*row) (constant [
 	}
 	for _, s := range slices.Backward(b.stacks) { // the other release is what this one is compared with
 		constant = append(constant, &constantRow{Name: s.name, address: s.address(), request: func(n int) []byte { return s.good.request(post, n) }})
+	}
+	if s, batch := b.stacks[0], batchRequest(); rowOf(rows, postBatches, s.name) != nil {
+		constant = append(constant, &constantRow{
+			Name: fmt.Sprintf("%s, %d batches a second beside", s.name, batchRate), address: s.address(),
+			request: func(n int) []byte { return s.good.request(post, n) },
+			beside:  &openLoop{connections: batchConnections, rate: batchRate, duration: b.duration},
+			batch:   func(n int) []byte { return s.good.request(batch, n) },
+		})
 	}
 	err = measureConstant(ctx, openLoop{connections: b.clients, rate: rate, duration: b.duration}, b.rounds, 0, constant)
 	if err == nil {

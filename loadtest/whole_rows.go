@@ -15,6 +15,18 @@ const acceptGzip = "Accept-Encoding: gzip"
 
 const postTransfers = "POST /v2/transfers"
 
+const (
+	// postBatches is a row of batches of batchSize, with few connections: a core inserts two at once.
+	postBatches      = "POST /v2/transfers/batch, for each of its 100 intents"
+	batchSize        = 100
+	batchConnections = 8
+)
+
+func batchRequest() requestTemplate {
+	body := `{"transfers":[` + strings.Repeat(newTransferBody()+",", batchSize-1) + newTransferBody() + `]}`
+	return requestTemplate(formatRequest("POST /v2/transfers/batch", body, "X-Api-Key: KEY", "Idempotency-Key: "+sequence))
+}
+
 func postRequest() requestTemplate {
 	return requestTemplate(formatRequest(postTransfers, newTransferBody(), "X-Api-Key: KEY"))
 }
@@ -59,6 +71,14 @@ func (b *wholeBench) rows(ctx context.Context) ([]*row, error) {
 				r.figure, r.unit = turn.rate, "rate"
 			}
 			rows = append(rows, r)
+			if request.name == postTransfers && s == b.stacks[0] {
+				batches, err := b.row(s, postBatches, batchRequest(), s.good, batchConnections)
+				if err != nil {
+					return nil, err
+				}
+				batches.intents, batches.base, batches.figure, batches.unit = batchSize, r, turn.rate, "rate"
+				rows = append(rows, batches)
+			}
 		}
 		fmt.Println("looking every key up once at", s.name)
 		if err := (&closedLoop{template: tokensRequest, connections: b.connections}).warm(ctx, s.address(), s.good); err != nil {
