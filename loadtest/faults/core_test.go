@@ -14,7 +14,7 @@ import (
 func TestCore_Killed(t *testing.T) {
 	t.Parallel()
 	core, fleet := startServices(t, shared.database)
-	w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites)
+	w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites, batches)
 	beside := startBeside(t, fleet)
 	kills, recovered, began := times(5, 50), time.Duration(0), time.Now()
 	for range kills {
@@ -46,7 +46,7 @@ func TestCore_Killed(t *testing.T) {
 func TestGateway_Killed(t *testing.T) {
 	t.Parallel()
 	fleet := startGateways(t, 2, fleetConfig{redis: startRedis(t).url(), env: patient()})
-	w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites)
+	w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites, batches)
 	beside := startBeside(t, fleet)
 	sleep(t, time.Second)
 	killed := time.Now()
@@ -85,7 +85,7 @@ func TestCores_HalfFail(t *testing.T) {
 		{"suspended", func() { cores[1].signal(t, syscall.SIGSTOP) }, func() { cores[1].signal(t, syscall.SIGCONT) }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			w := newWorkload(t, shared.database, fleet, reads, writes, keyedWrites)
+			w := newWorkload(t, shared.database, fleet, reads, writes, keyedWrites, batches)
 			doomed := shared.database.newUnlimitedKeys(t, 1)[0]
 			warm(t, fleet, []string{doomed})
 			beside := startBeside(t, fleet)
@@ -157,7 +157,7 @@ func TestCoreLink_Broken(t *testing.T) {
 		{"cut at the response", proxy.cutResponses},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites)
+			w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites, batches)
 			beside := startBeside(t, fleet)
 			w.awaitMore(members)
 			began := time.Now()
@@ -195,7 +195,7 @@ func (w *workload) unacknowledged() (count int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for reference, k := range w.sent {
-		if k == keyedWrites && w.acknowledged[reference] == "" {
+		if k.repeatable() && w.acknowledged[reference] == "" {
 			count++
 		}
 	}

@@ -26,7 +26,7 @@ func TestPatroni(t *testing.T) {
 	moving := startProxy(t, p.leader(t).address)
 	fleet := p.startWays(t, moving)
 
-	w := startWorkload(t, &p.database, fleet, members, reads, writes, keyedWrites)
+	w := startWorkload(t, &p.database, fleet, members, reads, writes, keyedWrites, batches)
 	readers := []*feedReader{startFeedReader(t, fleet[0], w.keys[0], 7), startFeedReader(t, fleet[1], w.keys[1], 100)}
 	w.awaitMore(20)
 	t.Run("switchover", func(t *testing.T) {

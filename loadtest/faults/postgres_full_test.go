@@ -25,7 +25,7 @@ func TestPostgres_DiskFull(t *testing.T) {
 	dir := smallDisk(t, 384<<20)
 	db := startDatabase(t, embedded.PostgresConfig{Dir: filepath.Join(dir, "postgres")})
 	_, fleet := startServices(t, db)
-	w := startWorkload(t, db, fleet, members, reads, keyedWrites)
+	w := startWorkload(t, db, fleet, members, reads, keyedWrites, batches)
 	l := startLoad(t, fleet, baselineStream)
 	w.awaitMore(50)
 	recycleLog(t, db)

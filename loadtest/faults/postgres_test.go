@@ -21,7 +21,7 @@ func TestPostgres_Stopped(t *testing.T) {
 			t.Parallel()
 			db := startDatabase(t, embedded.PostgresConfig{})
 			_, fleet := startServices(t, db)
-			w := startWorkload(t, db, fleet, members, reads, writes, keyedWrites)
+			w := startWorkload(t, db, fleet, members, reads, writes, keyedWrites, batches)
 			l := startLoad(t, fleet, baselineStream)
 			w.awaitMore(50)
 			began := time.Now()
@@ -68,7 +68,7 @@ func TestPostgres_PoolExhausted(t *testing.T) {
 	t.Parallel()
 	db := startDatabase(t, embedded.PostgresConfig{})
 	core, fleet := startServices(t, db, "CORE_DATABASE_CONNECTIONS=5")
-	w := startWorkload(t, db, fleet, 4*members, reads, writes, keyedWrites)
+	w := startWorkload(t, db, fleet, 4*members, reads, writes, keyedWrites, batches)
 	l := startLoad(t, fleet, baselineStream)
 	w.awaitMore(50)
 	dead := 0

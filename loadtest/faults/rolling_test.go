@@ -19,7 +19,7 @@ func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	d := startDeployment(t, shared.binaries, shared.database)
 	balancer := startHAProxy(t, d.fleet)
-	w := newWorkload(t, shared.database, []*gateway{{server{url: balancer.url}}}, reads, writes, keyedWrites)
+	w := newWorkload(t, shared.database, []*gateway{{server{url: balancer.url}}}, reads, writes, keyedWrites, batches)
 	d.inUse = func() bool { return balancer.inUse(t) == len(d.fleet) }
 	w.start(2 * members)
 	began := time.Now()
@@ -44,7 +44,7 @@ func TestUpgrade(t *testing.T) {
 	const fresh = "the secret that takes the place of the shared one"
 	db := startDatabaseOf(t, old, embedded.PostgresConfig{})
 	d := startDeployment(t, old, db)
-	w := newWorkload(t, db, d.fleet, reads, writes, keyedWrites)
+	w := newWorkload(t, db, d.fleet, reads, writes, keyedWrites, batches)
 	w.followReadiness()
 	d.inUse = func() bool { return w.ready[0].Load() && w.ready[1].Load() }
 	w.start(members)

@@ -23,14 +23,18 @@ const (
 	greedy
 	// baseline requests need neither Redis nor core: their times show how busy the machine is.
 	baseline
-	// reads list the account's newest intent; writes create an intent, keyedWrites with an Idempotency-Key.
+	// reads list the account's newest intent; writes create an intent, keyedWrites with an Idempotency-Key; batches create batchSize of them.
 	reads
 	writes
 	keyedWrites
+	batches
 )
 
+// repeatable reports whether a request may be sent again until it is acknowledged.
+func (k kind) repeatable() bool { return k == keyedWrites || k == batches }
+
 func (k kind) String() string {
-	return [...]string{"honest GET", "greedy GET", "GET of the health", "GET", "POST", "POST with key"}[k]
+	return [...]string{"honest GET", "greedy GET", "GET of the health", "GET", "POST", "POST with key", "POST of a batch"}[k]
 }
 
 // sample is one request and its response.

@@ -44,7 +44,7 @@ type workload struct {
 
 	mu  sync.Mutex
 	all samples
-	// acknowledged has the intents' ids by reference; sent has the kind of request of every reference that was sent.
+	// acknowledged has the intents' ids by reference, that of the batch for several; sent has the kind of request of every reference that was sent.
 	acknowledged map[string]string
 	sent         map[string]kind
 }
@@ -142,7 +142,7 @@ func (w *workload) work(k kind, key string) {
 	defer ticker.Stop()
 	for ; !w.over(); <-ticker.C {
 		reference := uuid.NewString()
-		for w.try(k, key, reference).failed() && w.retries && k == keyedWrites && !w.over() {
+		for w.try(k, key, reference).failed() && w.retries && k.repeatable() && !w.over() {
 			<-ticker.C
 		}
 	}
@@ -188,6 +188,9 @@ func isDialError(err error) bool {
 	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
+// batchSize is how many intents a batch has.
+const batchSize = 5
+
 // The accounts and the token of every intent.
 const (
 	payer = "eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
@@ -196,10 +199,21 @@ const (
 )
 
 func (w *workload) request(s sample) (*http.Request, error) {
-	url, method, body := w.fleet[s.gateway].url+"/v2/transfers?limit=1", http.MethodGet, ""
-	if s.kind != reads {
-		url, method = w.fleet[s.gateway].url+"/v2/transfers", http.MethodPost
-		body = fmt.Sprintf(`{"source":{"account":%q,"token":%q,"amount":"1"},"destination":{"account":%q},"reference":%q}`, payer, ether, payee, s.reference)
+	url, method, body := w.fleet[s.gateway].url+"/v2/transfers", http.MethodPost, ""
+	intent := func(reference string) string {
+		return fmt.Sprintf(`{"source":{"account":%q,"token":%q,"amount":"1"},"destination":{"account":%q},"reference":%q}`, payer, ether, payee, reference)
+	}
+	switch s.kind {
+	case reads:
+		url, method = url+"?limit=1", http.MethodGet
+	case batches:
+		items := make([]string, batchSize)
+		for n := range items {
+			items[n] = intent(fmt.Sprintf("%s/%d", s.reference, n))
+		}
+		url, body = url+"/batch", `{"transfers":[`+strings.Join(items, ",")+`]}`
+	default:
+		body = intent(s.reference)
 	}
 	request, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), method, url, strings.NewReader(body)) // the client has a timeout
 	if err != nil {
@@ -208,7 +222,7 @@ func (w *workload) request(s sample) (*http.Request, error) {
 	request.Header.Set("X-Api-Key", s.key)
 	request.Header.Set("Content-Type", "application/json")
 	request.GetBody = nil // net/http repeats no request whose body it cannot read again
-	if s.kind == keyedWrites {
+	if s.kind.repeatable() {
 		request.Header["idempotency-key"] = []string{s.reference} // in a spelling that net/http does not know, or it would repeat the request
 	}
 	return request, nil
@@ -264,6 +278,7 @@ func (w *workload) mustBeStored() (untold int) {
 		})
 		return err
 	})
+	w.mustHaveWholeBatches(stored)
 	for reference, id := range w.acknowledged {
 		if stored[reference] != id {
 			w.t.Errorf("a %s was acknowledged as %s and is stored as %q", w.sent[reference], id, stored[reference])
@@ -272,6 +287,38 @@ func (w *workload) mustBeStored() (untold int) {
 	w.t.Logf("%d requests, %d failed; %d intents acknowledged, %d stored that no client was told of",
 		len(w.all), len(w.all.failed()), len(w.acknowledged), len(stored)-len(w.acknowledged))
 	return len(stored) - len(w.acknowledged)
+}
+
+// mustHaveWholeBatches checks that each batch that was sent is stored whole, once or not at all, and adds those that are stored.
+func (w *workload) mustHaveWholeBatches(stored map[string]string) {
+	w.t.Helper()
+	var references []string
+	for reference, k := range w.sent {
+		if k == batches {
+			references = append(references, reference)
+		}
+	}
+	w.db.connect(w.t, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT left(reference, 36), coalesce(batch_id::text, ''), count(*), coalesce(max(batches.count), 0)
+			FROM transfers LEFT JOIN batches ON batches.account_id = transfers.account_id AND batches.id = batch_id
+			WHERE left(reference, 36) = ANY($1) AND reference LIKE '%/%' GROUP BY 1, 2`, references)
+		if err != nil {
+			return err
+		}
+		var reference, id string
+		var intents, count int
+		_, err = pgx.ForEachRow(rows, []any{&reference, &id, &intents, &count}, func() error {
+			if other, twice := stored[reference]; twice {
+				w.t.Errorf("one batch is stored as %s and as %s", other, id)
+			}
+			if intents != batchSize || count != batchSize {
+				w.t.Errorf("batch %s of %d has %d intents, and says %d", id, batchSize, intents, count)
+			}
+			stored[reference] = id
+			return nil
+		})
+		return err
+	})
 }
 
 // mustSucceed ends the work and checks that no request failed, and that clients were told of every intent.
