@@ -162,7 +162,7 @@ func (g *bareGateway) lead(own *bareTake) {
 	slices.SortFunc(batch, func(a, b *bareTake) int { return cmp.Compare(a.key.field.(string), b.key.field.(string)) })
 	limit := account.DefaultLimit
 	g.call.Begin(tokenbucket.Rule{Rate: limit.Requests, Burst: limit.Requests, Period: limit.Period},
-		tokenbucket.Rule{Rate: 1e9, Burst: 1e9, Period: time.Minute})
+		tokenbucket.Rule{Rate: 1e9, Burst: 1e9, Period: time.Minute}, 1)
 	for _, t := range batch {
 		g.call.Add(t.key.field, g.account)
 	}

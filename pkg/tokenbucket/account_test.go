@@ -22,12 +22,12 @@ type model struct {
 	tats map[string]float64
 }
 
-// take decides on requests one after the other, and replies as the script does.
-func (m *model) take(key, account tokenbucket.Rule, requests ...request) (reply []int64) {
+// take decides on requests one after the other, which take so many tokens of their account, and replies as the script does.
+func (m *model) take(cost int, key, account tokenbucket.Rule, requests ...request) (reply []int64) {
 	now := float64(m.now.UnixMicro())/1e6 - tokenbucket.Epoch
 	for _, r := range requests {
-		keyTAT, keyNext, keyAllows := m.next(r.key, key, now)
-		accountTAT, accountNext, accountAllows := m.next(r.account, account, now)
+		keyTAT, keyNext, keyAllows := m.next(r.key, 1, key, now)
+		accountTAT, accountNext, accountAllows := m.next(r.account, cost, account, now)
 		if keyAllows && accountAllows {
 			keyTAT, accountTAT = keyNext, accountNext
 		}
@@ -37,11 +37,11 @@ func (m *model) take(key, account tokenbucket.Rule, requests ...request) (reply 
 	return reply
 }
 
-func (m *model) next(name string, rule tokenbucket.Rule, now float64) (tat, next float64, allows bool) {
+func (m *model) next(name string, cost int, rule tokenbucket.Rule, now float64) (tat, next float64, allows bool) {
 	interval := rule.Period.Seconds() / float64(rule.Rate)
-	offset := interval * float64(rule.Burst)
+	taken, offset := interval*float64(cost), interval*float64(rule.Burst)
 	tat = min(max(now, m.tats[name]), now+offset) // a TAT that a clock ahead has left is an empty bucket
-	return tat, tat + interval, now-(tat+interval-offset) >= 0
+	return tat, tat + taken, now-(tat+taken-offset) >= 0
 }
 
 func number(seconds float64, allows bool) int64 {
@@ -94,7 +94,7 @@ func someRequests(random *rand.Rand, owners []owner) []request {
 }
 
 // Whatever the accounts and keys of a batch, equal ones included, and however much time lies between batches, generations of it too:
-// a request takes from both buckets or from neither, as in a model that takes one after the other.
+// a request takes one token of its key and one or more of its account, or none, as in a model that takes one after the other.
 func TestCall_KeysAndAccounts(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
@@ -109,19 +109,22 @@ func TestCall_KeysAndAccounts(t *testing.T) {
 				c.pass(step(random))
 				m.now = c.now
 				i := random.IntN(len(accountRules)) // the rules of an account do not change
-				key, account, requests := rules[i], accountRules[i], someRequests(random, owners[i])
+				key, account, requests, cost := rules[i], accountRules[i], someRequests(random, owners[i]), 1
+				if random.IntN(3) == 0 {
+					cost += random.IntN(account.Burst)
+				}
 				if onCluster {
 					requests = slices.DeleteFunc(requests, func(r request) bool { return r.account != requests[0].account })
 				}
 				var got []int64
 				if onCluster {
-					got = c.takeOnCluster(key, account, requests...)
+					got = c.takeManyOnCluster(cost, key, account, requests...)
 				} else {
-					got = c.takeBoth(key, account, requests...)
+					got = c.takeMany(cost, key, account, requests...)
 				}
-				want := m.take(key, account, requests...)
+				want := m.take(cost, key, account, requests...)
 				if !slices.EqualFunc(want, got, near) {
-					t.Fatalf("on a cluster %t, round %d, %v and %v, %v \nwant %v\n got %v", onCluster, round, key, account, requests, want, got)
+					t.Fatalf("on a cluster %t, round %d, %v and %d of %v, %v \nwant %v\n got %v", onCluster, round, key, cost, account, requests, want, got)
 				}
 				for n := range requests {
 					switch k, a := got[2*n], got[2*n+1]; {
@@ -136,6 +139,44 @@ func TestCall_KeysAndAccounts(t *testing.T) {
 			}
 			if min(allowed, byKey, byAccount) < 10 {
 				t.Errorf("on a cluster %t: %d allowed, %d refused by a key, %d by an account: this shows little", onCluster, allowed, byKey, byAccount)
+			}
+		}
+	})
+}
+
+// A full bucket has its whole burst for one request, whatever the fraction of the second; the rest of it comes back in the time that
+// Rule.Left says, for one token and for many.
+func TestCall_WholeBurst(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, start func(*testing.T) *clocked) {
+		t.Helper()
+		random := rand.New(rand.NewPCG(1, 2))
+		c := start(t)
+		for form, take := range map[string]func(cost int, key, account tokenbucket.Rule, requests ...request) []int64{
+			"one server": c.takeMany, "a cluster": c.takeManyOnCluster,
+		} {
+			for _, account := range append(accountRules, rules[2], tokenbucket.Rule{Rate: 1000, Burst: 1000, Period: time.Minute}) {
+				for range 50 {
+					c.pass(time.Duration(random.Int64N(int64(time.Second))).Truncate(time.Microsecond))
+					of, plenty := request{"key:" + uuid.NewString(), tokenbucket.AccountName(network.Live, uuid.NewString())}, rules[0]
+					if got := take(account.Burst, plenty, account, of); got[1] < 0 {
+						t.Fatalf("%s, %v at %s: a full bucket refuses its burst: %v", form, account, c.now, got)
+					}
+					n := 1 + random.IntN(account.Burst)
+					refused := take(n, plenty, account, of)
+					if refused[1] >= 0 || refused[0] < 0 {
+						t.Fatalf("%s, %v: an empty bucket has %d: %v", form, account, n, refused)
+					}
+					_, wait := account.Left(time.Duration(-1-refused[1])*time.Microsecond, n)
+					c.pass((wait - time.Millisecond).Truncate(time.Microsecond))
+					if got := take(n, plenty, account, of); got[1] >= 0 {
+						t.Fatalf("%s, %v: %d tokens a millisecond before their time: %v", form, account, n, got)
+					}
+					c.pass(2 * time.Millisecond)
+					if got := take(n, plenty, account, of); got[1] < 0 {
+						t.Fatalf("%s, %v: no %d tokens after %s: %v", form, account, n, wait, got)
+					}
+				}
 			}
 		}
 	})

@@ -90,10 +90,10 @@ func (c *clocked) pass(d time.Duration) {
 // request is a request with a key of an account, by the names of their buckets.
 type request struct{ key, account string }
 
-// newCall is a call for requests, whose account is empty for none.
-func newCall(key, account tokenbucket.Rule, requests ...request) *tokenbucket.Call {
+// newCall is a call for requests that take so many tokens of their account, which is empty for none.
+func newCall(cost int, key, account tokenbucket.Rule, requests ...request) *tokenbucket.Call {
 	call := &tokenbucket.Call{}
-	call.Begin(key, account)
+	call.Begin(key, account, cost)
 	for _, r := range requests {
 		var field any
 		if r.account != "" {
@@ -104,10 +104,16 @@ func newCall(key, account tokenbucket.Rule, requests ...request) *tokenbucket.Ca
 	return call
 }
 
-// takeBoth takes from the buckets of keys and of accounts: two numbers for each request.
+// takeBoth takes a token from the buckets of keys and of accounts: two numbers for each request.
 func (c *clocked) takeBoth(key, account tokenbucket.Rule, requests ...request) []int64 {
 	c.t.Helper()
-	reply, err := newCall(key, account, requests...).Do(c.t.Context(), c.client)
+	return c.takeMany(1, key, account, requests...)
+}
+
+// takeMany is takeBoth with so many tokens from the buckets of accounts.
+func (c *clocked) takeMany(cost int, key, account tokenbucket.Rule, requests ...request) []int64 {
+	c.t.Helper()
+	reply, err := newCall(cost, key, account, requests...).Do(c.t.Context(), c.client)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -117,7 +123,13 @@ func (c *clocked) takeBoth(key, account tokenbucket.Rule, requests ...request) [
 // takeOnCluster is takeBoth for requests of one account, in the form that a Cluster has.
 func (c *clocked) takeOnCluster(key, account tokenbucket.Rule, requests ...request) []int64 {
 	c.t.Helper()
-	script := newCall(key, account, requests...).OnCluster(c.t.Context(), requests[0].account, true)
+	return c.takeManyOnCluster(1, key, account, requests...)
+}
+
+// takeManyOnCluster is takeMany in that form.
+func (c *clocked) takeManyOnCluster(cost int, key, account tokenbucket.Rule, requests ...request) []int64 {
+	c.t.Helper()
+	script := newCall(cost, key, account, requests...).OnCluster(c.t.Context(), requests[0].account, true)
 	_ = c.client.Process(c.t.Context(), script) // the error is the script's
 	reply, err := script.Int64Slice()
 	if err != nil {

@@ -34,24 +34,33 @@ func (r Rule) Debt(tat, now time.Time) time.Duration {
 	return min(max(0, tat.Sub(now)), burst)
 }
 
+// Left returns how many tokens a bucket with this debt has left, and the time until it has n of them, which must be at most the
+// burst. Both are 0 for no limit.
+func (r Rule) Left(debt time.Duration, n int) (left int, wait time.Duration) {
+	emission, burst := r.Intervals()
+	if emission == 0 {
+		return 0, 0
+	}
+	credit := burst - debt
+	return int(max(0, credit) / emission), max(0, time.Duration(n)*emission-credit)
+}
+
 // Spend takes a token from a bucket that is full at tat, its theoretical arrival time, without Redis. It returns the bucket's time
 // after that, or how long it waits for a token.
 func (r Rule) Spend(tat, now time.Time) (after time.Time, wait time.Duration) {
 	if r.Rate == 0 {
 		return tat, 0
 	}
-	emission, burst := r.Intervals()
 	debt := r.Debt(tat, now)
-	if late := debt + emission - burst; late > 0 {
-		return now.Add(debt), max(late, time.Millisecond)
+	if _, wait = r.Left(debt, 1); wait > 0 {
+		return now.Add(debt), max(wait, time.Millisecond)
 	}
+	emission, _ := r.Intervals()
 	return now.Add(debt + emission), 0
 }
 
-// wait returns the time until a bucket that rejected with this number has a token: the time to refill the whole burst, less one
-// emission interval.
+// wait returns the time until a bucket that rejected a request of one token with this number has it.
 func (r Rule) wait(micros int64) time.Duration {
-	full := time.Duration(-1-micros) * time.Microsecond
-	interval := r.Period.Seconds() / float64(r.Rate)
-	return max(time.Millisecond, full-time.Duration(interval*float64(r.Burst-1)*float64(time.Second)))
+	_, wait := r.Left(time.Duration(-1-micros)*time.Microsecond, 1)
+	return max(time.Millisecond, wait)
 }

@@ -7,6 +7,34 @@ import (
 	"intents.internal/pkg/tokenbucket"
 )
 
+// A bucket with a debt has what is left of its burst, and the rest after an emission interval for each.
+func TestRule_Left(t *testing.T) {
+	t.Parallel()
+	rule := tokenbucket.Rule{Rate: 60, Burst: 5, Period: time.Minute}
+	for _, c := range []struct {
+		debt time.Duration
+		n    int
+		left int
+		wait time.Duration
+	}{
+		{0, 1, 5, 0},
+		{0, 5, 5, 0},
+		{time.Nanosecond, 5, 4, time.Nanosecond},
+		{3 * time.Second, 2, 2, 0},
+		{3 * time.Second, 3, 2, time.Second},
+		{5 * time.Second, 1, 0, time.Second},
+		{5 * time.Second, 5, 0, 5 * time.Second},
+		{6 * time.Second, 1, 0, 2 * time.Second},
+	} {
+		if left, wait := rule.Left(c.debt, c.n); left != c.left || wait != c.wait {
+			t.Errorf("debt %s: %d left and wait %s for %d, want %d and %s", c.debt, left, wait, c.n, c.left, c.wait)
+		}
+	}
+	if left, wait := (tokenbucket.Rule{}).Left(0, 100); left != 0 || wait != 0 {
+		t.Errorf("without a limit: %d left, wait %s", left, wait)
+	}
+}
+
 // A bucket gives its burst at once, then a token each emission interval; while it rejects, it stays as it is.
 func TestRule_Spend(t *testing.T) {
 	t.Parallel()

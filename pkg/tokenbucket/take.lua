@@ -23,7 +23,7 @@ local function own_key(field)
   return own_keys[field]
 end
 
-local tats = redis.call("HMGET", current, unpack(ARGV, 7))
+local tats = redis.call("HMGET", current, unpack(ARGV, 8))
 local buckets = #tats - 1
 local began = tonumber(tats[buckets + 1])
 local set, n = {}, 0
@@ -42,7 +42,7 @@ local missing
 for i = 1, buckets do
   if tats[i] then
     tats[i] = decode("<d", tats[i])
-  elseif ARGV[i + 6] ~= "" then
+  elseif ARGV[i + 7] ~= "" then
     missing = missing or {}
     missing[#missing + 1] = i
   end
@@ -50,7 +50,7 @@ end
 if missing then
   local fields, names = {}, {}
   for i, bucket in ipairs(missing) do
-    fields[i] = ARGV[bucket + 6]
+    fields[i] = ARGV[bucket + 7]
     names[i] = own_key(fields[i])
   end
   if not begins then

@@ -6,7 +6,7 @@ local hash = KEYS[1]
 -- The most fields of an account whose keys are all in use, and some more.
 local most_fields = 128
 
-local tats = redis.call("HMGET", hash, unpack(ARGV, 7))
+local tats = redis.call("HMGET", hash, unpack(ARGV, 8))
 local buckets = #tats
 for i = 1, buckets do
   if tats[i] then

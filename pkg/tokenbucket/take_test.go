@@ -206,7 +206,7 @@ func TestCall_ClockStepsBackUnderLoad(t *testing.T) {
 			}
 			c.pass(d)
 			m.now = c.now
-			got, want := c.takeBoth(fiftyAMinute, fiftyAMinute, all...), m.take(fiftyAMinute, fiftyAMinute, all...)
+			got, want := c.takeBoth(fiftyAMinute, fiftyAMinute, all...), m.take(1, fiftyAMinute, fiftyAMinute, all...)
 			if !slices.EqualFunc(want, got, near) {
 				t.Fatalf("round %d (-want +got):\n%s", round, cmp.Diff(want, got))
 			}

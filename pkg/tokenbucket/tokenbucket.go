@@ -1,5 +1,5 @@
 // Package tokenbucket is the storage format in which gateways and cores share the token buckets of keys and accounts in Redis. It
-// uses the algorithm of redis_rate (GCRA). A request takes one token from its key's bucket and one from its account's, or none.
+// uses the algorithm of redis_rate (GCRA). A request takes one token from its key's bucket and one or more from its account's, or none.
 //
 // On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
 // or of the previous one. A bucket that takes longer to refill is also stored in a key of its own. The hashes have no TTL, because
@@ -82,8 +82,8 @@ func Field(name string) string {
 	return "n" + name
 }
 
-// Call is one script call for requests whose keys share one rule and whose accounts share one. Begin resets a Call for reuse. It
-// is not safe for concurrent use.
+// Call is one script call for requests whose keys share one rule and whose accounts share one, and that all take as many tokens. Begin
+// resets a Call for reuse. It is not safe for concurrent use.
 type Call struct {
 	args    []any
 	account any
@@ -93,13 +93,14 @@ type Call struct {
 
 // firstRule and firstField are the indexes of the rules and of the first bucket in the arguments, after the script, the number of
 // keys and two keys.
-const firstRule, firstField = 5, 11
+const firstRule, firstField = 5, 12
 
-// Begin resets the call to one without requests.
-func (c *Call) Begin(key, account Rule) {
+// Begin resets the call to one without requests. Each of its requests takes one token of its key and cost tokens of its account, which
+// must be at least 1 and at most the account's burst, or none of either.
+func (c *Call) Begin(key, account Rule, cost int) {
 	c.account, c.reply, c.err = nil, nil, nil
 	c.args = append(c.args[:0], "evalsha", takeScript.Hash(), 2, Current, Previous,
-		key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds())
+		key.Burst, key.Rate, key.Period.Seconds(), account.Burst, account.Rate, account.Period.Seconds(), cost)
 }
 
 // sameAccount is the field for no account, and for the account of the previous request.
@@ -202,7 +203,7 @@ type Bucket struct {
 // Take takes one token from the bucket of a key and one from its account's, or returns the time until both have one.
 func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket) (wait time.Duration, err error) {
 	var call Call
-	call.Begin(key.Rule, account.Rule)
+	call.Begin(key.Rule, account.Rule, 1)
 	var accountField any
 	if account.Rule.Rate > 0 {
 		accountField = Field(account.Name)
@@ -231,7 +232,7 @@ func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket
 // one. Such a bucket has no account, and a node of a Cluster to itself.
 func TakeOne(ctx context.Context, client redis.UniversalClient, bucket Bucket) (wait time.Duration, err error) {
 	var call Call
-	call.Begin(bucket.Rule, Rule{})
+	call.Begin(bucket.Rule, Rule{}, 1)
 	call.Add(Field(bucket.Name), nil)
 	micros, err := takeKeyScript.Run(ctx, topology.AtMostOnce{UniversalClient: client}, []string{Prefix + bucket.Name}, call.args[firstRule:]...).Int64Slice()
 	if err != nil {

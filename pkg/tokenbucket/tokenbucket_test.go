@@ -108,7 +108,7 @@ func TestDoAll(t *testing.T) {
 			calls := make([]tokenbucket.Call, 3)
 			for n := range calls {
 				key := request{key: "key:" + uuid.NewString()}
-				calls[n] = *newCall(tokenbucket.Rule{Rate: n + 1, Burst: n + 1, Period: time.Hour}, tokenbucket.Rule{}, key, key, key)
+				calls[n] = *newCall(1, tokenbucket.Rule{Rate: n + 1, Burst: n + 1, Period: time.Hour}, tokenbucket.Rule{}, key, key, key)
 			}
 			tokenbucket.DoAll(t.Context(), c.client, calls)
 			for n := range calls {
