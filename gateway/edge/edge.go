@@ -233,7 +233,7 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 // takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
 func (e *Edge) takeToken(x *exchange) *reply {
 	start := x.now
-	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), &x.verdict.Refusals, start)
+	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), 1, &x.verdict.Refusals, start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())

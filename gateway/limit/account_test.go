@@ -30,11 +30,7 @@ func newKey(rule redis_rate.Limit) limit.Limit {
 
 func (l limiter) takeBoth(t *testing.T, key, account limit.Limit) limit.Decision {
 	t.Helper()
-	d, err := l.Limiter.Take(key, account, new(limit.Refusals), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return l.takeCost(t, key, account, 1)
 }
 
 // However many keys an account has, and whatever gateways batch and remember: as many requests of all its keys together pass as its
@@ -62,7 +58,7 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 				for n := range keysEach * 6 * len(accounts) { // 72 requests of each key
 					a := (n + client) % len(accounts)
 					key := keys[a][n/len(accounts)%keysEach]
-					d, err := replicas[(client+n)%len(replicas)].Limiter.Take(key, accounts[a], new(limit.Refusals), time.Now())
+					d, err := replicas[(client+n)%len(replicas)].Limiter.Take(key, accounts[a], 1, new(limit.Refusals), time.Now())
 					switch {
 					case err != nil:
 						t.Error(err)

@@ -66,7 +66,7 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		next, refusals := int(client.Add(1))*benchKeys/64, limit.Refusals{}
 		return func() {
 			next++
-			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], &refusals, time.Now()); err != nil || !d.Allowed {
+			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], 1, &refusals, time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}

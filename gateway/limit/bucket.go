@@ -14,10 +14,10 @@ import (
 const refusalTTL = 5 * time.Second
 
 // bucket is this replica's copy of a shared bucket. It uses the algorithm of redis_rate, GCRA: the state is the theoretical
-// arrival time (TAT), at which the bucket will be full again, and each admitted request adds one emission interval to it.
+// arrival time (TAT), at which the bucket will be full again, and each admitted token adds one emission interval to it.
 //
-// A copy saves calls: a bucket that rejected a request can only reject until the time that Redis returned, because a rejection
-// takes no token and other replicas can only have taken more. While Redis does not respond, the copies limit keys and accounts
+// A copy saves calls: a bucket that lacks a request's tokens can only reject it until the time that Redis returned, because a rejection
+// takes no token and other replicas can only have taken more. What a bucket has left for smaller requests the copy knows as well. While Redis does not respond, the copies limit keys and accounts
 // from Redis's last response on.
 type bucket struct {
 	// name is the bucket's name, and field its tokenbucket.Field, a string.
@@ -42,13 +42,13 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	b.localTAT = b.tat
 }
 
-// peek returns the bucket's state by Redis's last response, and whether Redis could only reject now. It never rejects what
+// peek returns the bucket's state by Redis's last response, and whether Redis could only reject a request of so many tokens now. It never rejects what
 // redis_rate would admit, with one exception: after a bucket was deleted in Redis, the rejection lasts for one emission interval
 // (1.2 s at 50 a minute), at most refusalTTL.
-func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bool) {
+func (b *bucket) peek(rule redis_rate.Limit, tokens int, now time.Time) (q Quota, refused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	q = state(b.tat, rule, now)
+	q = state(b.tat, rule, tokens, now)
 	// A bucket that lacks more than this rule allows was charged by another rule: Redis clamps it when the next request asks.
 	if q.RetryAfter == 0 || b.tat.Sub(now) > q.ResetAfter || now.Sub(b.askedAt) > refusalTTL {
 		q.RetryAfter = 0
@@ -60,8 +60,11 @@ func (b *bucket) peek(rule redis_rate.Limit, now time.Time) (q Quota, refused bo
 	return q, true
 }
 
-// rules are the limits of a key and of its account.
-type rules struct{ key, account redis_rate.Limit }
+// rules are the limits of a key and of its account, and how many tokens of the account a request takes.
+type rules struct {
+	key, account redis_rate.Limit
+	cost         int
+}
 
 // request is one request of a key.
 type request struct {
@@ -69,10 +72,11 @@ type request struct {
 	rules        rules
 }
 
-// cachedRefusal returns Redis's decision if it can only be a rejection, by the key's bucket or by its account's.
-func (r *request) cachedRefusal(now time.Time) (d Decision, ok bool) {
-	key, byKey := r.key.peek(r.rules.key, now)
-	account, byAccount := r.account.peek(r.rules.account, now)
+// cachedRefusal returns Redis's decision on this request, at a cost that may be another, if it can only be a rejection, by the key's
+// bucket or by its account's.
+func (r *request) cachedRefusal(cost int, now time.Time) (d Decision, ok bool) {
+	key, byKey := r.key.peek(r.rules.key, 1, now)
+	account, byAccount := r.account.peek(r.rules.account, cost, now)
 	if !byKey && !byAccount {
 		return Decision{}, false
 	}
@@ -89,33 +93,31 @@ func (r request) takeLocal(now time.Time) Decision {
 	defer r.account.mu.Unlock()
 	r.key.localTAT = tokenbucket.Rule(r.rules.key).Clamp(r.key.localTAT, now)
 	r.account.localTAT = tokenbucket.Rule(r.rules.account).Clamp(r.account.localTAT, now)
-	d := decide(state(r.key.localTAT, r.rules.key, now), state(r.account.localTAT, r.rules.account, now))
+	d := decide(state(r.key.localTAT, r.rules.key, 1, now), state(r.account.localTAT, r.rules.account, r.rules.cost, now))
 	if d.Allowed {
-		r.key.localTAT, r.account.localTAT = d.spend(now), d.Account.spend(now)
+		r.key.localTAT, r.account.localTAT = d.spend(1, now), d.Account.spend(r.rules.cost, now)
 	}
 	return d
 }
 
-// state returns the quota of a bucket with this TAT at the time now.
-func state(tat time.Time, rule redis_rate.Limit, now time.Time) Quota {
+// state returns the quota of a bucket with this TAT at the time now, for a request of so many tokens.
+func state(tat time.Time, rule redis_rate.Limit, tokens int, now time.Time) Quota {
 	if rule.Rate == 0 {
 		return Quota{}
 	}
-	emissionInterval, burstOffset := tokenbucket.Rule(rule).Intervals()
 	q := Quota{Rule: rule, ResetAfter: tokenbucket.Rule(rule).Debt(tat, now)}
-	if left := burstOffset - q.ResetAfter; left < emissionInterval {
-		q.RetryAfter = emissionInterval - left
-	} else {
-		q.Remaining = int(left / emissionInterval)
-	}
+	q.Remaining, q.RetryAfter = tokenbucket.Rule(rule).Left(q.ResetAfter, tokens)
 	return q
 }
 
-// spend takes one token and returns the TAT after it.
-func (q *Quota) spend(now time.Time) time.Time {
-	emissionInterval, _ := tokenbucket.Rule(q.Rule).Intervals()
-	q.Remaining--
-	q.ResetAfter += emissionInterval
+// spend takes tokens that the bucket has and returns the TAT after that.
+func (q *Quota) spend(tokens int, now time.Time) time.Time {
+	if q.Rule.Rate == 0 {
+		return now
+	}
+	emission, _ := tokenbucket.Rule(q.Rule).Intervals()
+	q.Remaining -= tokens
+	q.ResetAfter += time.Duration(tokens) * emission
 	return now.Add(q.ResetAfter)
 }
 

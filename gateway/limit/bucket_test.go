@@ -43,7 +43,7 @@ func TestBucket(t *testing.T) {
 			if !allowed {
 				number = -1 - number
 			}
-			if read := limit.ParseQuota(number, rule); read != want {
+			if read := limit.ParseQuota(number, rule, 1); read != want {
 				t.Fatalf("%v: %d is read as %+v, want %+v", rule, number, read, want)
 			}
 			if refused {

@@ -101,7 +101,7 @@ type node struct {
 	tokens tokenbucket.Call
 }
 
-// accountCall is the call for requests of one account that have the same rules.
+// accountCall is the call for requests of one account that have the same rules and cost.
 type accountCall struct {
 	batch  []*pending[tokenTake]
 	script *topology.Script

@@ -13,7 +13,7 @@ var ParseQuota = parseQuota
 type Request struct{ key, account bucket }
 
 func (r *Request) under(key, account redis_rate.Limit) request {
-	return request{&r.key, &r.account, rules{key, account}}
+	return request{&r.key, &r.account, rules{key, account, 1}}
 }
 
 // TakeLocal decides without Redis.
@@ -27,7 +27,7 @@ func (r *Request) Update(q Quota, askedAt time.Time) { r.key.update(q, askedAt, 
 // CachedRefusal is the refusal without a call to Redis.
 func (r *Request) CachedRefusal(key, account redis_rate.Limit, now time.Time) (Decision, bool) {
 	last := r.under(key, account)
-	return last.cachedRefusal(now)
+	return last.cachedRefusal(1, now)
 }
 
 // Batcher runs items without a value, for a test that stands in for Redis.

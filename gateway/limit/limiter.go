@@ -42,9 +42,9 @@ type Limit struct {
 type Quota struct {
 	// Rule is the limit that was applied.
 	Rule redis_rate.Limit
-	// Remaining is how many more requests would pass now.
+	// Remaining is how many more requests of one token would pass now.
 	Remaining int
-	// RetryAfter is the time until the bucket has a token, 0 if it admitted the request.
+	// RetryAfter is the time until the bucket has the request's tokens, 0 if it admitted the request.
 	RetryAfter time.Duration
 	// ResetAfter is the time until the bucket will be full.
 	ResetAfter time.Duration
@@ -98,7 +98,7 @@ type Limiter struct {
 
 // store holds the buckets of all replicas, on one server or on the nodes of a Cluster.
 type store interface {
-	// take takes one token from the request's buckets and updates their copies. An error means that Redis has not decided.
+	// take takes the request's tokens from its buckets and updates their copies. An error means that Redis has not decided.
 	take(r request) (Decision, error)
 	// degraded is the share of the servers in use whose breaker is not closed, 0 to 1.
 	degraded() float64
@@ -149,18 +149,12 @@ func (l *Limiter) Close() {
 	l.store.close()
 }
 
-// Take takes one token from the bucket of a key and one from the bucket of its account, or none from either. All
-// replicas share the buckets. The refusals are the key's. The only error is ErrUnavailable.
-func (l *Limiter) Take(key, account Limit, refusals *Refusals, now time.Time) (Decision, error) {
-	if d, refused := refusals.take(now); refused {
-		l.metrics.refusedFromMemory.Inc()
-		return d, nil
-	}
-	r := request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule}}
-	if d, ok := r.cachedRefusal(now); ok {
-		last := r // a copy, so that a request that passes stays on the stack
-		refusals.last.Store(&last)
-		l.metrics.refusedFromMemory.Inc()
+// Take takes one token from the bucket of a key and cost tokens from the bucket of its account, or none from either. The cost must be
+// at least 1 and at most the account's burst, which is never reached otherwise. All replicas share the buckets. The refusals are the
+// key's. The only error is ErrUnavailable.
+func (l *Limiter) Take(key, account Limit, cost int, refusals *Refusals, now time.Time) (Decision, error) {
+	r, d, refused := l.cachedRefusal(key, account, cost, refusals, now)
+	if refused {
 		return d, nil
 	}
 	d, err := l.store.take(r)
@@ -173,6 +167,28 @@ func (l *Limiter) Take(key, account Limit, refusals *Refusals, now time.Time) (D
 		l.metrics.refused.Inc()
 	}
 	return d, nil
+}
+
+// CachedRefusal returns the decision of Take on a request of one token if it needs no call to Redis, which could only refuse the request.
+// Such a request would be refused at any cost.
+func (l *Limiter) CachedRefusal(key, account Limit, refusals *Refusals, now time.Time) (d Decision, refused bool) {
+	_, d, refused = l.cachedRefusal(key, account, 1, refusals, now)
+	return d, refused
+}
+
+// cachedRefusal returns the decision on a request that Redis could only refuse, or else the request.
+func (l *Limiter) cachedRefusal(key, account Limit, cost int, refusals *Refusals, now time.Time) (r request, d Decision, refused bool) {
+	if d, refused = refusals.take(cost, now); refused {
+		l.metrics.refusedFromMemory.Inc()
+		return request{}, d, true
+	}
+	r = request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule, cost}}
+	if d, refused = r.cachedRefusal(cost, now); refused {
+		last := r // a copy, so that a request that passes stays on the stack
+		refusals.last.Store(&last)
+		l.metrics.refusedFromMemory.Inc()
+	}
+	return r, d, refused
 }
 
 // isBreakerOpen reports whether the breaker blocked a call to Redis.

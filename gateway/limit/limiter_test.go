@@ -97,7 +97,7 @@ func hashOf(name string) string { return tokenbucket.AccountHash("account:" + na
 
 // Take takes from the buckets of a key that is alone in its account.
 func (l limiter) Take(name string, rule redis_rate.Limit, now time.Time) (limit.Decision, error) {
-	return l.Limiter.Take(limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), new(limit.Refusals), now)
+	return l.Limiter.Take(limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), 1, new(limit.Refusals), now)
 }
 
 // charged is how many requests the bucket of a key that is alone in its account has been charged, and has not got back.

@@ -52,7 +52,7 @@ func changesRules(t *testing.T, l limiter) {
 				if ofAccount {
 					key.Rule, account.Rule = plenty, rule
 				}
-				d, err := l.Limiter.Take(key, account, refusals, time.Now())
+				d, err := l.Limiter.Take(key, account, 1, refusals, time.Now())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // single keeps buckets on one server, standalone or a master behind Sentinels. A batch is one round trip, with a script call for
-// each pair of rules in it.
+// each pair of rules and cost in it.
 type single struct {
 	redis   redis.UniversalClient
 	budget  time.Duration
@@ -41,7 +41,7 @@ func (s *single) take(r request) (Decision, error) {
 	return t.decision, err
 }
 
-// runBatch makes one call for each pair of rules in the batch, usually one, all in one round trip within the budget, unless the
+// runBatch makes one call for each pair of rules and cost in the batch, usually one, all in one round trip within the budget, unless the
 // breaker is open. A server that answered any of the calls works; only the calls without an answer fail.
 func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	s.metrics.batch.Observe(float64(len(batch)))
@@ -57,7 +57,7 @@ func (s *single) runBatch(batch []*pending[tokenTake]) error {
 	return err
 }
 
-// addCalls groups the batch by rules, with a call for each group.
+// addCalls groups the batch by rules and cost, with a call for each group.
 func (s *single) addCalls(batch []*pending[tokenTake]) {
 	sortTakes(batch)
 	s.groups, s.calls = s.groups[:0], s.calls[:0]
