@@ -139,7 +139,8 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //     so a stolen key cannot use up its owner's rate limit from another network;
 //  6. rate limit: requests that later checks reject count too, so that a flood of invalid requests is limited;
 //  7. path and method of keyed routes: only the owner of a key gets a 404 or 405;
-//  8. body and environment of a request for an intent or for quotes: this check reads the body, so it is last;
+//  8. body and environment of a request for an intent or for quotes: this check reads the body, so it is last. Of a batch of intents
+//     the body comes before the rate limit, which depends on the number of intents;
 //  9. shared documents are served from the catalog; all other requests, and documents that are not in it, are forwarded;
 //  10. a request for events that may wait is parked while core has none;
 //  11. a request for quotes is forwarded within the bounds of its key, its account and the gateway.
@@ -156,12 +157,13 @@ func (e *Edge) serve(x *exchange) *reply {
 		e.log.Error("a keyed request passed the checks without a verdict on its key", "route", x.route.pattern)
 		return internalError
 	}
-	if x.verdict != nil {
-		if refusal := e.takeToken(x); refusal != nil {
+	does := x.route.action(x.method())
+	if x.verdict != nil && does != forwardTransferBatch { // which takes its own
+		if refusal := e.takeTokens(x, 1); refusal != nil {
 			return refusal
 		}
 	}
-	switch x.route.action(x.method()) {
+	switch does {
 	case refuse:
 		return x.route.fallback
 	case healthCheck:
@@ -172,6 +174,8 @@ func (e *Edge) serve(x *exchange) *reply {
 		if refusal := e.checkTransfer(x); refusal != nil {
 			return refusal
 		}
+	case forwardTransferBatch:
+		return e.forwardTransferBatch(x)
 	case forwardQuoteRequest:
 		return e.forwardQuoteRequest(x)
 	case forwardAsIs:
@@ -230,10 +234,10 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 	}
 }
 
-// takeToken takes one token from the key's bucket and one from its account's, and sets the RateLimit fields.
-func (e *Edge) takeToken(x *exchange) *reply {
+// takeTokens takes one token from the key's bucket and cost tokens from its account's, and sets the RateLimit fields.
+func (e *Edge) takeTokens(x *exchange, cost int) *reply {
 	start := x.now
-	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), 1, &x.verdict.Refusals, start)
+	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), cost, &x.verdict.Refusals, start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -246,8 +250,13 @@ func (e *Edge) takeToken(x *exchange) *reply {
 	if decision.Allowed {
 		return nil
 	}
+	return x.limited()
+}
+
+// limited returns the reply to a request that a rate limit has refused.
+func (x *exchange) limited() *reply {
 	x.usageKind = usage.Limited
-	x.tooManyRequests = newTooManyRequests(&decision, x.replyBuffer())
+	x.tooManyRequests = newTooManyRequests(&x.limit, x.replyBuffer())
 	return &x.tooManyRequests
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -23,10 +24,8 @@ func (e *Edge) checkTransfer(x *exchange) *reply {
 	if len(issues) > 0 {
 		return invalidRequest(issues)
 	}
-	if key := x.ctx.Request.Header.Peek(idempotencyKeyHeader); len(key) > 0 {
-		if _, ok := wire.ParseIdempotencyKey(string(key)); !ok {
-			return invalidRequest([]wire.Issue{{Path: idempotencyKeyHeader, Message: wire.IdempotencyKeyRule}})
-		}
+	if refusal := x.checkIdempotencyKey(); refusal != nil {
+		return refusal
 	}
 	if x.hasQuery() {
 		return nil // core rejects every query here, and that error precedes the environment's
@@ -65,22 +64,37 @@ func checkBody(x *exchange, most int, tooLarge *reply) *reply {
 	}
 }
 
+// checkIdempotencyKey rejects a malformed Idempotency-Key. The header may be missing.
+func (x *exchange) checkIdempotencyKey() *reply {
+	if key := x.ctx.Request.Header.Peek(idempotencyKeyHeader); len(key) > 0 {
+		if _, ok := wire.ParseIdempotencyKey(string(key)); !ok {
+			return invalidRequest([]wire.Issue{{Path: idempotencyKeyHeader, Message: wire.IdempotencyKeyRule}})
+		}
+	}
+	return nil
+}
+
 func (x *exchange) hasQuery() bool { return bytes.IndexByte(x.target(), '?') >= 0 }
 
 // checkEnvironment rejects chains of another environment than the key's. Chains that are unknown to the gateway pass, because core
 // repeats the check.
 func (e *Edge) checkEnvironment(x *exchange, chains []caip.ChainID) *reply {
 	for _, chain := range chains {
-		env, known := e.chains.Environment(chain)
-		if known && env != x.verdict.Environment() {
-			return &reply{
-				status:  fasthttp.StatusForbidden,
-				outcome: outcomeChainRefused,
-				body:    encode(wire.NewChainNotAllowed(chain, env, x.verdict.Environment())),
-			}
+		if env, ok := e.allows(x, chain); !ok {
+			return chainRefused(wire.NewChainNotAllowed(chain, env, x.verdict.Environment()))
 		}
 	}
 	return nil
+}
+
+// allows reports whether the request's key may use the chain, and the chain's environment if it may not.
+func (e *Edge) allows(x *exchange, chain caip.ChainID) (env network.Environment, ok bool) {
+	env, known := e.chains.Environment(chain)
+	return env, !known || env == x.verdict.Environment()
+}
+
+func chainRefused(body wire.ChainNotAllowed) *reply {
+	return &reply{status: fasthttp.StatusForbidden, outcome: outcomeChainRefused, body: encode(body)}
 }
 
 func invalidRequest(issues []wire.Issue) *reply {

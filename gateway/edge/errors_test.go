@@ -28,6 +28,9 @@ func transfer(from, to string) string {
 		from, alice, from, alice, to, bob)
 }
 
+// transferBatch is a body of POST /v2/transfers/batch.
+func transferBatch(items ...string) string { return `{"transfers":[` + strings.Join(items, ",") + `]}` }
+
 func apiKey(key apikey.Key) string { return "x-api-key: " + key.Reveal() + "\r\n" }
 
 const jsonType = "Content-Type: application/json\r\n"
@@ -88,6 +91,13 @@ func TestErrorResponses(t *testing.T) {
 		"wrong method":                {request("POST", "/v2/tokens", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"wrong method on two":         {request("DELETE", "/v2/transfers", testKey(), ""), wrongMethod("GET, HEAD, POST", fresh...)},
 		"HEAD on a keyed path":        {request("PUT", "/v2/transfers/1/cancel", testKey(), ""), wrongMethod("POST", fresh...)},
+		"a batch has no GET there":    {request("GET", "/v2/transfers/batch", testKey(), ""), wrongMethod("POST", fresh...)},
+		"a batch is read":             {request("POST", "/v2/batches/1", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
+		"a batch's calls are read":    {request("POST", "/v2/batches/1/calls", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
+		"a batch's report is posted":  {request("GET", "/v2/batches/1/transaction", testKey(), ""), wrongMethod("POST", fresh...)},
+		"batches, no list":            {request("GET", "/v2/batches", testKey(), ""), notFound(fresh...)},
+		"batch without id":            {request("GET", "/v2/batches/", testKey(), ""), notFound(fresh...)},
+		"unknown path below a batch":  {request("GET", "/v2/batches/1/2", testKey(), ""), notFound(fresh...)},
 		"a refund is read":            {request("POST", "/v2/transfers/1/refund", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"a preflight is read":         {request("POST", "/v2/transfers/1/preflight", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"events are read":             {request("POST", "/v2/events", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},

@@ -139,6 +139,9 @@ func TestForward_EveryOperation(t *testing.T) {
 			if operation.RequestBody != nil {
 				headers, body = headers+jsonType, transfer("eip155:11155111", "eip155:11155111")
 			}
+			if path == "/v2/transfers/batch" {
+				headers, body = headers+"Idempotency-Key: a\r\n", transferBatch(body)
+			}
 			if got := g.send(t, request(strings.ToUpper(method), target, headers, body)); got.Status != 200 {
 				t.Errorf("%s %s: %+v", method, path, got)
 			}

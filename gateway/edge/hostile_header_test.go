@@ -232,16 +232,16 @@ var headerRules = []rule{
 		),
 	},
 	{
-		input:  "What core may hear: `Accept`, `Content-Type`, `Idempotency-Key`, `If-None-Match`, `User-Agent`, …",
+		input:  "What core may hear: `Accept`, `Content-Type`, `Idempotency-Key`, `If-None-Match`, `Prefer`, `User-Agent`, …",
 		answer: "200, and core gets it as it is",
 		rows: passing(
 			tellsWrite("{}",
 				"Accept: */*", "Accept-Encoding: gzip;q=0", "Accept-Language: en", `Content-Type: text/plain; charset="é"`,
 				`Idempotency-Key: "a b"`, `If-None-Match: W/"a", "b"`, "If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT",
-				"User-Agent: a/1 (b; c)"),
+				"Prefer: return=minimal, wait=5", "User-Agent: a/1 (b; c)"),
 			write("ACCEPT: */* \r\naccept-encoding:gzip;q=0\r\nAccept-Language:\ten\r\nContent-Length: 2\r\n"+
 				"content-type: text/plain; charset=\"é\"\r\nIdempotency-Key: \"a b\"\r\nIf-None-Match: W/\"a\", \"b\"\r\n"+
-				"If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\nuser-agent: a/1 (b; c)\r\n", "{}"),
+				"If-Modified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\nprefer: return=minimal, wait=5\r\nuser-agent: a/1 (b; c)\r\n", "{}"),
 		),
 	},
 }

@@ -23,11 +23,11 @@ import (
 var upstreamRules = []rule{
 	{
 		input: "Core has closed the connection that a request goes out on", shown: coreClosedIdleConnections,
-		answer: "a read is sent again, once; so is a `POST` of `/v2/transfers` or `/v2/webhooks` with an `Idempotency-Key`; any other write is carried out at most once",
+		answer: "a read is sent again, once; so is a `POST` of `/v2/transfers`, `/v2/transfers/batch` or `/v2/webhooks` with an `Idempotency-Key`; any other write is carried out at most once",
 	},
 	{
 		input: "Core reads a request and closes", shown: coreHangsUp,
-		answer: "503, for a write but `POST /v2/quotes` `OUTCOME_UNKNOWN`; core gets a read twice at most, and a `POST` of `/v2/transfers` or `/v2/webhooks` with an `Idempotency-Key`; any other write once",
+		answer: "503, for a write but `POST /v2/quotes` `OUTCOME_UNKNOWN`; core gets a read twice at most, and a `POST` of `/v2/transfers`, `/v2/transfers/batch` or `/v2/webhooks` with an `Idempotency-Key`; any other write once",
 	},
 	{input: "Core hangs", answer: "504 at the deadline, for a write but `POST /v2/quotes` `OUTCOME_UNKNOWN`; core gets the request once", shown: coreHangs},
 	{input: "Redis hangs, is down, or has lost its scripts", answer: "no error, hardly later, and a metric tells", shown: redisFails},
@@ -55,6 +55,8 @@ func coreHangsUp(t *testing.T) {
 		"GET of a record":                        {"GET", "/v2/transfers/1", "", "", 2},
 		"POST":                                   {"POST", "/v2/transfers", jsonType, body, 1},
 		"POST with Idempotency-Key":              {"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, 2},
+		"POST of a batch":                        {"POST", "/v2/transfers/batch", jsonType + "Idempotency-Key: a\r\n", transferBatch(body), 2},
+		"POST of a batch's transaction":          {"POST", "/v2/batches/1/transaction", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
 		"POST without a body":                    {"POST", "/v2/transfers/1/cancel", "", "", 1},
 		"POST of a webhook with Idempotency-Key": {"POST", "/v2/webhooks", jsonType + "Idempotency-Key: a\r\n", "{}", 2},
 		"GET of webhooks":                        {"GET", "/v2/webhooks", "", "", 2},
@@ -62,7 +64,7 @@ func coreHangsUp(t *testing.T) {
 		"PATCH with Idempotency-Key":             {"PATCH", "/v2/webhooks/1", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
 		"DELETE with Idempotency-Key":            {"DELETE", "/v2/webhooks/1", "Idempotency-Key: a\r\n", "", 1},
 		"POST of a session":                      {"POST", "/auth/sign-out", "", "", 1},
-		// Core honors the key on POST /v2/transfers and POST /v2/webhooks alone.
+		// Core honors the key on these three paths alone.
 		"POST of a new key with Idempotency-Key":      {"POST", "/auth/api-key/create", jsonType + "Idempotency-Key: a\r\n", `{"name":"a"}`, 1},
 		"POST of a cancellation with Idempotency-Key": {"POST", "/v2/transfers/1/cancel", "Idempotency-Key: a\r\n", "", 1},
 		"POST of a transaction with Idempotency-Key":  {"POST", "/v2/transfers/1/transaction", jsonType + "Idempotency-Key: a\r\n", "{}", 1},
@@ -153,6 +155,8 @@ func coreHangs(t *testing.T) {
 		{"GET", "/v2/transfers/1", "", "", read},
 		{"POST", "/v2/transfers", jsonType, body, unknown},
 		{"POST", "/v2/transfers", jsonType + "Idempotency-Key: a\r\n", body, once},
+		{"POST", "/v2/transfers/batch", jsonType + "Idempotency-Key: a\r\n", transferBatch(body), once},
+		{"POST", "/v2/batches/1/transaction", jsonType + "Idempotency-Key: a\r\n", "{}", unknown},
 		{"POST", "/v2/transfers/1/cancel", "Idempotency-Key: a\r\n", "", unknown},
 	} {
 		began := time.Now()

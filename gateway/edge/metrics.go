@@ -30,6 +30,7 @@ const (
 	outcomeTooLarge
 	outcomeMediaType
 	outcomeInvalid
+	outcomeBatchTooLarge
 	outcomeChainRefused
 	outcomeUnhealthy
 	outcomeOverloaded
@@ -63,6 +64,7 @@ var outcomeNames = [outcomes]string{
 	outcomeTooLarge:           "too_large",
 	outcomeMediaType:          "media_type",
 	outcomeInvalid:            "invalid_request",
+	outcomeBatchTooLarge:      "batch_too_large",
 	outcomeChainRefused:       "chain_refused",
 	outcomeUnhealthy:          "unhealthy",
 	outcomeOverloaded:         "overloaded",

@@ -96,9 +96,11 @@ var (
 	healthy            = &reply{status: fasthttp.StatusNoContent, outcome: outcomeOK}
 	unhealthy          = unavailable(outcomeUnhealthy, "The service does not answer now. Try again shortly.")
 
-	transferTooLarge     = bodyTooLarge(wire.MaxTransferRequestBytes)
-	quoteRequestTooLarge = bodyTooLarge(wire.MaxQuoteRequestBytes)
-	notJSON              = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
+	transferTooLarge       = bodyTooLarge(wire.MaxTransferRequestBytes)
+	transferBatchTooLarge  = bodyTooLarge(wire.MaxTransferBatchBytes)
+	quoteRequestTooLarge   = bodyTooLarge(wire.MaxQuoteRequestBytes)
+	idempotencyKeyRequired = &reply{status: fasthttp.StatusBadRequest, outcome: outcomeInvalid, body: encode(wire.NewIdempotencyKeyRequired())}
+	notJSON                = newReply(fasthttp.StatusUnsupportedMediaType, outcomeMediaType, wire.UnsupportedMediaType,
 		"The body must be application/json in UTF-8.")
 
 	overloaded        = unavailable(outcomeOverloaded, "Too many long lists are in flight for all accounts together. Request pages with limit, or try again shortly.")

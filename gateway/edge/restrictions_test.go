@@ -29,6 +29,10 @@ var neededScopes = map[string]string{
 	"POST /v2/transfers/{id}/cancel":      "intents:write",
 	"GET /v2/transfers/{id}/refund":       "intents:write",
 	"GET /v2/transfers/{id}/preflight":    "intents:read",
+	"POST /v2/transfers/batch":            "intents:write",
+	"GET /v2/batches/{id}":                "intents:read",
+	"GET /v2/batches/{id}/calls":          "intents:read",
+	"POST /v2/batches/{id}/transaction":   "intents:write",
 	"GET /v2/events":                      "intents:read",
 	"POST /v2/quotes":                     "intents:read",
 	"GET /v2/quotes/{id}":                 "intents:read",
@@ -78,7 +82,10 @@ func TestScopes_EveryOperation(t *testing.T) {
 				method, pattern, _ := strings.Cut(operation, " ")
 				headers, body := apiKey(key), ""
 				if method == "POST" || method == "PATCH" {
-					headers, body = headers+jsonType, transfer("eip155:11155111", "eip155:11155111")
+					headers, body = headers+jsonType+"Idempotency-Key: a\r\n", transfer("eip155:11155111", "eip155:11155111")
+				}
+				if pattern == "/v2/transfers/batch" {
+					body = transferBatch(body)
 				}
 				target := strings.NewReplacer("{id}", "1", "{eventId}", "evt_1").Replace(pattern)
 				got := g.send(t, request(method, target, headers, body))

@@ -40,6 +40,7 @@ const (
 	refuse action = iota
 	forwardAsIs
 	forwardTransfer
+	forwardTransferBatch
 	forwardQuoteRequest
 	serveShared
 	healthCheck
@@ -98,17 +99,21 @@ var (
 	agents  = newDocument("/docs/agents.md", open, actions{get: serveShared})
 	llms    = newDocument("/llms.txt", open, actions{get: serveShared})
 
-	tokens      = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
-	chains      = newDocument("/v2/chains", anyKey, actions{get: serveShared})
-	transfers   = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
-	transfer    = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs})
-	transaction = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
-	refund      = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
-	preflight   = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
-	cancel      = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
-	events      = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
-	quotes      = newRoute("/v2/quotes", intentsReadKey, actions{post: forwardQuoteRequest})
-	quote       = newRoute("/v2/quotes/{id}", intentsReadKey, actions{get: forwardAsIs})
+	tokens           = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
+	chains           = newDocument("/v2/chains", anyKey, actions{get: serveShared})
+	transfers        = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
+	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs})
+	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
+	refund           = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
+	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
+	cancel           = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
+	newBatch         = newRoute("/v2/transfers/batch", intentsKey, actions{post: forwardTransferBatch}).withIdempotencyKey()
+	batch            = newRoute("/v2/batches/{id}", intentsKey, actions{get: forwardAsIs})
+	batchCalls       = newRoute("/v2/batches/{id}/calls", intentsKey, actions{get: forwardAsIs})
+	batchTransaction = newRoute("/v2/batches/{id}/transaction", intentsKey, actions{post: forwardAsIs})
+	events           = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
+	quotes           = newRoute("/v2/quotes", intentsReadKey, actions{post: forwardQuoteRequest})
+	quote            = newRoute("/v2/quotes/{id}", intentsReadKey, actions{get: forwardAsIs})
 
 	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs}).withIdempotencyKey()
 	webhook         = newRoute("/v2/webhooks/{id}", webhooksKey, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
@@ -130,7 +135,8 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel, events, quotes, quote,
+	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel,
+	newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -198,6 +204,8 @@ func match(path []byte) *route {
 		return chains
 	case "/v2/transfers":
 		return transfers
+	case "/v2/transfers/batch":
+		return newBatch
 	case "/v2/events":
 		return events
 	case "/v2/quotes":
@@ -217,6 +225,9 @@ func match(path []byte) *route {
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
 		return matchTransfer(rest)
+	}
+	if rest, below := bytes.CutPrefix(path, []byte("/v2/batches/")); below {
+		return matchBatch(rest)
 	}
 	if id, below := bytes.CutPrefix(path, []byte("/v2/quotes/")); below && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
 		return quote
@@ -258,6 +269,22 @@ func matchTransfer(rest []byte) *route {
 		return preflight
 	case string(below) == "cancel":
 		return cancel
+	default:
+		return unknownKeyedPath
+	}
+}
+
+func matchBatch(rest []byte) *route {
+	id, below, nested := bytes.Cut(rest, []byte("/"))
+	switch {
+	case len(id) == 0:
+		return unknownKeyedPath
+	case !nested:
+		return batch
+	case string(below) == "calls":
+		return batchCalls
+	case string(below) == "transaction":
+		return batchTransaction
 	default:
 		return unknownKeyedPath
 	}
@@ -314,9 +341,12 @@ func (r *route) scope(method []byte) apikey.Scopes {
 	}
 }
 
-// streams reports whether the response may be long. Responses to writes, single records and webhooks are never long.
+// streams reports whether the response may be long. Responses to writes, single records and webhooks are never long, but for the records
+// of a new batch.
 func (r *route) streams(method []byte) bool {
 	switch r {
+	case newBatch:
+		return r.action(method) != refuse
 	case transfer, refund, preflight, quote, webhooks, webhook:
 		return false
 	}

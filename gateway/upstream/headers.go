@@ -14,6 +14,7 @@ const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerForwardedFor   = "X-Forwarded-For"
 	headerForwardedProto = "X-Forwarded-Proto"
+	headerPrefer         = "Prefer" // RFC 7240
 )
 
 // requestHeaders are forwarded from the client to core on every route. All others are dropped: hop-by-hop headers, the
@@ -27,6 +28,7 @@ var requestHeaders = []string{
 	fasthttp.HeaderIfNoneMatch,
 	fasthttp.HeaderUserAgent,
 	headerIdempotencyKey,
+	headerPrefer,
 }
 
 // sessionRequestHeaders are also forwarded on the session routes: the browser's session, and the headers from which core detects
@@ -55,6 +57,7 @@ var responseHeaders = map[string]bool{
 	fasthttp.HeaderLastModified:        false,
 	fasthttp.HeaderLink:                false,
 	fasthttp.HeaderLocation:            false,
+	"Preference-Applied":               false,
 	fasthttp.HeaderRetryAfter:          false,
 	"Sunset":                           false,
 	fasthttp.HeaderVary:                false,
