@@ -116,7 +116,7 @@ type Config struct {
 	// it has been read. Default 8192; 1024 to 1048576.
 	MaxHeaderBytes int `env:"GATEWAY_MAX_HEADER_BYTES" envDefault:"8192"`
 	// MaxBodyBytes is the maximum size of a request body in bytes. POST /v2/transfers and POST /v2/quotes have a fixed maximum of
-	// 16384. Default 65536; at least 16384.
+	// 16384, and POST /v2/transfers/batch one of 65536. Default 65536; at least 16384.
 	MaxBodyBytes int `env:"GATEWAY_MAX_BODY_BYTES" envDefault:"65536"`
 	// TrustedProxies are the networks, CIDR and comma separated, of proxies whose X-Forwarded-For and X-Forwarded-Proto the gateway
 	// uses; addresses there may have a port or brackets. What cannot be read counts in `intents_gateway_forwarded_unreadable_total`.

@@ -79,7 +79,7 @@ func (d *decoder) members(names []string, read func(n int)) (seen seenNames, ok 
 // require reports an issue for each of the names that the object just parsed lacks.
 func (d *decoder) require(names []string, seen seenNames) {
 	for n, name := range names {
-		if !seen[n] {
+		if !seen[n] && !d.hasMost() {
 			d.issueAt(d.in.StackPointer().AppendToken(name), "is required")
 		}
 	}
@@ -139,13 +139,18 @@ func (d *decoder) string() bool {
 }
 
 // issue reports an issue of the last value.
-func (d *decoder) issue(message string) { d.issueAt(d.in.StackPointer(), message) }
-
-func (d *decoder) issueAt(path jsontext.Pointer, message string) {
-	if d.most == 0 || len(d.issues) < d.most {
-		d.issues = append(d.issues, Issue{Path: string(path), Message: message})
+func (d *decoder) issue(message string) {
+	if !d.hasMost() {
+		d.issueAt(d.in.StackPointer(), message)
 	}
 }
+
+func (d *decoder) issueAt(path jsontext.Pointer, message string) {
+	d.issues = append(d.issues, Issue{Path: string(path), Message: message})
+}
+
+// hasMost reports whether no further issue is kept. Their paths are not worked out either: a short document may have thousands.
+func (d *decoder) hasMost() bool { return d.most > 0 && len(d.issues) >= d.most }
 
 // skip skips the next value and reports an issue of it.
 func (d *decoder) skip(message string) {

@@ -23,10 +23,12 @@ func DecodeTransferBatch(body []byte) ([]TransferRequest, []Issue) {
 	defer d.release()
 	d.most = maxBatchIssues
 	var items []TransferRequest
+	var item TransferRequest // one for all: a body may have thousands of malformed items
+	noQuote := d.noQuote
 	d.object(batchFields, len(batchFields), func(int) {
 		count, ok := d.array(math.MaxInt, func() {
-			var item TransferRequest
-			d.transfer(&item, d.noQuote)
+			item = TransferRequest{}
+			d.transfer(&item, noQuote)
 			if len(d.issues) == 0 { // a malformed item is as short as two bytes, and this many would take much memory
 				items = append(items, item)
 			}
