@@ -172,7 +172,7 @@ func answersIn(t *testing.T, said []byte, to []reading) (answers []verdict) {
 
 // Of what a client says, core may hear these fields on every route, and those on routes with a session.
 var (
-	forAll      = []string{"accept", "accept-encoding", "accept-language", "content-type", "idempotency-key", "if-modified-since", "if-none-match", "user-agent"}
+	forAll      = []string{"accept", "accept-encoding", "accept-language", "content-type", "idempotency-key", "if-modified-since", "if-none-match", "prefer", "user-agent"}
 	forSessions = []string{"cookie", "origin", "referer", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user"}
 )
 

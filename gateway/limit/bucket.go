@@ -16,9 +16,9 @@ const refusalTTL = 5 * time.Second
 // bucket is this replica's copy of a shared bucket. It uses the algorithm of redis_rate, GCRA: the state is the theoretical
 // arrival time (TAT), at which the bucket will be full again, and each admitted token adds one emission interval to it.
 //
-// A copy saves calls: a bucket that lacks a request's tokens can only reject it until the time that Redis returned, because a rejection
-// takes no token and other replicas can only have taken more. What a bucket has left for smaller requests the copy knows as well. While Redis does not respond, the copies limit keys and accounts
-// from Redis's last response on.
+// A copy saves calls: a bucket that lacks a request's tokens can only reject it until the time that Redis returned, because a
+// rejection takes no token and other replicas can only have taken more. It says nothing of requests of fewer tokens, which the bucket
+// may have. While Redis does not respond, the copies limit keys and accounts from Redis's last response on.
 type bucket struct {
 	// name is the bucket's name, and field its tokenbucket.Field, a string.
 	name  string
@@ -42,9 +42,9 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 	b.localTAT = b.tat
 }
 
-// peek returns the bucket's state by Redis's last response, and whether Redis could only reject a request of so many tokens now. It never rejects what
-// redis_rate would admit, with one exception: after a bucket was deleted in Redis, the rejection lasts for one emission interval
-// (1.2 s at 50 a minute), at most refusalTTL.
+// peek returns the bucket's state by Redis's last response, and whether Redis could only reject a request of so many tokens now. It
+// never rejects what redis_rate would admit, with one exception: after a bucket was deleted in Redis, the rejection lasts for one
+// emission interval (1.2 s at 50 a minute) for each token that the copy lacks, at most refusalTTL.
 func (b *bucket) peek(rule redis_rate.Limit, tokens int, now time.Time) (q Quota, refused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

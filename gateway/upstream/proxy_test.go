@@ -75,6 +75,7 @@ func TestResponseHeaders_BehindHAProxy(t *testing.T) {
 		"Last-Modified":          {"Sat, 29 Oct 1994 19:43:31 GMT"},
 		"Link":                   {`</v2/transfers?cursor=a>; rel="next"`, `</v2/transfers>; rel="first"`},
 		"Location":               {"/v2/transfers/1"},
+		"Preference-Applied":     {"return=minimal"},
 		"Retry-After":            {"7"},
 		"Sunset":                 {"Wed, 31 Dec 2031 23:59:59 GMT"},
 		"Vary":                   {"Accept-Encoding", "Origin"},
