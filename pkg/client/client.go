@@ -11,8 +11,8 @@
 //
 // A request is tried at most three times: after a connection error, and after 408, 429, 500, 502, 503 and 504. The client waits for as long as
 // Retry-After says, at most a minute; without it a random time up to half a second, then up to a second. A GET and a DELETE are always
-// repeated, a POST only where it has an Idempotency-Key: [Transfers.Create] and [Webhooks.Create] make one and send it with each try, so
-// that a repeat never makes a second intent. Everything else is tried once. A wait that would outlast the context's deadline is not begun.
+// repeated, a POST only where it has an Idempotency-Key: [Transfers.Create], [Batches.Create] and [Webhooks.Create] make one and send it
+// with each try, so that a repeat never makes a second intent. Everything else is tried once. A wait that would outlast the context's deadline is not begun.
 //
 // # Errors
 //
@@ -47,6 +47,7 @@ import (
 // Client is the API of one service for the holder of one key.
 type Client struct {
 	Transfers *Transfers
+	Batches   *Batches
 	Quotes    *Quotes
 	Tokens    *Tokens
 	Chains    *Chains
@@ -99,7 +100,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &direct
 	c.Transfers, c.Quotes, c.Tokens, c.Chains = &Transfers{c}, &Quotes{c}, &Tokens{c}, &Chains{c}
-	c.Events, c.Webhooks = &Events{c}, &Webhooks{c}
+	c.Batches, c.Events, c.Webhooks = &Batches{c}, &Events{c}, &Webhooks{c}
 	c.feed = &feedReader{c: c, waits: map[*waiter]bool{}}
 	return c, nil
 }

@@ -58,9 +58,14 @@ const (
 	CodeQuoteExpired                Code = "QUOTE_EXPIRED"
 	CodeQuoteMismatch               Code = "QUOTE_MISMATCH"
 	CodeIdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
+	CodeIdempotencyKeyRequired      Code = "IDEMPOTENCY_KEY_REQUIRED"
 	CodeStatusConflict              Code = "STATUS_CONFLICT"
 	CodeNotRefundable               Code = "NOT_REFUNDABLE"
 	CodeAddressNotAllowed           Code = "ADDRESS_NOT_ALLOWED"
+	CodeBatchTooLarge               Code = "BATCH_TOO_LARGE"
+	CodeBatchRejected               Code = "BATCH_REJECTED"
+	CodeBatchNotUniform             Code = "BATCH_NOT_UNIFORM"
+	CodeBatchNotFound               Code = "BATCH_NOT_FOUND"
 )
 
 // Webhooks.

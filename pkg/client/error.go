@@ -30,6 +30,8 @@ type Error struct {
 	cause error
 	// retryAfter is set if the response has a Retry-After, final if a repeat would end alike.
 	retryAfter, final bool
+	// firstItem is the place in a list of the first item of the batch that was refused.
+	firstItem int
 }
 
 func (e *Error) Error() string {

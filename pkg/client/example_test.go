@@ -20,6 +20,10 @@ func service() *httptest.Server {
 		"POST /v2/transfers/01a2142b/transaction": record + `, "status": "submitted"}`,
 		"POST /v2/quotes": `{"quotes": [{"id": "01a2142a", "provider": "solver", "destination": {"amount": "997000"}, "fees": [` +
 			`{"kind": "total", "amount": "3000"}]}], "failures": []}`,
+		"POST /v2/transfers/batch": `{"id": "01a2142c", "count": 2, "transfers": [{"id": "01a2142d"}, {"id": "01a2142e"}]}`,
+		"GET /v2/batches/01a2142c/calls": `{"requests": [{"transfers": ["01a2142d", "01a2142e"], "calls": {"chainId": "0x7a69", "calls": [` +
+			`{"to": "0xE1620de3a36756143582895e7E426Ade69e4f2D7"}, {"to": "0xE1620de3a36756143582895e7E426Ade69e4f2D7"}]}}], "excluded": []}`,
+		"POST /v2/batches/01a2142c/transaction": `{"id": "01a2142c", "count": 2, "statuses": {"submitted": 2}}`,
 		"GET /v2/events": `{"events": [{"id": "evt_1", "type": "transfer.created", "data": {"id": "01a2142b", "status": "created"}},` +
 			`{"id": "evt_2", "type": "transfer.submitted", "data": {"id": "01a2142b", "status": "submitted"}}], "next": "cursor-2"}`,
 	}
@@ -82,6 +86,40 @@ func ExampleTransfers_Create() {
 	// Output:
 	// created to sign: 0xE1620de3a36756143582895e7E426Ade69e4f2D7
 	// submitted <nil>
+}
+
+func ExampleBatches_Create() {
+	c, ctx, end := api()
+	defer end()
+	const account, token = "eip155:31337:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "eip155:31337:0xE1620de3a36756143582895e7E426Ade69e4f2D7"
+	payroll := client.CreateBatch{IdempotencyKey: "payroll-2026-11"}
+	for _, recipient := range []string{"0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"} {
+		payroll.Transfers = append(payroll.Transfers, client.BatchItem{
+			Source:      client.SourceRequest{Account: account, Token: token, Amount: "1000000"},
+			Destination: client.DestinationRequest{Account: "eip155:31337:" + recipient},
+		})
+	}
+	batches, err := c.Batches.Create(ctx, payroll) // one, of a list that is not longer than 100
+	if err != nil {
+		fmt.Println(err) // safe to repeat, with the same key
+		return
+	}
+	for _, batch := range batches {
+		calls, err := c.Batches.Calls(ctx, batch.ID, client.CallsQuery{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for _, request := range calls.Requests {
+			fmt.Println("to sign:", len(request.Calls.Calls), "calls for", len(request.Transfers), "intents")
+			// A wallet takes request.Calls by wallet_sendCalls, and wallet_getCallsStatus gives the hash of its receipt.
+			sent, err := c.Batches.Report(ctx, batch.ID, "0x"+strings.Repeat("a", 64), request.Transfers...)
+			fmt.Println(sent.Statuses, err)
+		}
+	}
+	// Output:
+	// to sign: 2 calls for 2 intents
+	// map[submitted:2] <nil>
 }
 
 func ExampleQuotes_Create() {

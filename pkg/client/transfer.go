@@ -99,6 +99,8 @@ type Transfer struct {
 	// Destination is who gets what; the amount of a swap or bridge is the least.
 	Destination Leg     `json:"destination"`
 	Reference   *string `json:"reference"`
+	// BatchID is the batch that it was made in, nil for none.
+	BatchID *string `json:"batchId"`
 	// Ended is set once no further step is expected: the intent is final, or failed, or expired.
 	Ended bool `json:"ended"`
 	// Final is set once nobody need do anything more: a confirmed transfer, a filled or refunded swap or bridge, a cancelled intent.
@@ -196,8 +198,9 @@ type TransferSummary struct {
 	Source      SummaryLeg       `json:"source"`
 	Destination SummaryLeg       `json:"destination"`
 	Reference   *string          `json:"reference"`
-	// Ended is as in Transfer.
-	Ended bool `json:"ended"`
+	// BatchID and Ended are as in Transfer.
+	BatchID *string `json:"batchId"`
+	Ended   bool    `json:"ended"`
 }
 
 // SummaryLeg is a side of an intent in a list.

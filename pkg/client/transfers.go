@@ -98,6 +98,8 @@ type TransferQuery struct {
 	OrderID   string
 	Hash      string
 	Reference string
+	// Batch is the id of the batch that they were made in.
+	Batch string
 	// UpdatedSince lists what has changed since then, the oldest change first.
 	UpdatedSince time.Time
 	// Limit is the length of a page, by default 100.
@@ -125,7 +127,7 @@ func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPag
 	}
 	for name, value := range map[string]string{
 		"type": string(query.Type), "status": strings.Join(statuses, ","), "chain-id": query.ChainID, "order-id": query.OrderID,
-		"hash": query.Hash, "reference": query.Reference, "cursor": query.Cursor,
+		"hash": query.Hash, "reference": query.Reference, "batch": query.Batch, "cursor": query.Cursor,
 	} {
 		setNonEmpty(values, name, value)
 	}

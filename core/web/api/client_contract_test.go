@@ -28,6 +28,7 @@ var clientMethods = map[string]string{
 	"listTokens": "Tokens.List", "listChains": "Chains.List",
 	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "cancelTransfer": "Transfers.Cancel",
 	"reportTransaction": "Transfers.Report", "preflightTransfer": "Transfers.Preflight", "getRefund": "Transfers.Refund",
+	"createBatch": "Batches.Create", "getBatch": "Batches.Get", "getBatchCalls": "Batches.Calls", "reportBatchTransaction": "Batches.Report",
 	"createQuotes": "Quotes.Create", "getQuote": "Quotes.Get", "listEvents": "Events.List",
 	"createWebhook": "Webhooks.Create", "listWebhooks": "Webhooks.List", "getWebhook": "Webhooks.Get", "updateWebhook": "Webhooks.Update",
 	"deleteWebhook": "Webhooks.Delete", "rotateWebhookSecret": "Webhooks.RotateSecret", "testWebhook": "Webhooks.Test",
@@ -42,6 +43,8 @@ var clientTypes = map[string]any{
 	"TokenDefinition": client.Token{}, "Chain": client.Chain{}, "Settlement": client.Settlement{},
 	"Transfer": client.Transfer{}, "TransferSummary": client.TransferSummary{}, "TransferEvent": client.TransferEvent{},
 	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{},
+	"CreateBatchInput": client.CreateBatch{}, "CreatedBatch": client.CreatedBatch{}, "CreatedBatchSummary": client.Batch{}, "Batch": client.Batch{},
+	"BatchCalls": client.BatchCalls{}, "ReportBatchTransactionInput": client.ReportBatchTransaction{},
 	"Preflight": client.Preflight{}, "Refund": client.Refund{}, "CreateQuotesInput": client.CreateQuotes{}, "Quotes": client.QuoteList{},
 	"Quote": client.Quote{}, "EventPage": client.EventPage{}, "WebhookDisabled": client.WebhookEvent{},
 	"Webhook": client.Webhook{}, "CreateWebhookInput": client.CreateWebhook{}, "CreatedWebhook": client.CreatedWebhook{},
@@ -50,7 +53,7 @@ var clientTypes = map[string]any{
 }
 
 // clientSuperset are the types that stand for several schemas, so that they have members which one of these lacks.
-var clientSuperset = map[string]bool{"CreateQuotedTransferInput": true}
+var clientSuperset = map[string]bool{"CreateQuotedTransferInput": true, "CreatedBatchSummary": true}
 
 // contract is the OpenAPI document and the client's constants.
 type contract struct {
@@ -363,6 +366,8 @@ func TestClientContract_Examples(t *testing.T) {
 		"createTransfer": {client.CreateTransfer{}, client.Transfer{}}, "getTransfer": {nil, client.Transfer{}}, "listTransfers": {nil, []client.TransferSummary{}},
 		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}},
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},
+		"createBatch": {client.CreateBatch{}, nil}, "getBatch": {nil, client.Batch{}}, "getBatchCalls": {nil, client.BatchCalls{}},
+		"reportBatchTransaction": {client.ReportBatchTransaction{}, client.Batch{}},
 		"createQuotes": {client.CreateQuotes{}, client.QuoteList{}}, "getQuote": {nil, client.Quote{}}, "listEvents": {nil, client.EventPage{}},
 		"createWebhook": {client.CreateWebhook{}, client.CreatedWebhook{}}, "listWebhooks": {nil, []client.Webhook{}}, "getWebhook": {nil, client.Webhook{}},
 		"updateWebhook": {nil, client.Webhook{}}, "rotateWebhookSecret": {client.RotateWebhookSecret{}, client.WebhookSecret{}},
