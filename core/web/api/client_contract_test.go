@@ -368,7 +368,7 @@ func TestClientContract_Examples(t *testing.T) {
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},
 		"createBatch": {client.CreateBatch{}, nil}, "getBatch": {nil, client.Batch{}}, "getBatchCalls": {nil, client.BatchCalls{}},
 		"reportBatchTransaction": {client.ReportBatchTransaction{}, client.Batch{}},
-		"createQuotes": {client.CreateQuotes{}, client.QuoteList{}}, "getQuote": {nil, client.Quote{}}, "listEvents": {nil, client.EventPage{}},
+		"createQuotes":           {client.CreateQuotes{}, client.QuoteList{}}, "getQuote": {nil, client.Quote{}}, "listEvents": {nil, client.EventPage{}},
 		"createWebhook": {client.CreateWebhook{}, client.CreatedWebhook{}}, "listWebhooks": {nil, []client.Webhook{}}, "getWebhook": {nil, client.Webhook{}},
 		"updateWebhook": {nil, client.Webhook{}}, "rotateWebhookSecret": {client.RotateWebhookSecret{}, client.WebhookSecret{}},
 		"testWebhook": {nil, client.TestedWebhook{}}, "listDeliveries": {nil, client.DeliveryPage{}},

@@ -1,4 +1,5 @@
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { batchesOf, type Batches } from './batches.js'
 import { systemClock, type Clock } from './clock.js'
 import { eventsOf, type Events } from './events.js'
 import { FeedReader } from './feed.js'
@@ -21,6 +22,7 @@ export interface ClientOptions {
 /** The operations of the API. Each fails with an ApiError. */
 export interface Client {
   transfers: Transfers
+  batches: Batches
   quotes: Quotes
   tokens: Tokens
   chains: Chains
@@ -41,7 +43,10 @@ export function clientWith({ baseUrl, key, fetch }: ClientOptions, clock: Clock)
     with: (options = {}, wait = 0) => ({ fetch: (request) => send(transport, request, options, wait) }),
   }
   const events = eventsOf(api)
-  return { transfers: transfersOf(api, new FeedReader(events.list, clock), clock), ...referenceOf(api), events, webhooks: webhooksOf(api) }
+  return {
+    transfers: transfersOf(api, new FeedReader(events.list, clock), clock), batches: batchesOf(api, clock), ...referenceOf(api), events,
+    webhooks: webhooksOf(api),
+  }
 }
 
 /** What the groups of operations share. */

@@ -1,3 +1,4 @@
+import type { BatchFailure, CreatedBatch } from './records.js'
 import type { components } from './schema.js'
 
 /** The code of an error body. The empty one stands for a response without an error body, and for none at all. */
@@ -31,11 +32,24 @@ export class ApiError extends Error {
   readonly details: unknown
   /** The whole error body: a few codes have members beside `details`. */
   readonly body: unknown
+  /** Of `batches.create`: the batches that were made before the one that failed. */
+  made: CreatedBatch[] = []
+  /** Of `batches.create`: the place in the list of the first item of the batch that failed. */
+  firstItem = 0
 
   /** The JSON Pointers to the addresses that the service does not serve, such as `/destination/account`, for `ADDRESS_NOT_ALLOWED`. */
   get addressPaths(): string[] {
     const { paths } = (this.details ?? {}) as { paths?: unknown }
     return this.code === 'ADDRESS_NOT_ALLOWED' && Array.isArray(paths) ? paths.filter((path) => typeof path === 'string') : []
+  }
+
+  /**
+   * The items because of which a batch was refused, ascending, for `BATCH_REJECTED` and for `STATUS_CONFLICT` of a batch. Their `index` is the place in
+   * the list that was given to `batches.create`, or in the batch of a report. Of a list that makes several batches, they are those of one.
+   */
+  get batchFailures(): BatchFailure[] {
+    const { failures } = (this.details ?? {}) as { failures?: unknown }
+    return Array.isArray(failures) ? failures.map((failure: BatchFailure) => ({ ...failure, index: failure.index + this.firstItem })) : []
   }
 
   constructor(status: number, message: string, init: ApiErrorInit = {}) {

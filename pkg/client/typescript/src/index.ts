@@ -1,3 +1,4 @@
+export type { Batches } from './batches.js'
 export { createClient, type Client, type ClientOptions, type CreateOptions } from './client.js'
 export { ApiError, type ApiErrorInit, type ErrorCode } from './error.js'
 export type { Events, FollowOptions } from './events.js'

@@ -9,7 +9,19 @@ export type TransferType = Schemas['TransferType']
 export type FailureReason = Schemas['FailureReason']
 /** What to move, or the quote to make an intent of. */
 export type CreateTransfer = Schemas['CreateTransferInput'] | Schemas['CreateQuotedTransferInput']
+/** What to move with an intent of a batch. */
+export type BatchItem = Schemas['BatchItem']
+/** A batch as it was made, with the full records of its intents. */
+export type CreatedBatch = Schemas['CreatedBatch']
+/** A batch as it is now, with the summaries of its intents. */
+export type Batch = Schemas['Batch']
+export type BatchCalls = Schemas['BatchCalls']
+export type BatchCallsRequest = Schemas['BatchCallsRequest']
+export type ExcludedTransfer = Schemas['ExcludedTransfer']
+export type BatchFailure = Schemas['BatchFailure']
 export type Transaction = Schemas['Transaction']
+/** The parameter of wallet_sendCalls. */
+export type SendCalls = Schemas['SendCalls']
 export type Preflight = Schemas['Preflight']
 export type Refund = Schemas['Refund']
 export type CreateQuotes = Schemas['CreateQuotesInput']
@@ -34,6 +46,8 @@ type Query<Operation extends keyof operations> = NonNullable<operations[Operatio
 
 /** Which intents to list. */
 export type TransferQuery = Query<'listTransfers'>
+/** What the calls of a batch are for: `max-calls` is how many the wallet takes in one request, 2 to 200 and 10 by default. */
+export type CallsQuery = Query<'getBatchCalls'>
 /** Which deliveries to list. */
 export type DeliveryQuery = Query<'listDeliveries'>
 /** Which part of the feed to read. */

@@ -301,6 +301,129 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/transfers/batch": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a batch of transfer intents
+         * @description Records up to 100 intents, all of them or none, and answers with their full records in the order of the request: each as `POST /v2/transfers`
+         *     would make it. Each lives on its own from then on, and has the `batchId`. Equal items are allowed: they are two payments to one account. An
+         *     intent of a quote is made alone.
+         *
+         *     **`Idempotency-Key` is required**, so that a repeated request pays nobody twice: the same key with the same items in the same order gets the
+         *     first 201 again.
+         *
+         *     **What it costs**: one request of the key's limit, and one of the account's for each item, both or neither. Where the account has too few left
+         *     the answer is 429 and nothing is taken; a batch of more items than the account can ever have is `BATCH_TOO_LARGE`. What is malformed, or too
+         *     large, costs one of each.
+         *
+         *     Faults are told in this order: 413, 415, 400, 403, and of 422 `BATCH_TOO_LARGE`, `BATCH_REJECTED`, `IDEMPOTENCY_KEY_REUSED`. 400 names the first
+         *     20 faults of all items; 422 `BATCH_REJECTED` names every item that `POST /v2/transfers` would refuse with 422, by its index. Nothing of a refused
+         *     batch is recorded, and its key stays free. Needs the scope `intents:write`.
+         */
+        post: operations["createBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/batches/{id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a batch
+         * @description The batch with the summaries of its intents, in the order of its request, and how many of them are in each status. Needs the scope `intents:read`.
+         */
+        get: operations["getBatch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/batches/{id}/calls": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what a wallet sends for a batch
+         * @description The parameters of `wallet_sendCalls` (EIP-5792) that pay for the intents of the batch: one or more requests for each source account, each with up to
+         *     `max-calls` calls, to be sent in order. A request stands alone: it has the approvals that its calls need, those of one token and spender as one of
+         *     their sum. An intent is in one request or in `excluded`; of what is excluded, sign `tx` of its record instead where that is not null.
+         *
+         *     A wallet answers with the id of the calls, which is no hash: ask it with `wallet_getCallsStatus`, and report each
+         *     `receipts[].transactionHash` with `POST /v2/batches/{id}/transaction`. A wallet that sends the calls one after the other has several receipts: report
+         *     each with the `transfers` that it paid for. Needs the scope `intents:read`.
+         */
+        get: operations["getBatchCalls"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/batches/{id}/transaction": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report a transaction of a batch
+         * @description Names a transaction that has paid for several intents of the batch: those in `transfers`, or all. All of these must have one source account: `BATCH_NOT_UNIFORM` otherwise. It is what `POST /v2/transfers/{id}/transaction` is for each of them, and changes all or none. Each is confirmed by a log of its own: of equal intents of a batch, the one that comes first in it has the first log. Needs the scope `intents:write`.
+         */
+        post: operations["reportBatchTransaction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/quotes": {
         parameters: {
             query?: never;
@@ -1088,6 +1211,11 @@ export interface components {
             destination: components["schemas"]["SummaryLeg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
+            /**
+             * Format: uuid
+             * @description The batch that the intent was created in; null for none.
+             */
+            batchId: string | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
         };
@@ -1410,6 +1538,11 @@ export interface components {
             destination: components["schemas"]["Leg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
+            /**
+             * Format: uuid
+             * @description The batch that the intent was created in; null for none.
+             */
+            batchId: string | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
@@ -1455,6 +1588,11 @@ export interface components {
             chainId: number;
             /** @description The environment of the key. */
             keyEnv: components["schemas"]["Environment"];
+            /** @description Only of a batch. */
+            details?: {
+                /** @description JSON Pointer to the first member on that chain, such as `/transfers/2/source/account`. */
+                path: string;
+            };
         };
         /** @description The operator does not serve an address. It is not said which rule it is, and the list can be wrong; `message` may name whom to ask. */
         AddressNotAllowedError: {
@@ -1552,6 +1690,153 @@ export interface components {
         Refund: {
             /** @description The transaction to sign, on the source chain. */
             tx: components["schemas"]["Transaction"];
+        };
+        /** @description What to move. */
+        BatchItem: {
+            source: components["schemas"]["SourceRequest"];
+            destination: components["schemas"]["DestinationRequest"];
+            /**
+             * Format: date-time
+             * @description As in `POST /v2/transfers`.
+             */
+            deadline?: string;
+            /** @description Your own name for the intent. Need not be unique. */
+            reference?: string;
+        };
+        /** @description The intents to create. Unknown or repeated fields and nulls are refused. */
+        CreateBatchInput: {
+            /** @description Each as the body of `POST /v2/transfers`, without `quoteId`. */
+            transfers: components["schemas"]["BatchItem"][];
+        };
+        /** @description A new batch with the full records of its intents. */
+        CreatedBatch: {
+            /**
+             * Format: uuid
+             * @description Id of the batch, a UUIDv7: the `batchId` of its intents.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was stored, by the database's clock; UTC with milliseconds.
+             */
+            createdAt: string;
+            /** @description How many intents it was created with. */
+            count: number;
+            /** @description The intents, in the order of the request; their ids ascend. */
+            transfers: components["schemas"]["Transfer"][];
+        };
+        /** @description A new batch with the summaries of its intents. */
+        CreatedBatchSummary: {
+            /**
+             * Format: uuid
+             * @description Id of the batch, a UUIDv7: the `batchId` of its intents.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was stored, by the database's clock; UTC with milliseconds.
+             */
+            createdAt: string;
+            /** @description How many intents it was created with. */
+            count: number;
+            /** @description The intents, in the order of the request; without those that the operator's retention has removed. */
+            transfers: components["schemas"]["TransferSummary"][];
+        };
+        /** @description The batch has too many intents. */
+        BatchTooLargeError: {
+            /** @constant */
+            code: "BATCH_TOO_LARGE";
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+            details: {
+                /** @description How many a batch of the account may have. */
+                max: number;
+            };
+        };
+        /** @description What an item of a batch would be refused with alone. */
+        BatchFailure: {
+            /** @description Its place in the batch, from 0. */
+            index: number;
+            /** @description The code that a request for it alone would get. */
+            code: string;
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+        };
+        /** @description Some of the items cannot be recorded. */
+        BatchRejectedError: {
+            /** @constant */
+            code: "BATCH_REJECTED";
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+            details: {
+                /** @description Every item that is refused, ascending. */
+                failures: components["schemas"]["BatchFailure"][];
+            };
+        };
+        /** @description A batch as it is now. */
+        Batch: {
+            /**
+             * Format: uuid
+             * @description Id of the batch, a UUIDv7: the `batchId` of its intents.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was stored, by the database's clock; UTC with milliseconds.
+             */
+            createdAt: string;
+            /** @description How many intents it was created with. */
+            count: number;
+            /** @description The intents, in the order of the request; without those that the operator's retention has removed. */
+            transfers: components["schemas"]["TransferSummary"][];
+            /** @description How many of the intents are in each status; one that none has is absent. */
+            statuses: {
+                [key: string]: number;
+            };
+        };
+        /** @description One request to a wallet. */
+        BatchCallsRequest: {
+            /** @description The ids of the intents that it pays for. */
+            transfers: string[];
+            calls: components["schemas"]["SendCalls"];
+        };
+        /**
+         * @description The first that applies. `STATUS`: it is not `created`, or its `tx` is null. `NATIVE`: it pays the native asset, of which a batch leaves no log by which it could be found. `EXPIRES_SOON`: its deadline is less than a minute away.
+         * @enum {string}
+         */
+        ExclusionReason: "STATUS" | "NATIVE" | "EXPIRES_SOON";
+        /** @description An intent that the requests do not pay for. */
+        ExcludedTransfer: {
+            /**
+             * Format: uuid
+             * @description Its id.
+             */
+            id: string;
+            reason: components["schemas"]["ExclusionReason"];
+        };
+        /** @description What a wallet sends for a batch. */
+        BatchCalls: {
+            /** @description In the order in which to send them. */
+            requests: components["schemas"]["BatchCallsRequest"][];
+            /** @description The intents that the requests do not pay for. */
+            excluded: components["schemas"]["ExcludedTransfer"][];
+        };
+        ReportBatchTransactionInput: {
+            /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The id of `wallet_sendCalls` is none. */
+            hash: string;
+            /** @description The ids of the intents that it has paid for; all of the batch by default. */
+            transfers?: string[];
+        };
+        /** @description Some of the intents cannot have the transaction. */
+        BatchConflictError: {
+            /** @constant */
+            code: "STATUS_CONFLICT";
+            /** @description Why, in words for people. It may change; branch on `code`. */
+            message: string;
+            details: {
+                /** @description Every item that is refused, ascending. */
+                failures: components["schemas"]["BatchFailure"][];
+            };
         };
         /** @description What to quote. It has exactly one of the two amounts. Unknown or repeated fields and nulls are refused. */
         CreateQuotesInput: {
@@ -1726,6 +2011,11 @@ export interface components {
             destination: components["schemas"]["SummaryLeg"];
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
+            /**
+             * Format: uuid
+             * @description The batch that the intent was created in; null for none.
+             */
+            batchId: string | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
             /** @description The status before; null for `transfer.created`. */
@@ -2485,6 +2775,11 @@ export interface components {
          */
         Reference: string;
         /**
+         * @description Only the intents of the batch with this id.
+         * @example 01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
+         */
+        Batch: string;
+        /**
          * @description Only the intents that changed at this RFC 3339 time or later, oldest change first. A `+` in it is written `%2B`. Pollers keep an overlap of 60 seconds, see above.
          * @example 2026-11-21T00:00:00Z
          */
@@ -2506,6 +2801,23 @@ export interface components {
         IdempotencyKey: string;
         /** @description The `id` of the intent, or its `orderId`. */
         TransferId: string;
+        /**
+         * @description Makes the request safe to repeat. Choose a new key for each batch, as for an intent; the keys of batches and of single intents are apart. The same key with the same items in the same order makes no second batch: the answer is the first 201 again with `Idempotent-Replayed: true`, even if an item would be refused today. With other items it is 422 `IDEMPOTENCY_KEY_REUSED`. `Prefer` is each request's own.
+         * @example payroll-2026-11
+         */
+        BatchIdempotencyKey: string;
+        /**
+         * @description `return=minimal` asks for the summaries of the intents instead of their records (RFC 7240). Other preferences mean nothing.
+         * @example return=minimal
+         */
+        Prefer: string;
+        /** @description The `id` of the batch. */
+        BatchId: string;
+        /**
+         * @description How many calls the wallet takes in one request. MetaMask refuses more than 10 by default; a wallet says error 5740 for too many.
+         * @example 50
+         */
+        MaxCalls: number;
         /**
          * @description Where the page begins: `next` of an earlier answer, or `now` for what happens from now on. Without it the page begins with the oldest event that is kept.
          * @example AQAGYMIdzEVp0G9rPCXDBNg
@@ -2639,6 +2951,11 @@ export interface components {
          * @example true
          */
         IdempotentReplayed: "true";
+        /**
+         * @description The answer has the summaries that `Prefer` asked for; absent where it has the records.
+         * @example return=minimal
+         */
+        PreferenceApplied: "return=minimal";
     };
     pathItems: never;
 }
@@ -2893,6 +3210,11 @@ export interface operations {
                  * @example inv-42
                  */
                 reference?: components["parameters"]["Reference"];
+                /**
+                 * @description Only the intents of the batch with this id.
+                 * @example 01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
+                 */
+                batch?: components["parameters"]["Batch"];
                 /**
                  * @description Only the intents that changed at this RFC 3339 time or later, oldest change first. A `+` in it is written `%2B`. Pollers keep an overlap of 60 seconds, see above.
                  * @example 2026-11-21T00:00:00Z
@@ -3353,6 +3675,330 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["ChainUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    createBatch: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+                /**
+                 * @description Makes the request safe to repeat. Choose a new key for each batch, as for an intent; the keys of batches and of single intents are apart. The same key with the same items in the same order makes no second batch: the answer is the first 201 again with `Idempotent-Replayed: true`, even if an item would be refused today. With other items it is 422 `IDEMPOTENCY_KEY_REUSED`. `Prefer` is each request's own.
+                 * @example payroll-2026-11
+                 */
+                "Idempotency-Key": components["parameters"]["BatchIdempotencyKey"];
+                /**
+                 * @description `return=minimal` asks for the summaries of the intents instead of their records (RFC 7240). Other preferences mean nothing.
+                 * @example return=minimal
+                 */
+                Prefer?: components["parameters"]["Prefer"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateBatchInput"];
+            };
+        };
+        responses: {
+            /** @description The batch, new or, on a repeat with its `Idempotency-Key`, the first one with its intents as they were made; their `tx` alone is as it is now. With `Prefer: return=minimal` it has the summaries of the intents. */
+            201: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    /**
+                     * @description Path of the batch.
+                     * @example /v2/batches/01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
+                     */
+                    Location: string;
+                    "Idempotent-Replayed": components["headers"]["IdempotentReplayed"];
+                    "Preference-Applied": components["headers"]["PreferenceApplied"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedBatch"] | components["schemas"]["CreatedBatchSummary"];
+                };
+            };
+            /** @description The request is malformed: `INVALID_REQUEST`. `details.issues` names the first 20 faults, such as `/transfers/17/source/amount`. Or it has no `Idempotency-Key`: `IDEMPOTENCY_KEY_REQUIRED`. */
+            400: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["VaryIfService"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvalidRequestError"] | (components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "IDEMPOTENCY_KEY_REQUIRED";
+                    });
+                };
+            };
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["AddressOrChainNotAllowed"];
+            /** @description The body is longer than 64 KiB: `PAYLOAD_TOO_LARGE`. */
+            413: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PayloadTooLargeError"];
+                };
+            };
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description The request is well formed but makes no batch; nothing was recorded. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchTooLargeError"] | components["schemas"]["BatchRejectedError"] | (components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "IDEMPOTENCY_KEY_REUSED";
+                    });
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    getBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the batch. */
+                id: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The batch. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            /** @description The account has no such batch in the environment of the key: `BATCH_NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer, before anything else of the request is checked. */
+            404: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["VaryIfService"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "BATCH_NOT_FOUND";
+                    };
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    getBatchCalls: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How many calls the wallet takes in one request. MetaMask refuses more than 10 by default; a wallet says error 5740 for too many.
+                 * @example 50
+                 */
+                "max-calls"?: components["parameters"]["MaxCalls"];
+            };
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the batch. */
+                id: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What to send. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchCalls"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            /** @description The account has no such batch in the environment of the key: `BATCH_NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer, before anything else of the request is checked. */
+            404: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["VaryIfService"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "BATCH_NOT_FOUND";
+                    };
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    reportBatchTransaction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the batch. */
+                id: components["parameters"]["BatchId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReportBatchTransactionInput"];
+            };
+        };
+        responses: {
+            /** @description The batch. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Batch"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            /** @description The account has no such batch in the environment of the key: `BATCH_NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer, before anything else of the request is checked. */
+            404: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["VaryIfService"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "BATCH_NOT_FOUND";
+                    };
+                };
+            };
+            /** @description Another transaction has carried one of the intents, or 50 were reported for it: `STATUS_CONFLICT`. `details.failures` names each such intent by its place in the batch. Nothing was changed. */
+            409: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchConflictError"];
+                };
+            };
+            413: components["responses"]["KeyedBodyTooLarge"];
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description The intents have several source accounts, and one transaction pays from one: `BATCH_NOT_UNIFORM`. Name in `transfers` those that it has paid for. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "BATCH_NOT_UNIFORM";
+                    };
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
             504: components["responses"]["KeyedTimeout"];
             default: components["responses"]["OtherRefusal"];
         };

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { createWalletClient, custom, encodeFunctionData, erc20Abi, pad, toHex } from 'viem'
+import { toHex } from 'viem'
 import { ApiError } from '../dist/index.js'
 import { callsOf, OutcomeUnknownError, ReportError, send, SendError, sendTx } from '../dist/viem.js'
 import { fixtures } from './server.mjs'
+import { approval, from, hashOf, settler, token, walletOf } from './wallet.mjs'
 
-const [from, token, settler] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(40)}`)
-const approval = (amount) => ({ to: token, value: '0', data: encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [settler, amount] }) })
 const [approve, reset] = [approval(1000n), approval(0n)]
 const open = { to: settler, value: '7', data: '0x1234' }
-const hashOf = (n) => pad(toHex(n), { size: 32 })
 
 const tx = {
   chainId: 31337, from, ...open,
@@ -18,36 +16,6 @@ const tx = {
   calls: { version: '2.0.0', chainId: '0x7a69', from, atomicRequired: false, calls: [approve, open].map((call) => ({ ...call, value: toHex(BigInt(call.value)) })) },
 }
 const transfer = { id: 'one', status: 'created', tx, deadline: new Date(Date.now() + 3600_000).toISOString(), quote: null }
-
-// walletOf is a wallet over an EIP-1193 provider that notes what it is asked to send. It mines at once.
-function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = { status: 200, receipts: 1 }, refused } = {}) {
-  const sent = []
-  const receipt = (hash) => ({ transactionHash: hash, blockNumber: '0x1', blockHash: hashOf(99), status, logs: [], gasUsed: '0x1', type: '0x2', from, to: token, transactionIndex: '0x0', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logsBloom: '0x', contractAddress: null })
-  const methods = {
-    eth_chainId: () => chainId,
-    eth_accounts: () => accounts,
-    eth_call: () => pad(toHex(allowance), { size: 32 }),
-    eth_blockNumber: () => '0x2',
-    eth_getTransactionReceipt: ([hash]) => receipt(hash),
-    eth_getTransactionByHash: ([hash]) => ({ hash, from, nonce: '0x0', blockNumber: '0x1', blockHash: hashOf(99), value: '0x0', input: '0x', gas: '0x1', type: '0x2', transactionIndex: '0x0' }),
-    eth_sendTransaction: ([{ to, value, data }]) => hashOf(sent.push({ to, value: value ?? '0x0', data })),
-    wallet_getCapabilities: () => {
-      if (!atomic) throw Object.assign(new Error('no such method'), { code: -32601 })
-      return { '0x7a69': { atomic: { status: atomic } } }
-    },
-    wallet_sendCalls: ([request]) => {
-      if (refused) throw Object.assign(new Error('refused'), { code: refused })
-      return { id: `0x0${sent.push(request)}` }
-    },
-    wallet_getCallsStatus: () => {
-      if (batch.code) throw Object.assign(new Error('no status'), { code: batch.code })
-      const receipts = batch.receipts === undefined ? undefined : Array.from({ length: batch.receipts }, (_, n) => receipt(hashOf(43 + n - batch.receipts)))
-      return { version: '2.0.0', id: '0x01', chainId, status: batch.status, atomic: true, receipts }
-    },
-  }
-  const request = async ({ method, params }) => (methods[method] ?? assert.fail(`asked for ${method}`))(params)
-  return { wallet: createWalletClient({ transport: custom({ request }, { retryCount: 0 }), pollingInterval: 10 }), sent }
-}
 
 const client = { transfers: { report: async (id, hash) => ({ id, status: 'submitted', hash }) } }
 const wire = (calls) => calls.map((call) => ({ ...call, value: toHex(BigInt(call.value)) }))
