@@ -34,6 +34,7 @@ func TestChains(t *testing.T) {
 	}
 	t.Run("console sends with a wallet", func(t *testing.T) { walkSend(t, s, a, b) })
 	t.Run("bridge", func(t *testing.T) { bridge(t, s, a, b) })
+	t.Run("batch", func(t *testing.T) { paysBatch(t, s, moody, b) })
 	t.Run("sign-in of a smart account", func(t *testing.T) { smartAccountSignsIn(t, s, a) })
 	t.Run("reorganizations", func(t *testing.T) {
 		reorganizes(t, s, moody, b)
