@@ -152,6 +152,12 @@ func BenchmarkForwardedTransfer(b *testing.B) {
 	bench(b, g, request("POST", "/v2/transfers", unlimitedKey(core)+jsonType, transfer("eip155:11155111", "eip155:11155111")), 200)
 }
 
+// BenchmarkForwardedTransferBatch is a batch of as many intents as it may have.
+func BenchmarkForwardedTransferBatch(b *testing.B) {
+	g, core := startBench(b, record)
+	bench(b, g, request("POST", "/v2/transfers/batch", unlimitedKey(core)+batchHeaders, batchOf(wire.MaxTransferBatch)), 200)
+}
+
 func BenchmarkRateLimited(b *testing.B) {
 	g, core := startBench(b, record)
 	key := apikey.New(network.Test)
