@@ -6,9 +6,7 @@ package list
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"encoding/hex"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -80,20 +78,10 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// labelled is an address with the index of its label in the list's texts, next to it so that one cache line has both.
-type labelled struct {
-	Address
-	label uint32
-}
-
 // List is what the files state together. It never changes, so that everybody who has it sees the same.
 type List struct {
-	// addresses are listed on every chain, ascending.
-	addresses []labelled
-	// groups has the index of the first address of each group, and the number of addresses at its end, so that a search reads few cache lines.
-	// Addresses of a group differ in the last shift bits of their lead.
-	groups []uint32
-	shift  int
+	// everywhere are listed on every chain, with the indexes of their labels.
+	everywhere map[Address]uint32
 	// bound are listed on one chain, ascending.
 	bound []entry
 	texts []string
@@ -141,24 +129,18 @@ func (l *List) fill(all []entry) {
 			everywhere++
 		}
 	}
-	groupBits := max(bits.Len(uint(everywhere))-2, 0)
-	l.shift, l.groups = 64-groupBits, make([]uint32, 1<<groupBits+1)
-	l.addresses = make([]labelled, 0, everywhere)
+	l.everywhere = make(map[Address]uint32, everywhere)
 	for _, e := range all {
-		if e.chain != everyChain {
+		if e.chain == everyChain {
+			l.everywhere[e.address] = e.label
+		} else {
 			l.bound = append(l.bound, e)
-			continue
 		}
-		l.addresses = append(l.addresses, labelled{e.address, e.label})
-		l.groups[l.group(&e.address)+1]++
-	}
-	for n := range len(l.groups) - 1 {
-		l.groups[n+1] += l.groups[n]
 	}
 }
 
 // Len is the number of addresses, one that is listed on several chains once for each.
-func (l *List) Len() int { return len(l.addresses) + len(l.bound) }
+func (l *List) Len() int { return len(l.everywhere) + len(l.bound) }
 
 // Oldest is when the oldest file was modified, zero without a file.
 func (l *List) Oldest() time.Time { return l.oldest }
@@ -169,8 +151,8 @@ func (l *List) Find(account caip.AccountID) (label string, listed bool) {
 	if !ok || account.Chain.Namespace != caip.EIP155 {
 		return "", false
 	}
-	if n, found := l.search(address); found {
-		return l.texts[l.addresses[n].label], true
+	if n, found := l.everywhere[address]; found {
+		return l.texts[n], true
 	}
 	if len(l.bound) == 0 {
 		return "", false
@@ -183,35 +165,10 @@ func (l *List) Find(account caip.AccountID) (label string, listed bool) {
 	return l.texts[l.bound[n].label], true
 }
 
-// search finds an address among those with its first bits, about four.
-func (l *List) search(address Address) (n int, found bool) {
-	group, wanted := l.group(&address), address.lead()
-	n, end := int(l.groups[group]), int(l.groups[group+1])
-	for size := end - n; size > 1; { // to the first of this lead, whatever the files chose
-		half := size / 2
-		if l.addresses[n+half-1].lead() < wanted {
-			n += half
-		}
-		size -= half
-	}
-	for ; n < end && l.addresses[n].lead() <= wanted; n++ {
-		if l.addresses[n].Address == address {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-// lead are the first eight bytes.
-func (a *Address) lead() uint64 { return binary.BigEndian.Uint64(a[:8]) }
-
-// group is the number of the addresses with the same first bits.
-func (l *List) group(a *Address) uint64 { return a.lead() >> l.shift }
-
 // Addresses returns what is listed in the notation of the files, ascending.
 func (l *List) Addresses() []string {
 	all := make([]string, 0, l.Len())
-	for _, a := range l.addresses {
+	for a := range l.everywhere {
 		all = append(all, a.String())
 	}
 	for _, e := range l.bound {
