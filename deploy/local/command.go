@@ -49,12 +49,12 @@ func runSend(args []string) error {
 	dataFlag(flags, &data)
 	refund := flags.Bool("refund", false, "send the transaction that refunds the order, once it has expired")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain, after the approval that it needs, and reports the hash.\n\n")
+		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain, after the approval that it needs, and reports the hash.\nOf a batch's id it does so for each intent.\n\n")
 		flags.PrintDefaults()
 	}
 	ids, err := parseMixed(flags, args)
 	if err == nil && len(ids) != 1 {
-		err = errors.New("send takes one id or order id of an intent: go run ./deploy/local send ID [--refund]")
+		err = errors.New("send takes one id or order id of an intent, or the id of a batch: go run ./deploy/local send ID [--refund]")
 	}
 	if err == nil {
 		err = resolveData(&data)

@@ -82,7 +82,7 @@ func readOptions(args []string) (options, error) {
 	flags.BoolVar(&o.verbose, "v", false, "show every line of every process; they are also in the file "+logName+" of the data directory")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C. While it runs:\n\n"+
-			"  go run ./deploy/local send ID            sends an intent's transaction to its local chain and reports the hash\n"+
+			"  go run ./deploy/local send ID            sends the transaction of an intent, or of each in a batch, to its local chain and reports the hash\n"+
 			"  go run ./deploy/local send ID --refund   sends the transaction that refunds an order that has expired\n"+
 			"  go run ./deploy/local env                prints the addresses, keys and process ids as export NAME=value, for eval\n\n"+
 			"LOCAL_DATA is the data directory where --data is not given, for these too.\n"+

@@ -30,12 +30,38 @@ func newSender(env map[string]string, out io.Writer) (*sender, error) {
 	return &sender{env: env, api: api, http: direct, out: out}, nil
 }
 
-// send sends the transaction of an intent and reports its hash.
+// send sends the transaction of an intent, or those of the intents of a batch, and reports its hash.
 func (s *sender) send(ctx context.Context, id string) error {
 	intent, err := s.read(ctx, id)
+	if errors.Is(err, errNoIntent) {
+		if batch, notFound := s.api.Batches.Get(ctx, id); notFound == nil {
+			return s.sendBatch(ctx, batch)
+		}
+	}
 	if err != nil {
 		return err
 	}
+	return s.sendIntent(ctx, intent)
+}
+
+// sendBatch sends the transactions of a batch's intents one after the other, as a wallet does that cannot execute several calls at once.
+func (s *sender) sendBatch(ctx context.Context, batch *client.Batch) error {
+	for n, item := range batch.Transfers {
+		intent, err := s.read(ctx, item.ID)
+		if err == nil {
+			s.printf("\nintent %d of %d, %s:\n", n+1, len(batch.Transfers), item.ID)
+			err = s.sendIntent(ctx, intent)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.printf("\nhow many of them are in each status:\n")
+	s.printf("\n  curl -s %s/v2/batches/%s -H 'x-api-key: %s'\n", s.env["GATEWAY_URL"], batch.ID, s.env["TEST_KEY"])
+	return nil
+}
+
+func (s *sender) sendIntent(ctx context.Context, intent *client.Transfer) error {
 	if intent.Status != client.StatusCreated || intent.Tx == nil {
 		return fmt.Errorf("the %s %s is %s: only an intent that is created, before its deadline, is sent", intent.Type, intent.ID, intent.Status)
 	}
@@ -93,11 +119,13 @@ func (s *sender) refund(ctx context.Context, id string) error {
 	return nil
 }
 
+var errNoIntent = errors.New("the demo account has no intent")
+
 // read reads an intent by its id or order id.
 func (s *sender) read(ctx context.Context, id string) (*client.Transfer, error) {
 	intent, err := s.api.Transfers.Get(ctx, id)
 	if failure, ok := errors.AsType[*client.Error](err); ok && (failure.Status == http.StatusNotFound || failure.Status == http.StatusBadRequest) {
-		return nil, fmt.Errorf("the demo account has no intent with the id or order id %s", id)
+		return nil, fmt.Errorf("%w with the id or order id %s", errNoIntent, id)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the intent %s: %w", id, hint(err))
