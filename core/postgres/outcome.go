@@ -42,7 +42,7 @@ func OutcomeOf(err error) error {
 // isRolledBack reports whether an error proves that the transaction was rolled back or never sent.
 func isRolledBack(err error) bool {
 	switch {
-	case err == context.DeadlineExceeded, err == context.Canceled: //nolint:errorlint // pgx wraps them; bare, they are database/sql's and COMMIT was not sent
+	case err == context.DeadlineExceeded: //nolint:errorlint // pgx wraps it, but not context.Canceled; bare, it is database/sql's and COMMIT was not sent
 		return true
 	case errors.Is(err, sql.ErrTxDone), errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
 		return true
