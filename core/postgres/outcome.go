@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 
@@ -42,8 +41,6 @@ func OutcomeOf(err error) error {
 // isRolledBack reports whether an error proves that the transaction was rolled back or never sent.
 func isRolledBack(err error) bool {
 	switch {
-	case err == context.DeadlineExceeded: //nolint:errorlint // pgx wraps it, but not context.Canceled; bare, it is database/sql's and COMMIT was not sent
-		return true
 	case errors.Is(err, sql.ErrTxDone), errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
 		return true
 	case errors.Is(err, pgconn.ErrConnClosed): // pgx also returns it, as safe to retry, if the connection ends after COMMIT was sent

@@ -19,6 +19,9 @@ func (d *DB) InTx(ctx context.Context, turn Turn, work func(context.Context, bun
 	commits := false
 	err = d.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {
 		err := work(ctx, tx)
+		if err == nil {
+			err = ctx.Err() // so that an end of ctx from here on may be of a COMMIT that was sent
+		}
 		commits = err == nil
 		return err
 	})
