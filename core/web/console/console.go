@@ -115,7 +115,8 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET /console":                  {identity.Read, showPage(c.listKeys)},
 		"GET /console/keys/{id}":        {identity.Read, showPage(c.showKey)},
 		"GET /console/keys/{id}/delete": {identity.Develop, c.confirmDeleteKey},
-		"GET /console/transfers":        {identity.Read, showPage(c.listTransfers, "type", "status", "chain", "hash", "after")},
+		"GET /console/transfers":        {identity.Read, showPage(c.listTransfers, append([]string{"after"}, transferFilters...)...)},
+		"GET /console/batches/{id}":     {identity.Read, showPage(c.showBatch)},
 		"GET /console/transfers/{id}": {identity.Read, func(w http.ResponseWriter, r *http.Request, user currentUser) error {
 			return c.showTransfer(w, r, user, &form{})
 		}},

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -19,6 +20,9 @@ var (
 		transfer.Expired, transfer.Cancelled,
 	}
 )
+
+// transferFilters are the fields of the list's query that restrict it.
+var transferFilters = []string{"type", "status", "chain", "hash", "batch"}
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
@@ -42,7 +46,7 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 	}
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
-		"Filtered": !f.is("type", "") || !f.is("status", "") || !f.is("chain", "") || !f.is("hash", ""),
+		"Filtered": slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
 		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
@@ -71,6 +75,11 @@ func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 			fault("chain", "This is not the id of a chain.")
 		}
 	}
+	if given := f.values["batch"]; given != "" {
+		if filter.Batch, err = uuid.Parse(given); err != nil || filter.Batch == uuid.Nil {
+			fault("batch", "This is not the id of a batch.")
+		}
+	}
 	// A text that is not a hash matches no transfer.
 	filter.Hash = strings.ToLower(f.values["hash"])
 	after, err := f.cursor("after")
@@ -90,15 +99,19 @@ func (c *console) transferPage(r *http.Request, user currentUser, f *form, filte
 		next = f.pageAfter(after.ID)
 	}
 	for _, intent := range intents {
-		rows = append(rows, transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)})
+		rows = append(rows, c.transferRow(intent))
 	}
 	return rows, next, nil
+}
+
+func (c *console) transferRow(intent *transfer.Intent) transferRow {
+	return transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)}
 }
 
 // pageAfter returns the URL of the next page with the same filters.
 func (f *form) pageAfter(last uuid.UUID) string {
 	query := url.Values{"after": {last.String()}}
-	for _, name := range []string{"type", "status", "chain", "hash"} {
+	for _, name := range transferFilters {
 		if !f.is(name, "") {
 			query.Set(name, f.values[name])
 		}

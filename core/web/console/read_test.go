@@ -86,6 +86,16 @@ const (
 // record stores an intent of an account.
 func (s *site) record(t *testing.T, owner uuid.UUID, keyID string, toChain, reference string) *transfer.Intent {
 	t.Helper()
+	intent, err := s.store.Intents.InsertTransfer(t.Context(), s.draft(t, owner, keyID, toChain, reference), intents.Idempotency{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return intent
+}
+
+// draft is an intent of an account that is not stored.
+func (s *site) draft(t *testing.T, owner uuid.UUID, keyID string, toChain, reference string) *transfer.Intent {
+	t.Helper()
 	usdc := func(chain string) string {
 		for _, token := range s.known.Tokens {
 			if token.Symbol == "USDC" && token.ID.Chain.String() == chain {
@@ -109,9 +119,6 @@ func (s *site) record(t *testing.T, owner uuid.UUID, keyID string, toChain, refe
 	by := transfer.Caller{AccountID: owner, KeyID: uuid.MustParse(keyID), Environment: network.Test}
 	intent, err := transfer.New(uuid.Must(uuid.NewV7()), by, request, s.known)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if intent, err = s.store.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); err != nil {
 		t.Fatal(err)
 	}
 	return intent

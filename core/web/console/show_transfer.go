@@ -27,6 +27,8 @@ type transferView struct {
 	*intents.Record
 	Source, Destination legView
 	Events              []eventView
+	// Batch is the id of the batch that it was created in, empty for none.
+	Batch string
 	// Key is nil if it was deleted.
 	Key *account.Key
 	// QuoteEnds is the end of the intent's quote, nil if it has none or is no longer to be sent.
@@ -75,7 +77,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	}
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
-		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Key: key, QuoteEnds: ends,
+		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
 		Transactions: c.transactionViews(record.Transactions), Send: sending, Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
