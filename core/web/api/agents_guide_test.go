@@ -26,7 +26,8 @@ func TestAgentsGuide_Requests(t *testing.T) {
 	quote, transfer, sent := "", "", 0
 	for _, block := range guideRequest.FindAllStringSubmatch(string(docs.Agents), -1) {
 		path := strings.Replace(block[2], "{id}", transfer, 1)
-		response := s.send(t, block[1], path, strings.Replace(block[3], "QUOTE", quote, 1), key...)
+		header := append(slices.Clone(key), "Idempotency-Key", uuid.NewString()) // as the guide asks for
+		response := s.send(t, block[1], path, strings.Replace(block[3], "QUOTE", quote, 1), header...)
 		text := readAll(t, response)
 		var got struct {
 			ID     string
@@ -43,7 +44,7 @@ func TestAgentsGuide_Requests(t *testing.T) {
 		}
 		sent++
 	}
-	if sent != 4 || transfer == "" || quote == "" {
+	if sent != 5 || transfer == "" || quote == "" {
 		t.Errorf("%d requests, quote %q, transfer %q", sent, quote, transfer)
 	}
 }

@@ -109,6 +109,14 @@ func TestRender_ReferenceDescription(t *testing.T) {
 	}
 }
 
+func TestRender_AnswerAlternatives(t *testing.T) {
+	t.Parallel()
+	page, _ := render(t)
+	if want := `<a href="#schema-CreatedBatch">CreatedBatch</a> or <a href="#schema-CreatedBatchSummary">CreatedBatchSummary</a>`; !strings.Contains(page, want) {
+		t.Errorf("the page does not say %s", want)
+	}
+}
+
 func TestRender_RequestAlternatives(t *testing.T) {
 	t.Parallel()
 	page, err := docs.Render([]byte(`{"tags":[{"name":"a"}],"components":{"schemas":{"One":{"properties":{"x":{}}},"Other":{"properties":{"y":{}}}}},

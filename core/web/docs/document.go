@@ -77,7 +77,7 @@ type schema struct {
 	Minimum, Maximum     json.Number
 	MinLength, MaxLength json.Number
 	Items                *schema
-	OneOf, AllOf         []schema
+	OneOf, AnyOf, AllOf  []schema
 	Required             []string
 	Properties           ordered[schema]
 }

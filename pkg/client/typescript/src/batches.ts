@@ -81,7 +81,7 @@ function fitting(items: BatchItem[], most: number): number {
 
 // batchLimit is how many intents a batch of the account may have, if the error says that it had too many, or 0.
 function batchLimit(error: unknown): number {
-  if (!(error instanceof ApiError) || (error.code as string) !== 'BATCH_TOO_LARGE') return 0
+  if (!(error instanceof ApiError) || error.code !== 'BATCH_TOO_LARGE') return 0
   const { max } = (error.details ?? {}) as { max?: unknown }
   return typeof max === 'number' ? max : 0
 }
