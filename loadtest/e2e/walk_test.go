@@ -80,6 +80,8 @@ func TestReadme_Walk(t *testing.T) {
 
 	t.Run("quotes in the console", w.walkQuotes)
 
+	w.createBatch()
+
 	go func() { // what is left is a wait
 		underWay.Wait()
 		turn.Unlock()
@@ -99,7 +101,7 @@ func TestReadme_Walk(t *testing.T) {
 type readmeWalk struct {
 	t        *testing.T
 	root     string
-	commands []string // eval, create(), a transfer, a quote, a swap of it, two bridges, send, send by hand, report, events, refund
+	commands []string // eval, create(), a transfer, a quote, a swap of it, two bridges, send, send by hand, report, events, refund, a batch
 	env      []string
 	next     string          // the cursor of the events
 	seen     map[string]bool // the statuses that events have told of, by intent
@@ -182,8 +184,22 @@ func (w *readmeWalk) readCommands() {
 			}
 		}
 	}
-	if len(w.commands) != 12 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
+	if len(w.commands) != 13 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
 		w.t.Fatalf("README.md has other commands than this test knows: %q", w.commands)
+	}
+}
+
+// createBatch creates the batch of three, and gets the same one again.
+func (w *readmeWalk) createBatch() {
+	w.t.Helper()
+	made, again := decoded[intents.CreatedBatch](w.t, w.run(w.commands[12])), decoded[intents.CreatedBatch](w.t, w.run(w.commands[12]))
+	if made.ID == "" || again.ID != made.ID || made.Count != 3 || len(made.Transfers) != 3 {
+		w.t.Fatalf("made %+v, again %+v", made, again)
+	}
+	for n, intent := range made.Transfers {
+		if intent.BatchID == nil || *intent.BatchID != made.ID || intent.Tx == nil || intent.ID != again.Transfers[n].ID {
+			w.t.Errorf("intent %d: %+v", n, intent)
+		}
 	}
 }
 
@@ -247,6 +263,8 @@ replaced swap: created submitted failed TX_REPLACED, open replaced
 refunded bridge: created submitted confirmed refunded, open carries
 cancelled swap: created cancelled
 unsent bridge: created expired
+batch in turn: confirmed confirmed confirmed filled
+batch at once: confirmed confirmed confirmed filled
 `
 
 // startLifecycles starts js/lifecycle.mjs beside the walk, which takes intents of every kind to their ends with viem and an account of its

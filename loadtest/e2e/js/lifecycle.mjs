@@ -1,6 +1,7 @@
 // An account of its own creates intents of all kinds with the TypeScript client, computes the ids of their orders, sends their transactions
 // with viem, and follows their events to the end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the
-// deadline. One is made of a quote, waited for, and told of by a webhook.
+// deadline. One is made of a quote, waited for, and told of by a webhook. Two batches are sent by wallets, one that takes several calls in one request
+// and one that does not.
 //
 // Standard input is {gateway, chains: [{id, url, token, tether}, {…}]}: the URLs of the service and of two chains' nodes, and two test tokens
 // on each, of which tether refuses to change an allowance that is not zero. A solver fills the orders, and a relay attests its fills.
@@ -10,9 +11,9 @@ import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, verifyWebhook } from '@transfer-intents/client'
-import { callsOf, send as sendIntent, sendTx } from '@transfer-intents/client/viem'
+import { callsOf, send as sendIntent, sendBatch, sendTx } from '@transfer-intents/client/viem'
 import {
-  concat, createPublicClient, createWalletClient, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbiParameters, parseGwei,
+  concat, createPublicClient, createWalletClient, custom, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbiParameters, parseGwei,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
@@ -224,9 +225,59 @@ async function print({ name, intent, steps, run }) {
   console.log([`${name}: ${[...statuses, record.failure].filter(Boolean).join(' ')}`, ...sent].join(', '))
 }
 
+// atOnce is a wallet that takes several calls in one request and sends them one after the other, as one without a smart account does: its id of
+// the calls is the number of their list.
+function atOnce(account) {
+  const wallet = walletOf(account)
+  const taken = []
+  const request = async ({ method, params }) => {
+    if (method === 'wallet_sendCalls') {
+      const hashes = []
+      for (const { to, value, data } of params[0].calls) {
+        hashes.push(await wallet.sendTransaction({ to, value: BigInt(value), data }))
+        await waitMined(node, hashes.at(-1))
+      }
+      return { id: `0x${taken.push(hashes)}` }
+    }
+    if (method !== 'wallet_getCallsStatus') return method === 'eth_accounts' ? [account.address] : node.request({ method, params })
+    const receipts = await Promise.all(taken[Number(params[0]) - 1].map((hash) => node.request({ method: 'eth_getTransactionReceipt', params: [hash] })))
+    return { version: '2.0.0', id: params[0], chainId: `0x${here.id.toString(16)}`, status: 200, atomic: false, receipts }
+  }
+  return createWalletClient({ chain, transport: custom({ request }, { retryCount: 0 }), pollingInterval: 200 })
+}
+
+// payBatch has a new account create three payments, two of them equal, and a swap, and a wallet pay for them. It returns how they have ended.
+async function payBatch(walletOf, maxCalls) {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await node.request({ method: 'faucet_fund', params: [account.address] })
+  const client = createClient({ baseUrl: gateway, key: await newKey() }) // whose limit nobody else uses
+  const own = `eip155:${here.id}:${account.address}`
+  const item = (amount, destination) => ({ source: { account: own, token: `eip155:${here.id}:${here.token}`, amount }, destination })
+  const paid = { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` }
+  const items = [item('500', paid), item('500', paid), item('501', paid), item('1000', { account: own, token: `eip155:${here.id}:${native}`, amount: '990' })]
+  const options = { idempotencyKey: 'payroll' }
+  const [batch, ...more] = await client.batches.create(items, options)
+  const ids = batch.transfers.map(({ id }) => id)
+  assert.deepEqual([more, batch.count, ids], [[], 4, [...ids].sort()])
+  assert.deepEqual((await client.batches.create(items, options))[0].transfers.map(({ id }) => id), ids, 'a repeat makes nothing')
+  const { sent, excluded } = await sendBatch(walletOf(account), batch, { client, maxCalls })
+  assert.deepEqual([sent.map(({ transfers }) => transfers), excluded], [ids.map((id) => [id]), []])
+  assert.deepEqual(await sendBatch(walletOf(account), batch, { client, maxCalls }), { sent: [], excluded: [] }, 'nothing is sent twice')
+  const ends = await Promise.all(ids.map((id) => client.transfers.waitFor(id, { timeout: 120_000 })))
+  assert.ok(ends.every(({ metadata }, n) => metadata.hash === sent[n].hash))
+  const { statuses } = await client.batches.get(batch.id)
+  assert.deepEqual(statuses, { confirmed: 3, filled: 1 })
+  const { transfers } = await client.transfers.list({ batch: batch.id })
+  assert.deepEqual(transfers.map(({ id }) => id).sort(), ids)
+  return ends.map(({ status }) => status).join(' ')
+}
+
 await listen()
 for (const [index, scenario] of scenarios.entries()) await create(scenario, index)
-await Promise.all([follow(), ...scenarios.map((scenario) => scenario.run(scenario))])
+const batches = Promise.all([payBatch(walletOf), payBatch(atOnce, 3)])
+batches.catch(() => {}) // whoever awaits it is told
+await Promise.all([follow(), batches, ...scenarios.map((scenario) => scenario.run(scenario))])
 for (const scenario of scenarios) await print(scenario)
+for (const [n, ends] of (await batches).entries()) console.log(`batch ${['in turn', 'at once'][n]}: ${ends}`)
 server.close()
 server.closeAllConnections()
