@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	intents "intents.internal/pkg/client"
 )
 
 // The console in a real browser, through a gateway: one journey a subtest, each in a window that knows nothing of the others.
@@ -76,6 +78,17 @@ func walkKeys(b *tab) {
 	b.open("/console/transfers")
 	b.click("tbody a", "Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "inputOracle")
 	b.inspect("transfer")
+
+	t.Log("a batch: its page, the list of its intents, one of them and back")
+	one := payment("2500000")
+	item := intents.BatchItem{Source: *one.Source, Destination: *one.Destination}
+	batch := must(apiClient(t, b.base, first).Batches.Create(t.Context(), intents.CreateBatch{Transfers: []intents.BatchItem{item, item}}))(t)[0]
+	b.open("/console/batches/"+batch.ID, "Batch of 2 transfers", "created")
+	b.inspect("batch")
+	b.click(`dl a[href*="status=created"]`, "2.5 USDC", "Show all")
+	b.inspect("transfers-of-batch")
+	b.click("tbody a", "Transfer of 2.5 USDC", batch.ID)
+	b.click(`dl a[href^="/console/batches/"]`, "Batch of 2 transfers")
 
 	t.Log("rotate: the new key works, the old one dies")
 	b.open(keyPage)
