@@ -36,7 +36,8 @@ export interface SentBatch {
 export class BatchReportError extends Error {
   override readonly name = 'BatchReportError'
   constructor(readonly transactions: BatchTransaction[], cause: unknown) {
-    super(`sent ${transactions.map(({ hash }) => hash).join(', ')}, but the service could not be told; report each by batches.report before you send the batch again`, { cause })
+    const hashes = transactions.map(({ hash }) => hash).join(', ')
+    super(`sent ${hashes}, but the service could not be told; report each by batches.report before you send the batch again`, { cause })
   }
 }
 
@@ -97,7 +98,10 @@ async function reportCalls(
   if (unreported.length > 0) throw new BatchReportError(unreported, cause)
   const count = transactions.reduce((sum, { transfers }) => sum + transfers.length, 0)
   const { length } = request.transfers
-  if (count < length) throw new SendError('REVERTED', `the chain carried out the calls ${id} for ${count} of ${length} transfers, which are reported; transfers.preflight says what the others miss`)
+  if (count < length) {
+    const message = `the chain carried out the calls ${id} for ${count} of ${length} transfers, which are reported; transfers.preflight says what the others miss`
+    throw new SendError('REVERTED', message)
+  }
   return transactions
 }
 

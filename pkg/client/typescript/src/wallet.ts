@@ -7,7 +7,10 @@ import type { SendCalls } from './records.js'
 /** Why a transaction was not carried out. */
 export type SendErrorReason = 'NO_TX' | 'EXPIRED' | 'OTHER_CHAIN' | 'OTHER_ACCOUNT' | 'REVERTED'
 
-/** A transaction that was refused before the wallet was asked, or one of whose calls the wallet or the chain has refused: nothing was paid. */
+/**
+ * A transaction that was refused before the wallet was asked, or one of whose calls the wallet or the chain has refused: nothing was paid, and of a
+ * batch nothing that is not reported.
+ */
 export class SendError extends Error {
   override readonly name = 'SendError'
   constructor(readonly reason: SendErrorReason, message: string) {
@@ -18,7 +21,7 @@ export class SendError extends Error {
 /**
  * Calls that the wallet has taken as one, and of which it does not say what became: it names no transaction, or did not answer in time. They may
  * be carried out, so send them again only once you know. `batch` is their id: `waitForCallsStatus(wallet, { id: batch })` of viem asks once more,
- * and the last receipt's hash is the one to report.
+ * and the last receipt's hash is the one to report, or of a batch each receipt's with the intents that it has paid for.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError'
