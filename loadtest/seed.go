@@ -43,8 +43,8 @@ var tokensRequest = requestTemplate(getRequest("X-Api-Key: KEY"))
 // request returns the request with the n-th key of the list.
 func (l *keyList) request(template requestTemplate, n int) []byte {
 	request := strings.Replace(string(template), "KEY", l.keys[n%len(l.keys)], 1)
-	if strings.Contains(request, sequence) {
-		request = strings.Replace(request, sequence, uuid.NewString(), 1)
+	if before, after, found := strings.Cut(request, sequence); found {
+		request = before + uuid.NewString() + after
 	}
 	return []byte(request)
 }

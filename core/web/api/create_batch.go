@@ -60,7 +60,8 @@ func writeBatchRecord(w http.ResponseWriter, record *intents.BatchRecord, minima
 	if minimal {
 		w.Header().Set("Preference-Applied", returnMinimal)
 	}
-	b := append(appendBatch(body.json, record.Batch), `,"transfers":[`...)
+	b := appendBatch(body.json, record.Batch)
+	b = append(b, `,"transfers":[`...)
 	for n, one := range record.Transfers {
 		if n > 0 {
 			b = append(b, ',')

@@ -34,7 +34,8 @@ func (s *Server) requestedBatch(r *http.Request) (*intents.Batch, []*transfer.In
 func writeBatch(w http.ResponseWriter, batch *intents.Batch, transfers []*transfer.Intent) {
 	body := newBuffer()
 	defer body.release()
-	b := append(appendBatch(body.json, batch), `,"statuses":{`...)
+	b := appendBatch(body.json, batch)
+	b = append(b, `,"statuses":{`...)
 	counts := map[transfer.Status]int{}
 	for _, intent := range transfers {
 		counts[intent.Status]++
