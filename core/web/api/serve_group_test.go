@@ -183,7 +183,7 @@ func TestGroup_Accounts(t *testing.T) {
 }
 
 // Members leave out the field that gateways add to every response without it, whatever the outcome; the same requests alone have it.
-func TestBatch_CacheControl(t *testing.T) {
+func TestGroup_CacheControl(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
@@ -212,7 +212,7 @@ func TestBatch_CacheControl(t *testing.T) {
 		}
 	}
 	requests := members()
-	stream := s.postBatch(t, batchOf(t, requests...))
+	stream := s.postGroup(t, groupOf(t, requests...))
 	defer stream.Body.Close()
 	for range requests {
 		number, response := readFrame(t, stream.Body, len(requests))
