@@ -80,7 +80,7 @@ func TestReadme_Walk(t *testing.T) {
 
 	t.Run("quotes in the console", w.walkQuotes)
 
-	w.createBatch()
+	w.payBatch(send)
 
 	go func() { // what is left is a wait
 		underWay.Wait()
@@ -189,18 +189,22 @@ func (w *readmeWalk) readCommands() {
 	}
 }
 
-// createBatch creates the batch of three, and gets the same one again.
-func (w *readmeWalk) createBatch() {
+// payBatch creates the batch of three, gets the same one again, and sends it.
+func (w *readmeWalk) payBatch(send string) {
 	w.t.Helper()
 	made, again := decoded[intents.CreatedBatch](w.t, w.run(w.commands[12])), decoded[intents.CreatedBatch](w.t, w.run(w.commands[12]))
 	if made.ID == "" || again.ID != made.ID || made.Count != 3 || len(made.Transfers) != 3 {
 		w.t.Fatalf("made %+v, again %+v", made, again)
 	}
+	confirmed := map[string]string{}
 	for n, intent := range made.Transfers {
 		if intent.BatchID == nil || *intent.BatchID != made.ID || intent.Tx == nil || intent.ID != again.Transfers[n].ID {
 			w.t.Errorf("intent %d: %+v", n, intent)
 		}
+		confirmed[intent.ID] = "confirmed"
 	}
+	w.run(filled(send, "ID", made.ID))
+	w.await(confirmed)
 }
 
 // run runs a command in a shell at the root of the checkout and returns its standard output.
