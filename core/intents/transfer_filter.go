@@ -24,8 +24,8 @@ type TransferFilter struct {
 	Chain caip.ChainID
 	// OrderID is nil for all orders.
 	OrderID *[32]byte
-	// Batch is zero for all.
-	Batch uuid.UUID
+	// Batch is nil for all.
+	Batch *uuid.UUID
 	// Hash and Reference are empty for all.
 	Hash      string
 	Reference string
@@ -54,8 +54,8 @@ func (f TransferFilter) split() (index, rest TransferFilter) {
 	switch {
 	case f.OrderID != nil:
 		return f, TransferFilter{}
-	case f.Batch != uuid.Nil && f.UpdatedSince.IsZero(): // a hundred rows at most
-		index.Batch, rest.Batch = f.Batch, uuid.Nil
+	case f.Batch != nil && f.UpdatedSince.IsZero(): // a hundred rows at most
+		index.Batch, rest.Batch = f.Batch, nil
 	case !f.UpdatedSince.IsZero():
 		index.UpdatedSince, rest.UpdatedSince = f.UpdatedSince, time.Time{}
 	case f.Hash != "":
@@ -101,8 +101,8 @@ func (f TransferFilter) condition() (condition string, args []any) {
 	if f.Reference != "" {
 		add("reference = ?", f.Reference)
 	}
-	if f.Batch != uuid.Nil {
-		add("batch_id = ?", f.Batch)
+	if f.Batch != nil {
+		add("batch_id = ?", *f.Batch)
 	}
 	if f.OrderID != nil {
 		add("order_id = ?", f.OrderID[:])

@@ -105,6 +105,7 @@ func TestCreateBatch(t *testing.T) {
 	}
 	same(t, "another account's", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?batch="+made.ID, "", keyed(uuid.New(), "test")...)))
 	same(t, "filtered", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?status=filled&batch="+made.ID, "", account...)))
+	same(t, "the nil UUID", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?batch="+uuid.Nil.String(), "", account...)))
 	same(t, "no id", invalid(t, "batch", "must be the id of a batch: a UUID in lower case"), s.call(t, "GET", "/v2/transfers?batch=x", "", account...))
 }
 

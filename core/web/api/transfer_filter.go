@@ -61,10 +61,11 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return ""
 	},
 	"batch": func(list *transferList, given string) (issue string) {
-		var ok bool
-		if list.filter.Batch, ok = parseUUID(given); !ok {
+		id, ok := parseUUID(given)
+		if !ok {
 			return "must be the id of a batch: a UUID in lower case"
 		}
+		list.filter.Batch = &id
 		return ""
 	},
 	"hash": func(list *transferList, given string) string {

@@ -76,9 +76,11 @@ func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 		}
 	}
 	if given := f.values["batch"]; given != "" {
-		if filter.Batch, err = uuid.Parse(given); err != nil || filter.Batch == uuid.Nil {
+		id, err := uuid.Parse(given)
+		if err != nil {
 			fault("batch", "This is not the id of a batch.")
 		}
+		filter.Batch = &id
 	}
 	// A text that is not a hash matches no transfer.
 	filter.Hash = strings.ToLower(f.values["hash"])
