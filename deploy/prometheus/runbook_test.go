@@ -55,7 +55,7 @@ func TestRunbook_LinksAndSettings(t *testing.T) {
 	if links < 10 {
 		t.Errorf("only %d links were found", links)
 	}
-	settings := read(t, "../../gateway/config.go") + read(t, "../../core/command/config.go")
+	settings := read(t, "../../gateway/command/config.go") + read(t, "../../core/command/config.go")
 	named := regexp.MustCompile(`\b(?:GATEWAY|CORE)_[A-Z_]+\b`).FindAllString(runbook, -1)
 	for _, setting := range named {
 		if !strings.Contains(settings, `env:"`+setting+`"`) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Services are the packages of the services that have a Config in their config.go. The first part is the service's name.
-var Services = []string{"gateway", "core/command"}
+var Services = []string{"gateway/command", "core/command"}
 
 // Setting is one environment variable of a service.
 type Setting struct {

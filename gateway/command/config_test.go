@@ -1,4 +1,4 @@
-package main_test
+package command_test
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	gateway "intents.internal/gateway"
+	"intents.internal/gateway/command"
 )
 
 func TestConfig_AllFaults(t *testing.T) {
 	t.Parallel()
-	_, err := gateway.ParseConfig(map[string]string{
+	_, err := command.ParseConfig(map[string]string{
 		"GATEWAY_LISTEN":             "8080",
 		"GATEWAY_CORE_URL":           "http://core/path",
 		"GATEWAY_CORE_SECRET":        "short",
@@ -52,7 +52,7 @@ func TestConfig_TrustedProxies(t *testing.T) {
 	for given, trusted := range map[string]bool{
 		"10.0.0.0/8,fd00::/8": true, "0.0.0.0/1": true, "0.0.0.0/0": false, "::/0": false, "10.0.0.0/8,::/0": false, "203.0.113.7/0": false,
 	} {
-		_, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_TRUSTED_PROXIES": given})
+		_, err := command.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_TRUSTED_PROXIES": given})
 		if (err == nil) != trusted || !trusted && !strings.HasPrefix(err.Error(), "GATEWAY_TRUSTED_PROXIES must not have 0.0.0.0/0 or ::/0") {
 			t.Errorf("%s: %v", given, err)
 		}
@@ -62,7 +62,7 @@ func TestConfig_TrustedProxies(t *testing.T) {
 // AWS ALB and nginx close idle connections after 60 s, and must be the side that closes.
 func TestConfig_IdleTimeout(t *testing.T) {
 	t.Parallel()
-	config, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32)})
+	config, err := command.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32)})
 	if err != nil || config.IdleTimeout < 70*time.Second {
 		t.Errorf("%s, %v", config.IdleTimeout, err)
 	}
@@ -81,7 +81,7 @@ func TestConfig_Cores(t *testing.T) {
 		"https://a,http://a:443":                "GATEWAY_CORE_URL names one core twice: URLs 1 and 2",
 		strings.Repeat("http://a,", 64) + "http://a": "GATEWAY_CORE_URL must have at most 64 URLs, not 65",
 	} {
-		_, err := gateway.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_CORE_URL": given})
+		_, err := command.ParseConfig(map[string]string{"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_CORE_URL": given})
 		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
 			t.Errorf("%s: %s, want %q", given, got, want)
 		}
@@ -90,7 +90,7 @@ func TestConfig_Cores(t *testing.T) {
 
 func TestConfig_Tracing(t *testing.T) {
 	t.Parallel()
-	_, err := gateway.ParseConfig(map[string]string{
+	_, err := command.ParseConfig(map[string]string{
 		"GATEWAY_CORE_SECRET":         strings.Repeat("s", 32),
 		"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:hunter2@collector",
 		"OTEL_EXPORTER_OTLP_HEADERS":  "hunter2",
@@ -123,7 +123,7 @@ func TestConfig_Redis(t *testing.T) {
 		{"sentinel", "redis://:hunter2@a:1", "GATEWAY_REDIS_URL must, for sentinels, be a URL such as " +
 			"redis://sentinel1:26379/0?addr=sentinel2:26379&addr=sentinel3:26379&master_name=mymaster, with redis:// or rediss://"},
 	} {
-		_, err := gateway.ParseConfig(map[string]string{
+		_, err := command.ParseConfig(map[string]string{
 			"GATEWAY_CORE_SECRET": strings.Repeat("s", 32), "GATEWAY_REDIS_MODE": c.mode, "GATEWAY_REDIS_URL": c.url,
 		})
 		if got := fmt.Sprint(err); got != c.want && (c.want != "" || err != nil) {
@@ -134,7 +134,7 @@ func TestConfig_Redis(t *testing.T) {
 
 func TestConfig_SecretsRedacted(t *testing.T) {
 	t.Parallel()
-	config, err := gateway.ParseConfig(map[string]string{
+	config, err := command.ParseConfig(map[string]string{
 		"GATEWAY_CORE_SECRET": strings.Repeat("hunter2", 5),
 		"GATEWAY_REDIS_URL":   "redis://:hunter2@127.0.0.1:6379/0",
 	})

@@ -1,4 +1,4 @@
-package main_test
+package command_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	gateway "intents.internal/gateway"
+	"intents.internal/gateway/command"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -43,13 +43,13 @@ func environment(t *testing.T, core *coretest.Core) map[string]string {
 	}
 }
 
-func newGateway(t *testing.T, environment map[string]string) *gateway.Gateway {
+func newGateway(t *testing.T, environment map[string]string) *command.Gateway {
 	t.Helper()
-	config, err := gateway.ParseConfig(environment)
+	config, err := command.ParseConfig(environment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := gateway.New(t.Context(), config, slog.New(slog.DiscardHandler))
+	g, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +173,11 @@ func TestGateway_PortInUse(t *testing.T) {
 	defer listener.Close()
 	variables := environment(t, coretest.Start(t, nil))
 	variables["GATEWAY_LISTEN"] = listener.Addr().String()
-	config, err := gateway.ParseConfig(variables)
+	config, err := command.ParseConfig(variables)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := gateway.New(t.Context(), config, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "GATEWAY_LISTEN") {
+	if _, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "GATEWAY_LISTEN") {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestGateway_PortInUse(t *testing.T) {
 func build(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gateway")
-	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
 	return path
