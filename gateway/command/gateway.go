@@ -29,12 +29,18 @@ import (
 
 // Gateway is one replica: its listeners, its parts and their background goroutines.
 type Gateway struct {
+	// Edge serves clients.
+	Edge *edge.Edge
+	// Upstream sends requests to the cores.
+	Upstream *upstream.Client
+	// Metrics are those of /metrics; a process registers its own here before Run.
+	Metrics *prometheus.Registry
+
 	config     Config
 	log        *slog.Logger
 	public     net.Listener
 	operations net.Listener
 
-	upstream *upstream.Client
 	core     *control.Client
 	chains   *control.Chains
 	catalog  *catalog.Catalog
@@ -43,15 +49,16 @@ type Gateway struct {
 	verifier *keys.Verifier
 	polls    *polls.Polls
 	usage    *usage.Recorder
-	edge     *edge.Edge
 	tracer   *tracing.Tracer
 	ops      *http.Server
-	access   *telemetry.LogWriter
-	metrics  *prometheus.Registry
 }
 
-// New builds the parts of a config of ParseConfig and listens on both ports. It serves nothing before Run. The caller must call Close.
-func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error) {
+// New builds the parts of a config of ParseConfig and listens on both ports. Requests are logged to accessLog if config.AccessLog is set.
+// It serves nothing before Run. The caller must call Close.
+func New(ctx context.Context, config Config, log, accessLog *slog.Logger) (*Gateway, error) {
+	if !config.AccessLog {
+		accessLog = nil
+	}
 	urls, err := config.cores()
 	if err != nil {
 		return nil, err
@@ -62,13 +69,12 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		return nil, fmt.Errorf("GATEWAY_REDIS_URL %w", err)
 	}
 	registry := telemetry.NewRegistry()
-	g.metrics = registry
+	g.Metrics = registry
 	if g.tracer, err = tracing.New(config.tracing(), log, registry); err != nil {
 		return nil, err
 	}
-	g.access = newAccessLog(registry)
 	registry.MustRegister(topology.Pool("gateway", g.redis))
-	g.upstream = upstream.New(upstream.Options{
+	g.Upstream = upstream.New(upstream.Options{
 		URLs:     urls,
 		Secret:   config.CoreSecret,
 		Timeout:  config.CoreTimeout,
@@ -76,7 +82,7 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Log:      log,
 		Metrics:  registry,
 	})
-	g.core = control.New(g.upstream)
+	g.core = control.New(g.Upstream)
 	g.chains = control.NewChains(g.core, config.ChainsRefresh, log)
 	g.catalog = catalog.New(g.core)
 	g.limiter = limit.New(limit.Options{
@@ -105,20 +111,20 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 		Log:      log,
 		Metrics:  registry,
 	})
-	g.edge = edge.New(edge.Options{
+	g.Edge = edge.New(edge.Options{
 		Keys:           g.verifier,
 		Limiter:        g.limiter,
 		Chains:         g.chains,
 		Catalog:        g.catalog,
 		Core:           g.core,
-		Upstream:       g.upstream,
+		Upstream:       g.Upstream,
 		Polls:          g.polls,
 		Tracer:         g.tracer,
 		Usage:          g.usage,
 		CoreSilence:    config.CoreSilence,
 		TrustedProxies: config.TrustedProxies,
 		Server:         config.server(),
-		AccessLog:      g.accessLog(config),
+		AccessLog:      accessLog,
 		Log:            log,
 		Metrics:        registry,
 	})
@@ -133,8 +139,8 @@ func New(ctx context.Context, config Config, log *slog.Logger) (*Gateway, error)
 func (g *Gateway) newOperations() *http.Server {
 	return &http.Server{
 		ReadHeaderTimeout: 5 * time.Second,
-		Handler: telemetry.Operations(g.metrics,
-			telemetry.Check{Name: "draining", Probe: g.edge.Draining},
+		Handler: telemetry.Operations(g.Metrics,
+			telemetry.Check{Name: "draining", Probe: g.Edge.Draining},
 			telemetry.Check{Name: "chains", Probe: g.chains.Ready},
 			telemetry.Check{Name: "key_changes", Probe: g.verifier.Ready},
 			telemetry.Check{Name: "redis", Probe: g.redisReady, Optional: g.config.LimitFallback != limit.Closed},
@@ -190,7 +196,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer stopBackground()
-	tasks.Go(func() { g.upstream.Run(background) })
+	tasks.Go(func() { g.Upstream.Run(background) })
 	tasks.Go(func() { g.chains.Run(background) })
 	tasks.Go(func() { g.verifier.Run(background) })
 	tasks.Go(func() { g.polls.Run(background) })
@@ -202,7 +208,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	reportLast := func() { stopCounting(); <-counted }
 
 	failed := make(chan error, 2)
-	tasks.Go(func() { failed <- g.edge.Serve(g.public) })
+	tasks.Go(func() { failed <- g.Edge.Serve(g.public) })
 	tasks.Go(func() { failed <- g.serveOperations() })
 	g.log.Info("gateway started", "listen", g.Address(), "ops_listen", g.OperationsAddress(), "cores", g.config.CoreURLs)
 	select {
@@ -224,11 +230,11 @@ func (g *Gateway) serveOperations() error {
 // The operations listener closes last, so that operators can observe the drain.
 func (g *Gateway) drain(reportLast func()) error {
 	g.log.Info("gateway draining", "delay", g.config.DrainDelay.String())
-	g.edge.AnnounceDrain()
+	g.Edge.AnnounceDrain()
 	time.Sleep(g.config.DrainDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), g.config.DrainTimeout)
 	defer cancel()
-	err := g.edge.Drain(ctx)
+	err := g.Edge.Drain(ctx)
 	reportLast()
 	err = errors.Join(err, g.tracer.Shutdown(ctx))
 	g.log.Info("gateway stopped")
@@ -249,7 +255,7 @@ func (g *Gateway) Close() error {
 	g.catalog.Close()
 	g.verifier.Close()
 	g.limiter.Close()
-	g.upstream.Close()
+	g.Upstream.Close()
 	traced := g.tracer.Shutdown(context.Background()) // in case Run was not called
-	return errors.Join(append(errs, traced, g.redis.Close(), g.access.Close())...)
+	return errors.Join(append(errs, traced, g.redis.Close())...)
 }

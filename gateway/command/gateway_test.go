@@ -49,7 +49,7 @@ func newGateway(t *testing.T, environment map[string]string) *command.Gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler))
+	g, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestGateway_PortInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "GATEWAY_LISTEN") {
+	if _, err := command.New(t.Context(), config, slog.New(slog.DiscardHandler), nil); err == nil || !strings.Contains(err.Error(), "GATEWAY_LISTEN") {
 		t.Errorf("error: %v", err)
 	}
 }

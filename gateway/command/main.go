@@ -67,10 +67,11 @@ func run(args []string, log *slog.Logger, output *telemetry.LogWriter) error {
 	if check {
 		return telemetry.Probe(ctx, config.OpsListen)
 	}
-	gateway, err := New(ctx, config, log)
+	access := newAccessLog()
+	gateway, err := New(ctx, config, log, telemetry.NewLogger(access, "gateway"))
 	if err != nil {
-		return err
+		return errors.Join(err, access.Close())
 	}
-	gateway.metrics.MustRegister(output.Dropped("intents_gateway_log_dropped_total"))
-	return errors.Join(gateway.Run(ctx), gateway.Close())
+	gateway.Metrics.MustRegister(output.Dropped("intents_gateway_log_dropped_total"), access.Dropped("intents_gateway_access_log_dropped_total"))
+	return errors.Join(gateway.Run(ctx), gateway.Close(), access.Close())
 }

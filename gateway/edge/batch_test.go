@@ -30,8 +30,8 @@ func TestBatch_Identities(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, "%s %s %s %s", r.Header.Get(wire.HeaderAccountID), r.Header.Get(wire.HeaderKeyEnv), r.Header.Get(wire.HeaderRequestID), r.Header.Get("Idempotency-Key"))
 	})
-	g := start(t, core, settings{})
-	asynctest.Eventually(t, "core is known to serve batches", g.cores.All()[0].Batches)
+	g := start(t, core)
+	asynctest.Eventually(t, "core is known to serve batches", g.Upstream.Cores().All()[0].Batches)
 
 	var want, got [clients]response
 	bodies := map[string]string{}

@@ -30,7 +30,7 @@ func bench(b *testing.B, g *gateway, raw string, status int) {
 	ctx := requestCtx(b, raw)
 	b.ReportAllocs()
 	for b.Loop() {
-		g.edge.Handle(ctx)
+		g.Edge.Handle(ctx)
 		if got := ctx.Response.StatusCode(); got != status {
 			b.Fatalf("status %d: %s", got, ctx.Response.Body())
 		}
@@ -92,10 +92,11 @@ func startBench(b *testing.B, body string) (*gateway, *coretest.Core) {
 	}}
 	go upstream.Serve(listener) //nolint:errcheck // it ends with the benchmark
 	b.Cleanup(func() { _ = upstream.Shutdown() })
-	g := start(b, core, settings{edge: func(o *edge.Options) {
-		o.AccessLog = nil
-		o.Upstream = coretest.Upstream(b, coretest.Options(&url.URL{Scheme: "http", Host: listener.Addr().String()}))
-	}})
+	g := start(b, core, func(s *settings) {
+		s.AccessLog = false
+		forwarder := coretest.Upstream(b, coretest.Options(&url.URL{Scheme: "http", Host: listener.Addr().String()}))
+		s.edge = func(e *edge.Edge) { e.SetUpstream(forwarder) }
+	})
 	return g, core
 }
 
@@ -138,7 +139,7 @@ func BenchmarkForwardedParallel(b *testing.B) {
 		key := unlimitedKey(core)
 		ctx := requestCtx(b, request("GET", "/v2/transfers/1", key, ""))
 		for pb.Next() {
-			g.edge.Handle(ctx)
+			g.Edge.Handle(ctx)
 			if got := ctx.Response.StatusCode(); got != fasthttp.StatusOK {
 				b.Errorf("status %d: %s", got, ctx.Response.Body())
 			}
@@ -182,7 +183,7 @@ func BenchmarkRateLimitedKeys(b *testing.B) {
 	}
 	handle := func(i int) (status int) {
 		ctx.Request.Header.Set("X-Api-Key", keys[i%len(keys)])
-		g.edge.Handle(ctx)
+		g.Edge.Handle(ctx)
 		status = ctx.Response.StatusCode()
 		ctx.Response.Reset()
 		return status

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/retrytest"
@@ -40,7 +39,7 @@ func rejection(message string) response {
 func TestConnLimiter_MaxConns(t *testing.T) {
 	t.Parallel()
 	const most = 3
-	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = most }})
+	g := start(t, coretest.Start(t, nil), func(s *settings) { s.MaxConns = most })
 	var inside []*clientConn
 	for range most {
 		c := g.enter(t)
@@ -96,7 +95,7 @@ func TestConnLimiter_MaxConns(t *testing.T) {
 func TestConnLimiter_RejectsBurst(t *testing.T) {
 	t.Parallel()
 	const crowd = 400 // more than have their refusal read to them
-	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConns = 1 }})
+	g := start(t, coretest.Start(t, nil), func(s *settings) { s.MaxConns = 1 })
 	defer g.enter(t).Close()
 	var turned []*clientConn
 	for range crowd {
@@ -116,7 +115,7 @@ func TestConnLimiter_RejectsBurst(t *testing.T) {
 
 func TestConnLimiter_MaxConnsPerIP(t *testing.T) {
 	t.Parallel()
-	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.MaxConnsPerIP = 2 }})
+	g := start(t, coretest.Start(t, nil), func(s *settings) { s.MaxConnsPerIP = 2 })
 	for range 2 {
 		defer g.enter(t).Close()
 	}
@@ -161,7 +160,7 @@ func (s *stingy) Accept() (net.Conn, error) {
 // A process that has no file descriptor left serves on when it has some again.
 func TestConnLimiter_FileDescriptorsExhausted(t *testing.T) {
 	t.Parallel()
-	g := start(t, coretest.Start(t, nil), settings{})
+	g := start(t, coretest.Start(t, nil))
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +168,7 @@ func TestConnLimiter_FileDescriptorsExhausted(t *testing.T) {
 	s := &stingy{Listener: listener}
 	s.lacks.Store(5)
 	ended := make(chan error, 1)
-	go func() { ended <- g.edge.Serve(s) }()
+	go func() { ended <- g.Edge.Serve(s) }()
 	second := *g
 	second.address = listener.Addr().String()
 	_ = second.enter(t).Close()
@@ -178,7 +177,7 @@ func TestConnLimiter_FileDescriptorsExhausted(t *testing.T) {
 	}
 	drain, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := errors.Join(g.edge.Drain(drain), <-ended); err != nil {
+	if err := errors.Join(g.Edge.Drain(drain), <-ended); err != nil {
 		t.Error(err)
 	}
 }

@@ -36,7 +36,7 @@ func TestPipelining_BehindSlowRequest(t *testing.T) {
 	t.Parallel()
 	s := &slow{release: make(chan struct{})}
 	core := coretest.Start(t, s.answer)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	c := g.dial(t)
 	defer c.Close()
@@ -61,7 +61,7 @@ func TestDisconnect_HalfClosed(t *testing.T) {
 	t.Parallel()
 	s := &slow{release: make(chan struct{})}
 	core := coretest.Start(t, s.answer)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))

@@ -58,7 +58,7 @@ const badKeyBody = `{"code":"INVALID_API_KEY","message":"This API key is not val
 func TestErrorResponses(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	wrongMethod := func(allow string, headers ...string) response {
 		return refusal(405, `{"code":"METHOD_NOT_ALLOWED","message":"This path does not have this method."}`,
 			append(headers, "Allow", allow)...)
@@ -147,7 +147,7 @@ func TestErrorResponses(t *testing.T) {
 func TestHealth_NoCoreReady(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{coreSilence: 700 * time.Millisecond})
+	g := start(t, core, func(s *settings) { s.CoreSilence = 700 * time.Millisecond })
 	status := func() int { return g.send(t, request("GET", "/v2/health", "", "")).Status }
 	asynctest.Eventually(t, "a core is ready", func() bool { return status() == 204 })
 	core.Draining.Store(true)
@@ -159,7 +159,7 @@ func TestHealth_NoCoreReady(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{coreSilence: 700 * 1e6})
+	g := start(t, core, func(s *settings) { s.CoreSilence = 700 * 1e6 })
 	healthy := response{Status: 204, Header: http.Header{"Cache-Control": {"no-store"}}}
 	for _, method := range []string{"GET", "HEAD"} {
 		for _, path := range []string{"/health", "/v2/health"} {

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"intents.internal/gateway/limit"
+	"intents.internal/gateway/upstream"
 )
 
 // Handle is the handler without the server around it, for benchmarks.
@@ -12,6 +15,12 @@ func (e *Edge) Handle(ctx *fasthttp.RequestCtx) {
 	e.handleHeader(&ctx.Request.Header)
 	e.handleAt(ctx, time.Now())
 }
+
+// SetLimiter and SetUpstream replace a part before the edge serves; nil makes the handlers that use it panic.
+func (e *Edge) SetLimiter(l *limit.Limiter) { e.limiter = l }
+
+// SetUpstream is as SetLimiter.
+func (e *Edge) SetUpstream(u *upstream.Client) { e.upstream = u }
 
 // OpenConnections is how many clients are still connected to an edge that has drained. fasthttp takes one off for a
 // listener that it has no more.

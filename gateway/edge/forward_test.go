@@ -28,7 +28,7 @@ const hostileHeaders = "X-Account-Id: 1\r\nX-Key-Id: 2\r\nX-Key-Env: live\r\nX-G
 func TestForward_Headers(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{KeyID: "key-id", AccountID: "account-id"})
 	body := transfer("eip155:11155111", "eip155:11155111")
@@ -61,7 +61,7 @@ func TestForward_Headers(t *testing.T) {
 func TestForward_MalformedTraceAndRequestID(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	g.send(t, request("GET", "/v2/tokens", key+"Traceparent: 00-xyz\r\nTracestate: a=b\r\nX-Request-Id: "+strings.Repeat("a", 65)+"\r\n", ""))
 	heard := core.Requests()[0].Header
@@ -84,7 +84,7 @@ func TestForward_SessionRoutes(t *testing.T) {
 		w.WriteHeader(http.StatusSeeOther)
 		fmt.Fprint(w, "<p>")
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	got := g.send(t, request("POST", "/auth/sign-in/email", hostileHeaders+"Sec-Fetch-Site: same-origin\r\nReferer: https://api.example.com/\r\n"+jsonType, `{}`))
 	want := unkept(response{Status: 303, Body: "<p>", Header: http.Header{
 		"Content-Type": {"text/html; charset=utf-8"}, "Content-Length": {"3"}, "Set-Cookie": {"a=1; Path=/; HttpOnly", "b=2"},
@@ -120,7 +120,7 @@ func TestForward_EveryOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	seen := 0
 	for path, operations := range document.Paths {
 		for method, raw := range operations {
@@ -159,7 +159,7 @@ func TestForward_EveryOperation(t *testing.T) {
 func TestForward_Webhooks(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	for _, r := range []struct{ method, path, route, body string }{
 		{"GET", "/v2/webhooks", "/v2/webhooks", ""},
@@ -189,7 +189,7 @@ func TestForward_Webhooks(t *testing.T) {
 func TestForward_SetCookieRemoved(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Set-Cookie", "a=1") })
-	g := start(t, core, settings{})
+	g := start(t, core)
 	if got := g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), "")); got.Header["Set-Cookie"] != nil {
 		t.Errorf("answer: %+v", got)
 	}
@@ -206,7 +206,7 @@ func TestForward_ConditionalRequests(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, r.RequestURI)
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	document := unkept(response{Status: 200, Body: "/openapi.json", Header: http.Header{
 		"Content-Type": {"application/json"}, "Content-Length": {"13"}, "Etag": {`"v1"`},
 	}})
@@ -227,7 +227,7 @@ func TestForward_ConditionalRequests(t *testing.T) {
 func TestForward_CoreUnreachable(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := core.AddKey(network.Test)
 	body := transfer("eip155:11155111", "eip155:11155111")
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"The service does not answer now; the request was not carried out. Try again shortly."}`, "Retry-After", "1")

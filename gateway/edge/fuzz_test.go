@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 )
 
@@ -69,10 +68,9 @@ func newArena(f *testing.F) *arena {
 	f.Helper()
 	a := &arena{
 		core:     coretest.Start(f, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Etag", fromCore) }),
-		listener: newScripts(),
 		outcomes: &outcomeLog{},
 	}
-	start(f, a.core, settings{listener: a.listener, edge: func(o *edge.Options) { o.AccessLog = slog.New(a.outcomes) }})
+	a.listener = serveScripts(f, start(f, a.core, func(s *settings) { s.accessLog = slog.New(a.outcomes) }))
 	putRowKey(a.core)
 	return a
 }

@@ -54,7 +54,7 @@ func TestHead_EveryRoute(t *testing.T) {
 				w.Header().Set("Content-Type", "application/json")
 				answer(w, r)
 			})
-			g := start(t, core, settings{})
+			g := start(t, core)
 			key := apiKey(core.AddKey(network.Test))
 			c := g.dial(t)
 			defer c.Close()

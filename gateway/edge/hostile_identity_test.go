@@ -86,7 +86,7 @@ func forwardedForIsNotTrusted(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for _, headers := range []string{
@@ -106,7 +106,7 @@ func malformedKeysAreNotLookedUp(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for _, row := range malformedKeys {
 		if diff := cmp.Diff(row.want, g.send(t, row.sent)); diff != "" {
 			t.Errorf("%s: %s", row.name, diff)

@@ -234,7 +234,7 @@ func threeAtOnce(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	c := g.dial(t)
 	defer c.Close()

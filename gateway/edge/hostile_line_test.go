@@ -198,7 +198,7 @@ func goesOnAfter100(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	body := transfer("eip155:11155111", "eip155:11155111")
 	for _, expectation := range []string{"100-continue", "100-Continue"} {
 		t.Run(expectation, func(t *testing.T) {

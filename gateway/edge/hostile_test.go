@@ -51,7 +51,7 @@ func TestHostileInputs(t *testing.T) {
 		t.Run(theme.heading, func(t *testing.T) {
 			t.Parallel()
 			core := coretest.Start(t, nil)
-			g := start(t, core, settings{})
+			g := start(t, core)
 			putRowKey(core)
 			for _, rule := range theme.rules {
 				t.Run(rule.input, func(t *testing.T) {
@@ -100,7 +100,7 @@ func (r *row) check(t *testing.T, g *gateway, core *coretest.Core) {
 func TestHostileInputs_ClosedConnection(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	putRowKey(core)
 	for _, theme := range themes {
 		for _, rule := range theme.rules {

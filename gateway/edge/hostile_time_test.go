@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 )
 
@@ -47,7 +46,7 @@ func unfinishedRequestsEnd(t *testing.T) {
 	t.Parallel()
 	const readTimeout = 700 * time.Millisecond
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = readTimeout }})
+	g := start(t, core, func(s *settings) { s.ReadTimeout = readTimeout })
 	type waiting struct {
 		*clientConn
 		began time.Time
@@ -99,7 +98,7 @@ func halfRequestsAreNotPassedOn(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for name, sent := range unfinished {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +128,7 @@ func wholeRequestsAreAnswered(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	putRowKey(core)
 	for name, sent := range unfinished {
 		c := g.dial(t)
@@ -159,8 +158,7 @@ func piecesReadAsWhole(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	listener := newScripts()
-	start(t, core, settings{listener: listener})
+	listener := serveScripts(t, start(t, core))
 	putRowKey(core)
 	heard := func(pieces ...[]byte) string {
 		said := volatile.ReplaceAllString(string(listener.play(t, pieces...)), "")

@@ -15,6 +15,7 @@ import (
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/wire"
@@ -74,7 +75,7 @@ func coreHangsUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := coretest.Start(t, hangUp)
-			g := start(t, core, settings{})
+			g := start(t, core)
 			key := ""
 			if strings.HasPrefix(test.path, "/v2/") {
 				key = apiKey(core.AddKey(network.Test))
@@ -104,7 +105,7 @@ func coreClosedIdleConnections(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	putRowKey(core)
 	for _, path := range []string{"/v2/tokens", "/v2/transfers/1"} {
 		for range 10 {
@@ -141,7 +142,7 @@ func coreHangs(t *testing.T) {
 	release := make(chan struct{})
 	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
 	const deadline = 300 * time.Millisecond
-	g := start(t, core, settings{coreTimeout: deadline})
+	g := start(t, core, func(s *settings) { s.CoreTimeout = deadline })
 	t.Cleanup(func() { close(release) })
 	body := transfer("eip155:11155111", "eip155:11155111")
 	read := refusal(504, `{"code":"UPSTREAM_TIMEOUT","message":"The service did not answer in time. Try again."}`, fresh...)
@@ -179,7 +180,7 @@ func panicIsAnswered(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Limiter = nil }})
+	g := start(t, core, func(s *settings) { s.edge = func(e *edge.Edge) { e.SetLimiter(nil) } })
 	want := refusal(500, `{"code":"INTERNAL_ERROR","message":"The gateway failed; the request may have been carried out. Repeat a write with the same Idempotency-Key only."}`)
 	c := g.dial(t)
 	defer c.Close()
@@ -219,9 +220,11 @@ func redisFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = r.Stop() })
-			s := newFaultProxy(t, r.URL)
+			proxy := newFaultProxy(t, r.URL)
 			core := coretest.Start(t, nil)
-			g := start(t, core, settings{redisURL: s.url, budget: 50 * time.Millisecond, fallback: limit.Local})
+			g := start(t, core, func(s *settings) {
+				s.RedisURL, s.LimitBudget, s.LimitFallback = telemetry.Secret(proxy.url), 50*time.Millisecond, limit.Local
+			})
 			key := apikey.New(network.Test)
 			core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 50, PeriodSeconds: 86400}}) // none comes back meanwhile
 			c := g.dial(t)
@@ -230,7 +233,7 @@ func redisFails(t *testing.T) {
 			var slowest time.Duration
 			for i := range 120 {
 				if i == 20 {
-					test.fail(t, r, s)
+					test.fail(t, r, proxy)
 				}
 				began := time.Now()
 				c.write(t, request("GET", "/v2/tokens", apiKey(key), ""))

@@ -21,7 +21,7 @@ func TestKeys_Outcomes(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	good, revoked := core.AddKey(network.Test), core.AddKey(network.Test)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	unknown := func() response {
 		return g.send(t, request("GET", "/v2/tokens", apiKey(apikey.New(network.Test)), ""))
 	}
@@ -66,7 +66,7 @@ func TestKeys_Outcomes(t *testing.T) {
 // outcome is how often requests for tokens ended so.
 func (g *gateway) outcome(t *testing.T, name string) (count int) {
 	t.Helper()
-	text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, "intents_gateway_requests_total")
+	text, err := testutil.CollectAndFormat(g.Metrics, expfmt.TypeTextPlain, "intents_gateway_requests_total")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +84,11 @@ func (g *gateway) outcome(t *testing.T, name string) (count int) {
 func TestKeys_VerdictRequired(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for _, path := range []string{"/v2/tokens", "/v2/transfers", "/v2/chains", "/v2/transfers/1", "/v2/events", "/v2/nothing"} {
 		var ctx fasthttp.RequestCtx
 		ctx.Request.SetRequestURI(path)
-		g.edge.ServeUnverified(&ctx)
+		g.Edge.ServeUnverified(&ctx)
 		if status := ctx.Response.StatusCode(); status != http.StatusInternalServerError {
 			t.Errorf("%s: %d %s", path, status, ctx.Response.Body())
 		}

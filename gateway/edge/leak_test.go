@@ -85,7 +85,7 @@ func (u *useCounts) end(core *coretest.Core) bool {
 // leftNothing fails the test if a gateway that was stopped has connections left, of clients or to core.
 func leftNothing(tb testing.TB, g *gateway, core *coretest.Core) {
 	tb.Helper()
-	asynctest.Eventually(tb, "the clients' connections are closed", func() bool { return g.edge.OpenConnections() == 0 })
+	asynctest.Eventually(tb, "the clients' connections are closed", func() bool { return g.Edge.OpenConnections() == 0 })
 	if uses.end(core) {
 		core.AwaitNobody(tb)
 	}

@@ -26,7 +26,7 @@ func refilled(began time.Time) int { return int(time.Since(began)/(1200*time.Mil
 func TestRateLimit_RetryAfter(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	c := g.dial(t)
 	defer c.Close()
@@ -89,7 +89,7 @@ func tryAgainIn(t *testing.T, r response) time.Duration {
 func TestRateLimit_ByKey(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 2, PeriodSeconds: 3600}})
 	var got []string
@@ -108,7 +108,7 @@ func TestRateLimit_ByKey(t *testing.T) {
 func TestRateLimit_Pipelined(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	spent := func(requests, ofAccount int) string {
 		key := apikey.New(network.Test)
 		core.Put(key, wire.VerifiedKey{
@@ -134,7 +134,7 @@ func TestRateLimit_Pipelined(t *testing.T) {
 func TestRateLimit_FallbackClosed(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{redisURL: "redis://127.0.0.1:1/0", fallback: limit.Closed})
+	g := start(t, core, func(s *settings) { s.RedisURL, s.LimitFallback = "redis://127.0.0.1:1/0", limit.Closed })
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"Rate limits cannot be checked now. Try again shortly."}`, "Retry-After", "1")
 	if diff := cmp.Diff(want, g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))); diff != "" {
 		t.Error(diff)
@@ -146,7 +146,7 @@ func TestRateLimit_FallbackClosed(t *testing.T) {
 func TestRateLimit_Account(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	account := uuid.NewString()
 	ask := func(env network.Environment) response {
 		key := apikey.New(env)

@@ -19,7 +19,7 @@ import (
 func TestLinger_LargeBody(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	body := bytes.Repeat([]byte(" "), 1<<20)
@@ -50,7 +50,7 @@ func TestLinger_LargeBody(t *testing.T) {
 func TestLinger_RefusedExpectation(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	body := strings.Repeat(" ", 60<<10)
 	head := fmt.Sprintf("POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", len(body))
 	want := noKey()
@@ -87,7 +87,7 @@ func TestLinger_RefusedExpectation(t *testing.T) {
 // A client that never ends its request is waited for no longer than a moment.
 func TestLinger_Bounded(t *testing.T) {
 	t.Parallel()
-	g := start(t, coretest.Start(t, nil), settings{})
+	g := start(t, coretest.Start(t, nil))
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, "POST /v2/transfers HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")

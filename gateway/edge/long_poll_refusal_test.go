@@ -23,7 +23,7 @@ func tooManyPolls(message string) response {
 
 func TestLongPoll_Bounds(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	ofKey := tooManyPolls("This key has 2 requests for events that wait, which is as many as it may have. Try again when one has been answered.")
 	ofAccount := tooManyPolls("Your account has 8 requests for events that wait, which is as many as it may have. Try again when one has been answered.")
 	var parked []*clientConn
@@ -43,13 +43,13 @@ func TestLongPoll_Bounds(t *testing.T) {
 	_ = parked[0].Close()
 	asynctest.Eventually(t, "its place is free", func() bool { return r.polls(t) == polls.MaxPerAccount })
 	r.park(t, "wait=25")
-	r.gateway.edge.AnnounceDrain()
+	r.gateway.Edge.AnnounceDrain()
 	mustRead(t, other, last(page(0)))
 }
 
 func TestLongPoll_TotalBound(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{maxPolls: 1})
+	r := startReader(t, func(s *settings) { s.MaxPolls = 1 })
 	r.park(t, "wait=25")
 	other := newReader(r.core, r.gateway, uuid.NewString())
 	mustRead(t, other.ask(t, "wait=25"),
@@ -60,18 +60,18 @@ func TestLongPoll_TotalBound(t *testing.T) {
 func TestLongPoll_Released(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		public  http.HandlerFunc
-		options func(*edge.Options)
-		status  int
+		public http.HandlerFunc
+		edge   func(*edge.Edge)
+		status int
 	}{
 		"core breaks off":   {public: hangUp, status: 503},
 		"core refuses":      {public: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, status: 410},
-		"the handler fails": {options: func(o *edge.Options) { o.Upstream = nil }, status: 500},
+		"the handler fails": {edge: func(e *edge.Edge) { e.SetUpstream(nil) }, status: 500},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := coretest.Start(t, test.public)
-			r := newReader(core, start(t, core, settings{edge: test.options}), uuid.NewString())
+			r := newReader(core, start(t, core, func(s *settings) { s.edge = test.edge }), uuid.NewString())
 			for range 3 {
 				if got := r.ask(t, "wait=25").read(t, "GET"); got.Status != test.status {
 					t.Errorf("%+v", got)
@@ -102,7 +102,7 @@ func TestLongPoll_HostileCore(t *testing.T) {
 				w.Header().Set(wire.HeaderPollWait, test.wait)
 				_, _ = w.Write([]byte(test.body))
 			})
-			r := newReader(core, start(t, core, settings{}), uuid.NewString())
+			r := newReader(core, start(t, core), uuid.NewString())
 			got := r.ask(t, "wait=25").read(t, "GET")
 			if got.Status != 200 || got.Body != test.body || got.Header.Get(wire.HeaderPollWait) != "" {
 				t.Errorf("%+v", got)
@@ -121,7 +121,7 @@ func TestLongPoll_CoreDownWhenWoken(t *testing.T) {
 		}
 		core.Events.ServeHTTP(w, r)
 	}
-	r := newReader(core, start(t, core, settings{}), uuid.NewString())
+	r := newReader(core, start(t, core), uuid.NewString())
 	c := r.park(t, "wait=25")
 	down.Store(true)
 	r.add("a")
@@ -133,7 +133,7 @@ func TestLongPoll_CoreDownWhenWoken(t *testing.T) {
 // Many polls that are woken at once all get their events, over fewer connections to core than there are polls.
 func TestLongPoll_AllWoken(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{maxConns: 40})
+	r := startReader(t, func(s *settings) { s.CoreMaxConns = 40 })
 	const accounts = 80
 	var parked []*clientConn
 	for range accounts {
@@ -146,7 +146,7 @@ func TestLongPoll_AllWoken(t *testing.T) {
 	asynctest.Eventually(t, "each has asked again", func() bool {
 		return r.gateway.value(t, "intents_gateway_wakeup_gaps_total") > gaps && r.core.Events.Asked.Load() >= 2*accounts
 	})
-	r.gateway.edge.AnnounceDrain()
+	r.gateway.Edge.AnnounceDrain()
 	for _, c := range parked {
 		if got := c.read(t, "GET"); got.Status != 200 {
 			t.Fatalf("%+v", got)

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
@@ -30,11 +29,11 @@ type reader struct {
 }
 
 // startReader runs a gateway before a core with a feed, and makes an account.
-func startReader(t *testing.T, s settings) reader {
+func startReader(t *testing.T, change ...func(*settings)) reader {
 	t.Helper()
 	core := coretest.Start(t, nil)
 	core.Public = core.Events.ServeHTTP
-	return newReader(core, start(t, core, s), uuid.NewString())
+	return newReader(core, start(t, core, change...), uuid.NewString())
 }
 
 func newReader(core *coretest.Core, g *gateway, account string) reader {
@@ -98,7 +97,7 @@ func mustRead(t *testing.T, c *clientConn, want response) {
 
 func TestLongPoll_AtOnce(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	r.add("a")
 	mustRead(t, r.ask(t, "wait=25"), page(1, "a"))
 	for _, query := range []string{"after=c1", "after=c1&wait=0", "after=now&wait=00"} {
@@ -119,7 +118,7 @@ func TestLongPoll_WakeUp(t *testing.T) {
 	for _, query := range []string{"wait=25", "after=now&wait=25", "wait=25&after=c0&limit=10"} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			r := startReader(t, settings{})
+			r := startReader(t)
 			c := r.park(t, query)
 			began := time.Now()
 			r.add("a")
@@ -135,7 +134,7 @@ func TestLongPoll_WakeUp(t *testing.T) {
 // An event that comes after core has read its events, and before the gateway has core's answer, wakes the poll.
 func TestLongPoll_EventDuringRequest(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	var added atomic.Bool
 	r.core.Events.BeforeAnswer = func() {
 		if added.CompareAndSwap(false, true) {
@@ -150,9 +149,10 @@ func TestLongPoll_EventDuringRequest(t *testing.T) {
 func TestLongPoll_Timeout(t *testing.T) {
 	t.Parallel()
 	// The other timeouts are no matter of the wait.
-	r := startReader(t, settings{coreTimeout: 500 * time.Millisecond, edge: func(o *edge.Options) {
-		o.Server.ReadTimeout, o.Server.WriteTimeout, o.Server.StreamTimeout, o.Server.StreamRate = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond, 1<<20
-	}})
+	r := startReader(t, func(s *settings) {
+		s.CoreTimeout = 500 * time.Millisecond
+		s.ReadTimeout, s.WriteTimeout, s.StreamTimeout, s.StreamRate = 300*time.Millisecond, 300*time.Millisecond, 300*time.Millisecond, 1<<20
+	})
 	r.add("a")
 	began := time.Now()
 	c := r.ask(t, "types=b&wait=1")
@@ -171,7 +171,7 @@ func TestLongPoll_Timeout(t *testing.T) {
 
 func TestLongPoll_Disconnect(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	_ = r.park(t, "wait=25").Close()
 	asynctest.Eventually(t, "it has left", func() bool { return r.polls(t) == 0 })
 	asynctest.Eventually(t, "it is counted as what it is", func() bool {
@@ -181,9 +181,9 @@ func TestLongPoll_Disconnect(t *testing.T) {
 
 func TestLongPoll_Drain(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	c := r.park(t, "after=now&wait=25")
-	r.gateway.edge.AnnounceDrain()
+	r.gateway.Edge.AnnounceDrain()
 	mustRead(t, c, last(page(0)))
 	mustRead(t, r.ask(t, "after=now&wait=25"), last(page(0)))
 }
@@ -191,10 +191,10 @@ func TestLongPoll_Drain(t *testing.T) {
 // The connections to core are free while requests wait, and so are the account's lists.
 func TestLongPoll_NoCoreConnection(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{maxConns: 1, edge: func(o *edge.Options) { o.Server.MaxLongLists = 4 }}) // one list of an account at once
+	r := startReader(t, func(s *settings) { s.CoreMaxConns = 1 }) // one list of an account at once
 	parked := []*clientConn{r.park(t, "after=now&wait=25"), r.park(t, "after=now&wait=25")}
 	mustRead(t, r.ask(t, "after=now"), page(0))
-	r.gateway.edge.AnnounceDrain()
+	r.gateway.Edge.AnnounceDrain()
 	for _, c := range parked {
 		mustRead(t, c, last(page(0)))
 	}
@@ -203,7 +203,7 @@ func TestLongPoll_NoCoreConnection(t *testing.T) {
 // A page that leaves out all the account is busy with neither ends the wait nor makes core work without end.
 func TestLongPoll_FilteredEvents(t *testing.T) {
 	t.Parallel()
-	r := startReader(t, settings{})
+	r := startReader(t)
 	c := r.park(t, "types=b&wait=25")
 	asked, began := r.core.Events.Asked.Load(), time.Now()
 	for range 200 {

@@ -18,7 +18,7 @@ import (
 func TestMethodNotAllowed(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	before := len(core.Requests())
 	for _, path := range wire.Paths {
 		target := strings.NewReplacer("{", "", "}", "").Replace(path.Pattern)

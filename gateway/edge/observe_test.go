@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
@@ -23,17 +22,17 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-func trustLoopback(o *edge.Options) {
-	o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+func trustLoopback(s *settings) {
+	s.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 }
 
 func TestClientAddress_TrustedProxies(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: trustLoopback})
+	g := start(t, core, trustLoopback)
 	key := apiKey(core.AddKey(network.Test))
 	unreadable := func(header string) float64 {
-		return metricstest.Values(t, g.registry)["intents_gateway_forwarded_unreadable_total "+header]
+		return metricstest.Values(t, g.Metrics)["intents_gateway_forwarded_unreadable_total "+header]
 	}
 	const warning = `"a proxy in GATEWAY_TRUSTED_PROXIES sends a value that cannot be read`
 	for _, test := range []struct{ headers, address, proto string }{
@@ -75,7 +74,7 @@ func TestClientAddress_TrustedProxies(t *testing.T) {
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{KeyID: "the-key-id"})
 	g.send(t, request("GET", "/v2/transfers/secret-path?secret=query", apiKey(key)+"X-Request-Id: r1\r\nUser-Agent: secret-agent\r\n", ""))
@@ -112,7 +111,7 @@ func TestAccessLog(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	g.send(t, request("GET", "/v2/tokens", key, ""))
 	g.send(t, request("GET", "/v2/tokens", key, ""))
@@ -124,12 +123,12 @@ func TestMetrics(t *testing.T) {
 		`intents_gateway_requests_total{outcome="malformed_request",route="unread"} 1`,
 	} {
 		name, _, _ := strings.Cut(want, "{")
-		text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, name)
+		text, err := testutil.CollectAndFormat(g.Metrics, expfmt.TypeTextPlain, name)
 		if err != nil || !strings.Contains(string(text), want+"\n") {
 			t.Errorf("no %s, %v in:\n%s", want, err, text)
 		}
 	}
-	problems, err := testutil.GatherAndLint(g.registry)
+	problems, err := testutil.GatherAndLint(g.Metrics)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
 	}
@@ -144,14 +143,14 @@ func TestDrain(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, "[]")
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	underway := g.dial(t)
 	defer underway.Close()
 	underway.write(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), ""))
 	<-arrived
 
-	g.edge.AnnounceDrain()
-	if g.edge.Draining(t.Context()) == nil {
+	g.Edge.AnnounceDrain()
+	if g.Edge.Draining(t.Context()) == nil {
 		t.Error("readiness does not fail")
 	}
 	late := response{Status: 204, Header: http.Header{"Cache-Control": {"no-store"}, "Connection": {"close"}}}
@@ -162,7 +161,7 @@ func TestDrain(t *testing.T) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		drained <- g.edge.Drain(ctx)
+		drained <- g.Edge.Drain(ctx)
 	}()
 	close(release)
 	want := unkept(response{Status: 200, Body: "[]", Header: http.Header{

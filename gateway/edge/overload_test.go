@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"intents.internal/gateway/conn"
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -20,9 +19,9 @@ func TestOverload_IdleAndSlowClients(t *testing.T) { //nolint:paralleltest // it
 	files := conn.OpenFileLimit() - 500
 	idle, slow := min(2000, files*10/24), min(200, files/24)
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) {
-		o.Server.ReadTimeout, o.Server.IdleTimeout = 2*time.Second, time.Minute
-	}})
+	g := start(t, core, func(s *settings) {
+		s.ReadTimeout, s.IdleTimeout = 2*time.Second, time.Minute
+	})
 	honest := g.enter(t)
 	defer honest.Close()
 	key := ""

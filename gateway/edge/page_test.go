@@ -11,7 +11,7 @@ import (
 func TestErrorPage(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	long := "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 1048576\r\n"
 	for name, test := range map[string]struct {
 		raw    string

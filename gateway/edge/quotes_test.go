@@ -38,7 +38,7 @@ const testnet, mainnet = "eip155:11155111", "eip155:1"
 func TestQuotes_Refusals(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for name, test := range map[string]struct {
 		headers, body string
 		want          response
@@ -81,7 +81,7 @@ func TestQuotes_Refusals(t *testing.T) {
 func TestQuotes_Forwarded(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Scopes: []string{"intents:read", "intents:write"}})
 	const quoteID = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
@@ -146,7 +146,7 @@ func (s *slowQuotes) ask(t *testing.T, g *gateway, key apikey.Key) *clientConn {
 func TestQuotes_Bounds(t *testing.T) {
 	t.Parallel()
 	core := startSlowQuotes(t)
-	g := start(t, core.Core, settings{edge: func(o *edge.Options) { o.Server.MaxQuoteRequests = 16 }})
+	g := start(t, core.Core)
 	account, other := uuid.NewString(), uuid.NewString()
 	keys := make([]apikey.Key, 4)
 	for n, owner := range []string{account, account, account, other} {
@@ -185,7 +185,7 @@ func TestQuotes_Bounds(t *testing.T) {
 func TestQuotes_TotalBound(t *testing.T) {
 	t.Parallel()
 	core := startSlowQuotes(t)
-	g := start(t, core.Core, settings{edge: func(o *edge.Options) { o.Server.MaxQuoteRequests = 1 }})
+	g := start(t, core.Core, func(s *settings) { s.CoreMaxConns = 4 })
 	c := core.ask(t, g, core.AddKey(network.Test))
 	other := core.AddKey(network.Test)
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"Too many requests for quotes are in flight for all accounts together. Try again shortly."}`,
@@ -210,7 +210,7 @@ func TestQuotes_Timeout(t *testing.T) {
 		}
 		<-r.Context().Done()
 	})
-	g := start(t, core, settings{coreTimeout: 300 * time.Millisecond})
+	g := start(t, core, func(s *settings) { s.CoreTimeout = 300 * time.Millisecond })
 	key := apiKey(core.AddKey(network.Test))
 	c := g.dial(t)
 	defer c.Close()

@@ -72,7 +72,7 @@ func TestScopes_EveryOperation(t *testing.T) {
 		t.Fatalf("scopes of the routes (-want +got):\n%s", diff)
 	}
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for scopes := range apikey.AllScopes + 1 {
 		t.Run(strings.Join(scopes.Names(), " "), func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +112,7 @@ func TestScopes_EveryOperation(t *testing.T) {
 func TestScopes_None(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for operation, scopes := range map[string][]string{
 		"200 GET /v2/transfers": nil, "200 GET /v2/webhooks": nil, "404 GET /v2/nothing": {"webhooks"}, "404 POST /v2/transfers/1/2": {"webhooks"},
 		"405 PUT /v2/transfers": {"webhooks"}, "405 HEAD /v2/transfers/1/cancel": {"webhooks"}, "403 HEAD /v2/transfers": {"webhooks"}, "405 OPTIONS /v2/transfers/1": {"webhooks"},
@@ -135,10 +135,10 @@ func TestScopes_None(t *testing.T) {
 func TestNetworks(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	direct := start(t, core, settings{})
-	behind := start(t, core, settings{edge: func(o *edge.Options) {
-		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("2001:db8::/126")}
-	}})
+	direct := start(t, core)
+	behind := start(t, core, func(s *settings) {
+		s.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("2001:db8::/126")}
+	})
 	for _, test := range []struct {
 		g                   *gateway
 		networks, forwarded string
@@ -202,7 +202,7 @@ func TestNetworks(t *testing.T) {
 func TestRestrictions_RefusalNotCharged(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	as := core.Put(key, wire.VerifiedKey{
 		KeyID: "restricted", LimitBucket: "7b6f8a52-0f2f-4e57-9f6e-2d3f5a0c9e11", Limit: wire.KeyLimit{Requests: 1, PeriodSeconds: 86400},
@@ -254,7 +254,7 @@ func TestLongPoll_KeyChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startReader(t, settings{})
+			r := startReader(t)
 			c := r.park(t, "wait=25")
 			test.change(r)
 			// The gateway knows once it refuses another request.

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -16,8 +17,18 @@ type scripts struct {
 	once   sync.Once
 }
 
-func newScripts() *scripts {
-	return &scripts{conns: make(chan net.Conn), closed: make(chan struct{})}
+// serveScripts has the gateway serve such a listener too, until the test ends.
+func serveScripts(tb testing.TB, g *gateway) *scripts {
+	tb.Helper()
+	l := &scripts{conns: make(chan net.Conn), closed: make(chan struct{})}
+	served := make(chan error, 1)
+	go func() { served <- g.Edge.Serve(l) }()
+	tb.Cleanup(func() {
+		if err := errors.Join(l.Close(), <-served); err != nil {
+			tb.Error(err)
+		}
+	})
+	return l
 }
 
 func (l *scripts) Accept() (net.Conn, error) {

@@ -29,7 +29,7 @@ func etagOf(t *testing.T, g *gateway, raw string) string {
 func TestShared(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	for target, test := range map[string]struct{ core, headers string }{
 		"/openapi.json":                {"/openapi.json", ""},
@@ -91,7 +91,7 @@ func TestShared_Forwarded(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprint(w, "core's own")
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	core.Documents.Put("/v2/tokens", "[]")
 	core.Documents.Put("/v2/chains", "[]")
@@ -120,7 +120,7 @@ func TestShared_Fresh(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
 	core.Documents.BeforeAnswer = func() { <-time.After(20 * time.Millisecond) } // so that all come meanwhile
-	g := start(t, core, settings{})
+	g := start(t, core)
 	raw := request("GET", "/openapi.json", "", "")
 	for version := range 4 {
 		body := strings.Repeat(fmt.Sprint(version), 1000)
@@ -161,7 +161,7 @@ func TestShared_CoreHangs(t *testing.T) {
 	release := make(chan struct{})
 	core := coretest.Start(t, nil)
 	core.Documents.BeforeAnswer = func() { <-release }
-	g := start(t, core, settings{})
+	g := start(t, core)
 	defer close(release)
 	began := time.Now()
 	if got := g.send(t, request("GET", "/v2/tokens", apiKey(core.AddKey(network.Test)), "")); got.Status != 200 || got.Body != "[]" {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -63,9 +62,9 @@ func TestWriteTimeout_SlowReader(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core, sending := endless(t)
-			g := start(t, core, settings{edge: func(o *edge.Options) {
-				o.Server.WriteTimeout, o.Server.StreamRate = slowTimeout, 1<<20
-			}})
+			g := start(t, core, func(s *settings) {
+				s.WriteTimeout, s.StreamRate = slowTimeout, 1<<20
+			})
 			began := time.Now()
 			c := g.slowReader(t, apiKey(core.AddKey(network.Test)))
 			defer c.Close()
@@ -96,7 +95,7 @@ func TestWriteTimeout_SteadyReader(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	})
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.WriteTimeout, o.Server.StreamRate = 300*time.Millisecond, 1<<40 }})
+	g := start(t, core, func(s *settings) { s.WriteTimeout, s.StreamRate = 300*time.Millisecond, 1<<40 })
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), ""))
@@ -109,7 +108,7 @@ func TestWriteTimeout_SteadyReader(t *testing.T) {
 func TestStream_SlowReadersBounded(t *testing.T) {
 	t.Parallel()
 	core, sending := endless(t)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 48 }})
+	g := start(t, core)
 	greedy, other := apiKey(core.AddKey(network.Test)), apiKey(core.AddKey(network.Test))
 	for range 40 { // of the 64 connections to core
 		c := g.slowReader(t, greedy)
@@ -155,7 +154,7 @@ func TestStream_SlowReadersBounded(t *testing.T) {
 func TestStream_PipelinedCountedOnce(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", 100_000)) })
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 24 }})
+	g := start(t, core, func(s *settings) { s.CoreMaxConns = 32 })
 	c := g.dial(t)
 	defer c.Close()
 	key := apiKey(core.AddKey(network.Test))
@@ -180,7 +179,7 @@ func TestStream_ListsByAccount(t *testing.T) {
 		}
 		fmt.Fprint(w, `[]`)
 	})
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.MaxLongLists = 48 }})
+	g := start(t, core)
 	greedy, other := apiKey(core.AddKey(network.Test)), apiKey(core.AddKey(network.Test))
 	var waiting []*clientConn
 	for range 12 { // a quarter

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 )
@@ -50,7 +49,7 @@ func drip(c net.Conn, text string) {
 func TestReadTimeout(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = slowTimeout }})
+	g := start(t, core, func(s *settings) { s.ReadTimeout = slowTimeout })
 	long := strings.Repeat("a", 4000)
 	get := "GET /v2/tokens HTTP/1.1\r\nHost: a\r\nX-Long: " + long
 	post := "POST /v2/transfers HTTP/1.1\r\nHost: a\r\n" + apiKey(core.AddKey(network.Test)) + jsonType
@@ -113,7 +112,7 @@ func (c *clientConn) skip(tb testing.TB, status string) {
 // could take for that of a request it sends just then, and a crowd of them fills no log.
 func TestReadTimeout_SilentConnection(t *testing.T) {
 	t.Parallel()
-	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) { o.Server.ReadTimeout = slowTimeout }})
+	g := start(t, coretest.Start(t, nil), func(s *settings) { s.ReadTimeout = slowTimeout })
 	c := g.dial(t)
 	defer c.Close()
 	began := time.Now()
@@ -128,9 +127,9 @@ func TestReadTimeout_SilentConnection(t *testing.T) {
 
 func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
-	g := start(t, coretest.Start(t, nil), settings{edge: func(o *edge.Options) {
-		o.Server.ReadTimeout, o.Server.IdleTimeout = 500*time.Millisecond, 1500*time.Millisecond
-	}})
+	g := start(t, coretest.Start(t, nil), func(s *settings) {
+		s.ReadTimeout, s.IdleTimeout = 500*time.Millisecond, 1500*time.Millisecond
+	})
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, request("GET", "/health", "", ""))
@@ -148,7 +147,7 @@ func TestIdleTimeout(t *testing.T) {
 func TestExpectContinue_LongPause(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: func(o *edge.Options) { o.Server.WriteTimeout = 200 * time.Millisecond }})
+	g := start(t, core, func(s *settings) { s.WriteTimeout = 200 * time.Millisecond })
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, request("GET", "/health", "", ""))
@@ -165,7 +164,7 @@ func (g *gateway) value(tb testing.TB, series string) float64 {
 	tb.Helper()
 	name, _, _ := strings.Cut(series, "{")
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_sum") // of a histogram
-	text, err := testutil.CollectAndFormat(g.registry, expfmt.TypeTextPlain, name)
+	text, err := testutil.CollectAndFormat(g.Metrics, expfmt.TypeTextPlain, name)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,140 +11,84 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"intents.internal/gateway/command"
 	"intents.internal/gateway/edge"
-	"intents.internal/gateway/keys"
-	"intents.internal/gateway/limit"
-	"intents.internal/gateway/polls"
-	"intents.internal/gateway/upstream"
-	"intents.internal/gateway/upstream/catalog"
-	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/upstream/coretest"
-	"intents.internal/gateway/usage"
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/retrytest"
-	"intents.internal/pkg/topology"
 )
 
-// gateway is an edge with all that belongs to it, on a real listener.
+// gateway is what ships, on real listeners, with its log.
 type gateway struct {
-	address  string
-	edge     *edge.Edge
-	cores    *upstream.Set
-	registry *prometheus.Registry
-	log      *asynctest.Buffer
+	*command.Gateway
+	address string
+	log     *asynctest.Buffer
 }
 
-// settings are what tests vary; the zero value is for a busy machine.
+// settings are what tests vary.
 type settings struct {
-	redisURL    string
-	budget      time.Duration
-	fallback    limit.Fallback
-	coreTimeout time.Duration
-	coreSilence time.Duration
-	// maxConns bounds the connections to core, of each kind.
-	maxConns int
-	maxPolls int
-	edge     func(*edge.Options)
-	// listener is a port on the loopback where it is nil.
-	listener net.Listener
+	command.Config
+	accessLog *slog.Logger
+	// edge changes the edge before it serves, where it is set.
+	edge func(*edge.Edge)
+}
+
+// forTests are settings for a busy machine. GATEWAY_MAX_CONNS is below the limit of open files, which would else reduce it and
+// GATEWAY_MAX_CONNS_PER_IP.
+var forTests = map[string]string{
+	"GATEWAY_LISTEN": "127.0.0.1:0", "GATEWAY_OPS_LISTEN": "127.0.0.1:0",
+	"GATEWAY_CORE_SECRET": coretest.Secret.Reveal(), "GATEWAY_CORE_MAX_CONNS": "64", "GATEWAY_CHAINS_REFRESH": "100ms",
+	"GATEWAY_KEY_LOOKUP_TIMEOUT": "1s", "GATEWAY_LIMIT_BUDGET": "5s", "GATEWAY_LIMIT_FALLBACK": "closed",
+	"GATEWAY_MAX_CONNS": "10000", "GATEWAY_STREAM_RATE": "0", "GATEWAY_DRAIN_DELAY": "0s", "GATEWAY_DRAIN_TIMEOUT": "5s",
 }
 
 // start runs a gateway before the core until the test ends. It is ready when start returns.
-func start(tb testing.TB, core *coretest.Core, s settings) *gateway {
+func start(tb testing.TB, core *coretest.Core, change ...func(*settings)) *gateway {
 	tb.Helper()
-	orDefault(&s.redisURL, redisURL)
-	orDefault(&s.budget, 5*time.Second)
-	orDefault(&s.fallback, limit.Closed)
-	orDefault(&s.coreTimeout, 10*time.Second)
-	orDefault(&s.coreSilence, 5*time.Second)
-	orDefault(&s.maxConns, 64)
-	orDefault(&s.maxPolls, 20_000)
-
-	g := &gateway{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
-	log := slog.New(slog.NewJSONHandler(g.log, nil))
-	redis, err := limit.NewRedis(topology.Single, s.redisURL, s.budget)
+	config, err := command.ParseConfig(forTests)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	g := &gateway{log: &asynctest.Buffer{}}
+	log := slog.New(slog.NewJSONHandler(g.log, nil))
+	s := settings{Config: config, accessLog: log}
+	s.CoreURLs, s.RedisURL = []string{core.URL.String()}, telemetry.Secret(redisURL)
+	s.UsageInterval = 50 * time.Millisecond // an operator may set 1s at least
+	for _, with := range change {
+		with(&s)
+	}
+	if g.Gateway, err = command.New(tb.Context(), s.Config, log, s.accessLog); err != nil {
+		tb.Fatal(err)
+	}
+	g.address = g.Address()
+	if s.edge != nil {
+		s.edge(g.Edge)
+	}
 	uses.begin(core)
 	tb.Cleanup(func() { leftNothing(tb, g, core) }) // after all that follows has ended
-	toCore := coretest.Options(core.URL)
-	toCore.Timeout, toCore.MaxConns, toCore.Metrics = s.coreTimeout, s.maxConns, g.registry
-	forwarder := coretest.Upstream(tb, toCore)
-	g.cores = forwarder.Cores()
-	client := control.New(forwarder)
-	chains := control.NewChains(client, 100*time.Millisecond, log)
-	documents := catalog.New(client)
-	limiter := limit.New(limit.Options{
-		Redis: redis, Budget: s.budget, Fallback: s.fallback, Capacity: 50_000, Log: log, Metrics: g.registry,
-	})
-	verifier := keys.New(keys.Options{
-		Core: client, Capacity: 50_000, TTL: time.Minute, UnknownTTL: 10 * time.Second,
-		LookUpTimeout: time.Second, LookUps: 64, Log: log, Metrics: g.registry,
-	})
-	recorder := usage.New(usage.Options{
-		Report: client.ReportUsage, Interval: 50 * time.Millisecond, Backlog: 1000, Log: log, Metrics: g.registry,
-	})
-	waiting := polls.New(polls.Options{Core: client, Max: s.maxPolls, Log: log, Metrics: g.registry})
-	options := edge.Options{
-		Keys: verifier, Limiter: limiter, Chains: chains, Catalog: documents, Core: client, Upstream: forwarder, Polls: waiting, Usage: recorder,
-		CoreSilence: s.coreSilence,
-		Server: edge.ServerOptions{
-			ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, StreamTimeout: time.Minute, IdleTimeout: 10 * time.Second,
-			MaxConns: 10_000, MaxHeaderBytes: 8 << 10, MaxBodyBytes: 64 << 10,
-		},
-		AccessLog: log, Log: log, Metrics: g.registry,
-	}
-	if s.edge != nil {
-		s.edge(&options)
-	}
-	g.edge = edge.New(options)
-
-	listener := s.listener
-	if listener == nil {
-		if listener, err = (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0"); err != nil {
-			tb.Fatal(err)
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- g.Run(ctx) }()
+	tb.Cleanup(func() {
+		stop()
+		if err := <-ran; err != nil && !errors.Is(err, context.DeadlineExceeded) { // a client that stays
+			tb.Error(err)
 		}
-	}
-	g.address = listener.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { chains.Run(ctx) })
-	running.Go(func() { verifier.Run(ctx) })
-	running.Go(func() { waiting.Run(ctx) })
-	running.Go(func() { recorder.Run(ctx) })
-	running.Go(func() {
-		if err := g.edge.Serve(listener); err != nil {
+		if err := g.Close(); err != nil {
 			tb.Error(err)
 		}
 	})
-	tb.Cleanup(func() {
-		drain, stop := context.WithTimeout(context.Background(), 5*time.Second)
-		defer stop()
-		_ = g.edge.Drain(drain)
-		cancel()
-		running.Wait()
-		documents.Close()
-		verifier.Close()
-		limiter.Close()
-		_ = redis.Close()
+	asynctest.Eventually(tb, "the gateway is ready", func() bool {
+		passing := metricstest.Values(tb, g.Metrics)
+		return passing["intents_check_passing chains false"] == 1 && passing["intents_check_passing key_changes false"] == 1
 	})
-	asynctest.Eventually(tb, "the gateway is ready", func() bool { return chains.Ready(ctx) == nil && verifier.Ready(ctx) == nil })
 	return g
-}
-
-func orDefault[T comparable](value *T, otherwise T) {
-	var zero T
-	if *value == zero {
-		*value = otherwise
-	}
 }
 
 // response is a whole answer, but for the date and the request id, which must be there.

@@ -27,7 +27,7 @@ func TestStream_BoundedMemory(t *testing.T) { //nolint:paralleltest // it measur
 			}
 		}
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	c := g.dial(t)
 	defer c.Close()
 	c.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), ""))
@@ -77,7 +77,7 @@ func TestStream_CoreBreaksOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			core := coretest.Start(t, broken)
-			g := start(t, core, settings{})
+			g := start(t, core)
 			c := g.dial(t)
 			defer c.Close()
 			c.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), ""))
@@ -109,7 +109,7 @@ func TestForward_TruncatedResponse(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	raw := request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), "")
 	if got := g.send(t, raw); got.Status != 200 || got.Body != whole {
 		t.Errorf("whole: %+v", got)
@@ -128,7 +128,7 @@ func TestForward_ResponseWithoutLength(t *testing.T) {
 			_ = conn.Close()
 		}
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	if got := g.send(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test)), "")); got.Status != 503 {
 		t.Errorf("answer: %+v", got)
 	}

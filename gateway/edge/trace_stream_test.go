@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/tracingtest"
@@ -64,7 +63,7 @@ func TestTrace_Stream(t *testing.T) {
 		}
 		writeLong(w, longBody)
 	})
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	g := start(t, core, traced(collector.URL, "parentbased_always_on"))
 	for n, query := range []string{"", "?length"} {
 		id := fmt.Sprintf("%032x", n+1)
 		c := g.dial(t)
@@ -135,12 +134,10 @@ func TestTrace_BrokenStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			collector := tracingtest.Start(t, nil)
-			withTraces := traced(t, collector.URL, "parentbased_always_on")
 			core := coretest.Start(t, c.core)
-			g := start(t, core, settings{coreTimeout: slowTimeout, edge: func(o *edge.Options) {
-				withTraces(o)
-				o.Server.WriteTimeout, o.Server.StreamRate = slowTimeout, 1<<20
-			}})
+			g := start(t, core, traced(collector.URL, "parentbased_always_on"), func(s *settings) {
+				s.CoreTimeout, s.WriteTimeout, s.StreamRate = slowTimeout, slowTimeout, 1<<20
+			})
 			client := g.dial(t)
 			defer client.Close()
 			client.write(t, request("GET", "/v2/transfers", apiKey(core.AddKey(network.Test))+"Traceparent: "+trace+"\r\n", ""))

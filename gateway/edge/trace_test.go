@@ -1,25 +1,20 @@
 package edge_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/tracingtest"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -28,20 +23,9 @@ const (
 	clientSpan  = "b7ad6b7169203331"
 )
 
-// traced has the edge make spans for a collector.
-func traced(t *testing.T, endpoint, sampler string) func(*edge.Options) {
-	t.Helper()
-	tracer, err := tracing.New(tracing.Config{Service: "gateway", Endpoint: endpoint, Sampler: sampler},
-		slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := tracer.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return func(o *edge.Options) { o.Tracer = tracer }
+// traced has the gateway send spans to a collector.
+func traced(endpoint, sampler string) func(*settings) {
+	return func(s *settings) { s.TracesEndpoint, s.TracesSampler = endpoint, sampler }
 }
 
 // shown is what is compared of a span.
@@ -73,7 +57,7 @@ func TestTrace_Request(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	g := start(t, core, traced(collector.URL, "parentbased_always_on"))
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{KeyID: "the-key-id"})
 	g.send(t, request("GET", "/v2/transfers/secret-path?secret=query",
@@ -143,7 +127,7 @@ func TestTrace_Failures(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	g := start(t, core, traced(collector.URL, "parentbased_always_on"))
 	cases := []struct {
 		method, target, headers, name, outcome string
 		failed                                 bool
@@ -187,7 +171,7 @@ func TestTrace_ClientSampledFlag(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_off")})
+	g := start(t, core, traced(collector.URL, "parentbased_always_off"))
 	key := apiKey(core.AddKey(network.Test))
 	g.send(t, request("GET", "/v2/tokens", key+"Traceparent: "+trace+"\r\nTracestate: a=b\r\nX-Trace-Decided: 1\r\n", ""))
 	heard := core.Requests()[0].Header
@@ -210,7 +194,7 @@ func TestTrace_ClientSampledFlag(t *testing.T) {
 func TestTrace_WithoutTracer(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	parents := []string{trace, "cc" + trace[2:] + "-more"} // the second is of a later version
 	for _, parent := range parents {
@@ -233,7 +217,7 @@ func TestTrace_InvalidParent(t *testing.T) {
 	t.Parallel()
 	collector := tracingtest.Start(t, nil)
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: traced(t, collector.URL, "parentbased_always_on")})
+	g := start(t, core, traced(collector.URL, "parentbased_always_on"))
 	key := apiKey(core.AddKey(network.Test))
 	bad := []string{
 		"Traceparent: 00-xyz\r\nTracestate: a=b\r\n",
@@ -257,7 +241,7 @@ func TestTrace_InvalidParent(t *testing.T) {
 func TestTrace_Tracestate(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apiKey(core.AddKey(network.Test))
 	cases := []struct{ headers, want string }{
 		{"Tracestate: congo=t61rcWkgMzE,rojo=00f067aa0ba902b7\r\n", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7"},

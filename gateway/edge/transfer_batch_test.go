@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/gateway/edge"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
@@ -36,7 +35,7 @@ const (
 )
 
 // longBodies lets bodies pass that are longer than a batch may be.
-func longBodies(o *edge.Options) { o.Server.MaxBodyBytes = 2 * wire.MaxTransferBatchBytes }
+func longBodies(s *settings) { s.MaxBodyBytes = 2 * wire.MaxTransferBatchBytes }
 
 // batchIssues is the 400 that lists issues, each a path and a message, of a batch that took one token.
 func batchIssues(issues ...[2]string) response {
@@ -62,7 +61,7 @@ func tooManyItems(most int, headers ...string) response {
 func TestTransferBatch_Refusals(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{edge: longBodies})
+	g := start(t, core, longBodies)
 	here, there := transfer(testnet, testnet), transfer(mainnet, mainnet)
 	for name, test := range map[string]struct {
 		headers, body string
@@ -116,7 +115,7 @@ func TestTransferBatch_Refusals(t *testing.T) {
 func TestTransferBatch_OverBurst(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 50, PeriodSeconds: 86400}, AccountLimit: wire.KeyLimit{Requests: 7, PeriodSeconds: 86400}})
 	const policy = `"default";q=50;w=86400, "account";q=7;w=86400`
@@ -129,7 +128,7 @@ func TestTransferBatch_OverBurst(t *testing.T) {
 func TestTransferBatch_LimiterUnavailable(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{redisURL: "redis://127.0.0.1:1/0", fallback: limit.Closed})
+	g := start(t, core, func(s *settings) { s.RedisURL, s.LimitFallback = "redis://127.0.0.1:1/0", limit.Closed })
 	want := refusal(503, `{"code":"SERVICE_UNAVAILABLE","message":"Rate limits cannot be checked now. Try again shortly."}`, "Retry-After", "1")
 	for _, body := range []string{batchOf(2), "{"} {
 		if diff := cmp.Diff(want, g.send(t, request("POST", "/v2/transfers/batch", apiKey(core.AddKey(network.Test))+batchHeaders, body))); diff != "" {
@@ -150,7 +149,7 @@ func TestTransferBatch_Forwarded(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, "{}")
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for _, r := range []struct{ target, body, left string }{
 		{"/v2/transfers/batch", batchOf(1), `"default";r=49;t=2, "account";r=999;t=1`},
 		{"/v2/transfers/batch", batchOf(100), `"default";r=49;t=2, "account";r=900;t=6`},
@@ -181,7 +180,7 @@ func TestTransferBatch_Buckets(t *testing.T) {
 			w.WriteHeader(status)
 		}
 	})
-	g := start(t, core, settings{edge: longBodies})
+	g := start(t, core, longBodies)
 	const path = "/v2/transfers/batch"
 	for name, test := range map[string]struct {
 		target, headers, body string
@@ -246,7 +245,7 @@ func leftOf(t *testing.T, r response) (key, account int) {
 func TestTransferBatch_Limited(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)
-	g := start(t, core, settings{})
+	g := start(t, core)
 	const tokenOfKey, tokenOfAccount = 24 * time.Hour / 5, 24 * time.Hour / 20
 	account := uuid.NewString()
 	payer, key := putBatchKey(core, account), putBatchKey(core, account)
@@ -302,8 +301,8 @@ func TestTransferBatch_NeverGrouped(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { <-release })
-	g := start(t, core, settings{})
-	asynctest.Eventually(t, "core is known to serve batches", g.cores.All()[0].Batches)
+	g := start(t, core)
+	asynctest.Eventually(t, "core is known to serve batches", g.Upstream.Cores().All()[0].Batches)
 	const clients = 12
 	var all sync.WaitGroup
 	for range clients {

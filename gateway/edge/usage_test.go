@@ -24,7 +24,7 @@ func TestUsage_Kinds(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	accepted, limited, refused := coretest.Counts{Accepted: 1}, coretest.Counts{Limited: 1}, coretest.Counts{Refused: 1}
 	testnet := transfer("eip155:11155111", "eip155:11155111")
 	want := map[string]coretest.Counts{}
@@ -101,12 +101,12 @@ func awaitUsage(t *testing.T, core *coretest.Core, want map[string]coretest.Coun
 func TestUsage_CoreAndRedisDown(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	broken := start(t, core, settings{})
+	broken := start(t, core)
 	key := apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{KeyID: "core broke off"})
 	broken.send(t, request("POST", "/v2/transfers/1/cancel", apiKey(key), ""))
 
-	unlimited := start(t, core, settings{redisURL: "redis://127.0.0.1:1/0", fallback: limit.Closed})
+	unlimited := start(t, core, func(s *settings) { s.RedisURL, s.LimitFallback = "redis://127.0.0.1:1/0", limit.Closed })
 	key = apikey.New(network.Test)
 	core.Put(key, wire.VerifiedKey{KeyID: "no limiter"})
 	unlimited.send(t, request("GET", "/v2/tokens", apiKey(key), ""))

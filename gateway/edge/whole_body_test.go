@@ -25,7 +25,7 @@ func TestWholeBody_Lengths(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(length))
 		_, _ = io.WriteString(w, all.String()[:length])
 	})
-	g := start(t, core, settings{})
+	g := start(t, core)
 	for document, around := range map[string]int{"/openapi.json": 16 << 10, "/docs": 256 << 10, "/docs/style.css": 512 << 10} {
 		shared := all.String()[:around+1]
 		core.Documents.Put(document, shared)
