@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	// pollBytes bounds what one poll reads of transactions that clients have named, and accountBytes the part of one account.
+	// pollBytes and accountBytes are the Watcher's.
 	pollBytes, accountBytes = 128 << 20, 32 << 20
+	// callsAtOnce is how many calls are sent before the bytes of the poll are counted again: as many as a request has.
+	callsAtOnce = 100
 	// firstShare is how many transactions of each account the first request of a poll has. Each further one has twice as many, so that
 	// large ones are known before many are asked for.
 	firstShare = 4
@@ -29,8 +31,8 @@ const (
 )
 
 var (
-	// errOverBytes is the error of a transaction whose account has read its part of this poll.
-	errOverBytes = errors.New("the account's transactions are larger than one poll reads")
+	// errOverBytes is the error of a transaction for which its account, or all of them, have read too much in this poll.
+	errOverBytes = errors.New("the transactions that clients have named are larger than one poll reads")
 	// errNoTime is the error of a transaction for which the poll has no time left.
 	errNoTime = errors.New("transactions of the account take too long")
 )
@@ -121,33 +123,52 @@ func fetchRounds[T any](
 				round = append(round, c)
 			}
 		}
-		answers, err := rpc.FetchEach(ctx, provider, round, call)
-		if err != nil {
-			return err
-		}
-		for n, answer := range answers {
-			account := round[n].of[0].AccountID
-			v.read.add(account, answer.Bytes)
-			if errors.Is(answer.Err, context.DeadlineExceeded) {
-				l.setSlow(account)
+		for some := range slices.Chunk(round, callsAtOnce) {
+			if err := fetchSome(ctx, l, v, provider, some, call, give); err != nil {
+				return err
 			}
-			give(round[n], answer)
 		}
 		left = later
 	}
 	return nil
 }
 
+// fetchSome sends some calls of a round, or none once the poll has read its bytes.
+func fetchSome[T any](
+	ctx context.Context, l *loop, v *view, provider *rpc.Provider, some []*chosen, call func(*chosen) *rpc.Call[T], give func(*chosen, rpc.Result[T]),
+) error {
+	if v.read.total >= v.read.most {
+		for _, c := range some {
+			give(c, rpc.Result[T]{Err: errOverBytes})
+		}
+		return nil
+	}
+	answers, err := rpc.FetchEach(ctx, provider, some, call)
+	if err != nil {
+		return err
+	}
+	for n, answer := range answers {
+		account := some[n].of[0].AccountID
+		v.read.add(account, answer.Bytes)
+		if errors.Is(answer.Err, context.DeadlineExceeded) {
+			l.setSlow(account)
+		}
+		give(some[n], answer)
+	}
+	return nil
+}
+
 // bytesRead is what one poll has read of transactions that clients have named.
 type bytesRead struct {
-	perAccount, total int
-	accounts          map[uuid.UUID]struct{ bytes, transactions int }
+	// most bounds the poll, and perAccount the part of one account.
+	most, perAccount, total int
+	accounts                map[uuid.UUID]struct{ bytes, transactions int }
 }
 
 // places is how many more transactions of an account can be read at once, at most share: at the average size of those that were read.
 func (b *bytesRead) places(account uuid.UUID, share int) int {
 	read := b.accounts[account]
-	left := min(b.perAccount-read.bytes, pollBytes-b.total)
+	left := min(b.perAccount-read.bytes, b.most-b.total)
 	switch {
 	case left <= 0:
 		return 0

@@ -7,6 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
+	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
 )
@@ -123,7 +124,7 @@ func TestChosen_Bytes(t *testing.T) {
 		w.due()
 		before := node.Calls()["eth_getTransactionReceipt"]
 		w.tick(sepolia)
-		if read := node.Calls()["eth_getTransactionReceipt"] - before; read > 15 {
+		if read := node.Calls()["eth_getTransactionReceipt"] - before; read > 8 {
 			t.Errorf("%d receipts of 0.2 MB in a poll", read)
 		}
 		if polls == 1 {
@@ -137,4 +138,39 @@ func TestChosen_Bytes(t *testing.T) {
 		}
 	}
 	t.Logf("%d polls", polls)
+}
+
+// Many accounts that name one large transaction each do not have a poll read more than its bytes and one request, and all are read in the end.
+func TestChosen_PollBytes(t *testing.T) {
+	t.Parallel()
+	const accounts, request = 150, 100
+	w := newWorld(t, 1)
+	w.watcher.SetPollBytes(1 << 20)
+	var all []*transfer.Intent
+	var large []rpctest.Tx
+	for range accounts {
+		w.owner = uuid.New()
+		intent := w.intent(transferOf(usdc))
+		tx := w.pay(intent)
+		for range 60 {
+			tx.Logs = append(tx.Logs, rpctest.Log{Address: common.Address{1}, Topics: []common.Hash{{2}}, Data: make([]byte, 64)})
+		}
+		w.report(intent, w.hash(tx))
+		all, large = append(all, intent), append(large, tx)
+	}
+	w.chains[sepolia].Mine(large...)
+	w.chains[sepolia].MineEmpty(confirmations)
+	node, confirmed := w.nodes[sepolia][0], 0
+	for polls := 0; confirmed < accounts; polls++ {
+		if polls > 20 {
+			t.Fatalf("%d of %d are confirmed", confirmed, accounts)
+		}
+		w.due()
+		before := node.Calls()["eth_getTransactionReceipt"]
+		w.tick(sepolia)
+		if read := node.Calls()["eth_getTransactionReceipt"] - before; read > request {
+			t.Errorf("%d receipts in a poll", read)
+		}
+		confirmed = pgtest.LookUp[int](t, w.store, "SELECT count(*) FROM transfers WHERE status = 'confirmed'")
+	}
 }

@@ -98,6 +98,9 @@ func (w *Watcher) SetLookUpsPerDay(n int) { w.lookUpRule.Rate, w.lookUpRule.Burs
 // SetAccountBytes bounds what a poll reads of the transactions that an account has named.
 func (w *Watcher) SetAccountBytes(n int) { w.accountBytes = n }
 
+// SetPollBytes bounds what a poll reads of the transactions that all accounts have named.
+func (w *Watcher) SetPollBytes(n int) { w.pollBytes = n }
+
 // Holder is the watcher's name in leases.
 func (w *Watcher) Holder() string { return w.holder }
 

@@ -156,7 +156,7 @@ func tagsOf(f registry.Finality) []rpc.BlockID {
 func (l *loop) readHead(ctx context.Context, definition registry.Chain, provider *rpc.Provider, before intents.Progress, stepBack bool) (*view, error) {
 	v := &view{
 		provider: provider, definition: definition, before: before, assigned: map[intents.Payment][]int64{}, readLast: l.reader == provider.Host(),
-		read: bytesRead{perAccount: l.accountBytes},
+		read: bytesRead{most: l.pollBytes, perAccount: l.accountBytes},
 	}
 	if v.readLast {
 		v.readTwice = min(l.readTwice, before.ReadTo)

@@ -67,8 +67,8 @@ type Watcher struct {
 	// lookUpRule bounds the look-ups of each account and chain, and lookedUp counts them.
 	lookUpRule tokenbucket.Rule
 	lookedUp   *tokenbucket.Memory
-	// accountBytes bounds what one poll reads of the transactions that an account has named.
-	accountBytes int
+	// pollBytes bounds what one poll reads of transactions that clients have named, and accountBytes the part of one account.
+	pollBytes, accountBytes int
 
 	mu    sync.Mutex
 	loops map[caip.ChainID]*loop
@@ -96,7 +96,7 @@ func New(config Config) *Watcher {
 		Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics),
 		reports: make(chan report, reportQueue), loops: map[caip.ChainID]*loop{},
 		lookUpRule: tokenbucket.Rule{Rate: lookUpsPerDay, Burst: lookUpsPerDay, Period: 24 * time.Hour}, lookedUp: tokenbucket.NewMemory(lookingAccounts),
-		accountBytes: accountBytes,
+		pollBytes: pollBytes, accountBytes: accountBytes,
 	}
 }
 
