@@ -64,6 +64,9 @@ func TestChosen_ManyLogs(t *testing.T) {
 	for _, intent := range all {
 		w.want(intent, "created submitted failed")
 	}
+	if kept, err := w.loops[sepolia].LogsKept(t.Context(), all[0]); err != nil || kept > 0 {
+		t.Errorf("%d logs that concern nobody are kept, %v", kept, err)
+	}
 }
 
 // An account that has used its look-ups of the day costs no more calls, and what it pays is found in the new blocks all the same.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/intents"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -56,6 +57,26 @@ func (l Loop) WaitAfterWake(ctx context.Context, after time.Duration) bool {
 		}
 	})
 	return l.wait(ctx, started)
+}
+
+// LogsKept is how many logs are kept of the receipts of an intent's transactions.
+func (l Loop) LogsKept(ctx context.Context, intent *transfer.Intent) (logs int, err error) {
+	observed, err := l.Store.Transactions(ctx, intent.AccountID, intent.ID)
+	if err != nil {
+		return 0, err
+	}
+	var transactions []intents.Followed
+	for _, t := range observed {
+		transactions = append(transactions, intents.Followed{Observation: intents.Observation{AccountID: intent.AccountID, TransferID: intent.ID, Transaction: t}, Intent: intent})
+	}
+	v := &view{read: bytesRead{most: l.pollBytes, perAccount: l.accountBytes}}
+	receipts, err := l.receipts(ctx, v, l.chain.Providers()[0], transactions)
+	for _, r := range receipts {
+		if r.Value != nil {
+			logs += len(r.Value.Logs)
+		}
+	}
+	return logs, err
 }
 
 // Lease is the loop's lease.
