@@ -149,7 +149,6 @@ func TestChosen_PollBytes(t *testing.T) {
 	const accounts, request = 150, 100
 	w := newWorld(t, 1)
 	w.watcher.SetPollBytes(1 << 20)
-	var all []*transfer.Intent
 	var large []rpctest.Tx
 	for range accounts {
 		w.owner = uuid.New()
@@ -159,7 +158,7 @@ func TestChosen_PollBytes(t *testing.T) {
 			tx.Logs = append(tx.Logs, rpctest.Log{Address: common.Address{1}, Topics: []common.Hash{{2}}, Data: make([]byte, 64)})
 		}
 		w.report(intent, w.hash(tx))
-		all, large = append(all, intent), append(large, tx)
+		large = append(large, tx)
 	}
 	w.chains[sepolia].Mine(large...)
 	w.chains[sepolia].MineEmpty(confirmations)

@@ -65,8 +65,8 @@ func TestDocument_Integers(t *testing.T) {
 		case map[string]any:
 			if kind := fmt.Sprint(value["type"]); kind == "integer" || strings.HasPrefix(kind, "[integer") {
 				name := strings.TrimPrefix(at, "/components/schemas/")
-				if strings.HasPrefix(at, "/webhooks/") {
-					name = at[strings.Index(at, "/parameters"):]
+				if _, parameter, of := strings.Cut(at, "/parameters/"); of && strings.HasPrefix(at, "/webhooks/") {
+					name = "/parameters/" + parameter
 				}
 				used[name] = true
 				got, bounded := value["maximum"].(float64)
