@@ -205,7 +205,7 @@ func TestListTransfers_StreamedETag(t *testing.T) {
 		}
 		tag = newer
 	}
-	for _, odd := range []string{`W/"e3."`, `W/"e3.AAAA"`, `W/"e3.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e3.` + strings.Repeat("A", 500) + `"`} {
+	for _, odd := range []string{`W/"e4."`, `W/"e4.AAAA"`, `W/"e4.MTc5NTIzNTMxOS85OTk5OTk5OTk6OTk5OTk5OTk5Og"`, `W/"e4.` + strings.Repeat("A", 500) + `"`} {
 		if status, _, length := read(odd); status != 200 || length < whole {
 			t.Errorf("with tag %s: %d, %d bytes", odd, status, length)
 		}
