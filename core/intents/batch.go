@@ -163,6 +163,9 @@ func (s *Service) repeated(ctx context.Context, by transfer.Caller, requests []w
 	}
 	record, now := &BatchRecord{Batch: batch}, s.Store.Now()
 	for _, intent := range stored {
+		if s.Created != nil {
+			s.Created(intent)
+		}
 		repeated, err := s.recordRepeated(ctx, intent, histories[intent.ID], now)
 		if err != nil {
 			return nil, err
@@ -200,6 +203,9 @@ func (s *Service) FindBatch(ctx context.Context, accountID uuid.UUID, environmen
 		return nil, nil, err
 	}
 	intents, err := s.Store.BatchTransfers(ctx, accountID, id)
+	if err == nil && len(intents) == 0 { // retention has just removed the last
+		return nil, nil, ErrBatchNotFound
+	}
 	return batch, intents, err
 }
 
