@@ -38,7 +38,7 @@ var variable = regexp.MustCompile(`\b(CORE|GATEWAY)_[A-Z0-9_]+\b`)
 func TestDeployments_SettingNames(t *testing.T) {
 	t.Parallel()
 	known := settingNames(t)
-	local := map[string]bool{} // README.md's walk reads the environment file of a local stack
+	local := map[string]bool{} // README.md's first intent reads the environment file of a local stack
 	for line := range strings.Lines(stack.Env{}.String()) {
 		name, _, _ := strings.Cut(line, "=")
 		local[name] = true

@@ -30,7 +30,7 @@ const leastDeadline = "66 seconds"
 // tether is a token of the local chains that refuses to change an allowance that is not zero.
 const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 
-// The walk of README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, NEXT as the
+// The first intent of README.md and the walk of deploy/local/README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, NEXT as the
 // comment says, and a deadline that no person has to meet. It waits for an order that expires, and uses the console's quotes meanwhile, so it
 // must start among the first: Go starts parallel tests in the reverse order of their files' names, of which this one's is near the end.
 func TestReadme_Walk(t *testing.T) {
@@ -97,7 +97,7 @@ func TestReadme_Walk(t *testing.T) {
 	t.Run("every kind with viem", viem)
 }
 
-// readmeWalk runs the commands of README.md's section "The walk" in a shell, beside a stack that deploy/local runs.
+// readmeWalk runs the commands of both in a shell, beside a stack that deploy/local runs.
 type readmeWalk struct {
 	t        *testing.T
 	root     string
@@ -107,7 +107,7 @@ type readmeWalk struct {
 	seen     map[string]bool // the statuses that events have told of, by intent
 }
 
-// startReadmeWalk starts the command, waits for its local chains, and reads README.md.
+// startReadmeWalk starts the command, waits for its local chains, and reads the pages.
 func startReadmeWalk(t *testing.T) *readmeWalk {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -169,13 +169,17 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 	return w
 }
 
-// readCommands takes the commands from README.md. Each begins at the start of a line.
+// readCommands takes the commands from the pages. Each begins at the start of a line.
 func (w *readmeWalk) readCommands() {
 	w.t.Helper()
-	text := must(os.ReadFile(filepath.Join(w.root, "README.md")))(w.t)
-	_, section, _ := strings.Cut(string(text), "\n## The walk\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
+	var sections string
+	for _, of := range []struct{ page, title string }{{"README.md", "One intent"}, {"deploy/local/README.md", "The walk"}} {
+		text := must(os.ReadFile(filepath.Join(w.root, of.page)))(w.t)
+		_, section, _ := strings.Cut(string(text), "\n## "+of.title+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		sections += section
+	}
+	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(sections, -1) {
 		for line := range strings.Lines(block[1]) {
 			if strings.HasPrefix(line, " ") {
 				w.commands[len(w.commands)-1] += line
@@ -185,7 +189,7 @@ func (w *readmeWalk) readCommands() {
 		}
 	}
 	if len(w.commands) != 13 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
-		w.t.Fatalf("README.md has other commands than this test knows: %q", w.commands)
+		w.t.Fatalf("the pages have other commands than this test knows: %q", w.commands)
 	}
 }
 
