@@ -73,7 +73,8 @@ func writeBatchRecord(w http.ResponseWriter, record *intents.BatchRecord, minima
 			b = appendRecord(b, one)
 		}
 	}
-	body.json = append(b, `]}`...)
+	b = append(b, `]}`...)
+	body.json = b
 	writeBody(w, http.StatusCreated, body.json)
 }
 

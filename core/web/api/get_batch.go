@@ -59,7 +59,8 @@ func writeBatch(w http.ResponseWriter, batch *intents.Batch, transfers []*transf
 		summary := intent.Summary()
 		b = transfer.AppendSummary(b, &summary)
 	}
-	body.json = append(b, `]}`...)
+	b = append(b, `]}`...)
+	body.json = b
 	writeBody(w, http.StatusOK, body.json)
 }
 

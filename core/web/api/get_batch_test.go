@@ -138,7 +138,7 @@ func TestReportBatch(t *testing.T) {
 	conflict := detailed(refused(t, 409, "STATUS_CONFLICT", "The status of a transfer does not allow this, so none was changed; see details.failures."), "failures",
 		[]any{map[string]any{"index": 1.0, "code": "STATUS_CONFLICT", "message": "Another transaction has carried this intent; read it again." +
 			" The hash of a user operation is no transaction hash: report the transaction that its bundler sent."}})
-	same(t, "one is confirmed", conflict, s.call(t, "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
+	same(t, "one is confirmed", conflict, s.example(t, "one is confirmed", "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE encode(hash, 'hex') = $1`, strings.Repeat("b", 64)); n != 0 {
 		t.Errorf("%d attempts of a refused report", n)
 	}
