@@ -209,6 +209,26 @@ func (s *Service) FindBatch(ctx context.Context, accountID uuid.UUID, environmen
 	return batch, intents, err
 }
 
+// StatusCount is how many intents are in a status.
+type StatusCount struct {
+	Status transfer.Status
+	Count  int
+}
+
+// CountStatuses counts intents by their statuses, in the order of a life, without the statuses that none has.
+func CountStatuses(intents []*transfer.Intent) (counts []StatusCount) {
+	of := map[transfer.Status]int{}
+	for _, intent := range intents {
+		of[intent.Status]++
+	}
+	for _, status := range transfer.Statuses {
+		if of[status] > 0 {
+			counts = append(counts, StatusCount{status, of[status]})
+		}
+	}
+	return counts
+}
+
 // BatchCalls returns what a wallet sends for the intents of a batch, with up to most calls in a request, see transfer.PlanCalls.
 func (s *Service) BatchCalls(ctx context.Context, intents []*transfer.Intent, most int) ([]transfer.SendCalls, []transfer.Excluded, error) {
 	now := s.Store.Now()

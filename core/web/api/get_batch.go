@@ -36,20 +36,11 @@ func writeBatch(w http.ResponseWriter, batch *intents.Batch, transfers []*transf
 	defer body.release()
 	b := appendBatch(body.json, batch)
 	b = append(b, `,"statuses":{`...)
-	counts := map[transfer.Status]int{}
-	for _, intent := range transfers {
-		counts[intent.Status]++
-	}
-	first := true
-	for _, status := range transfer.Statuses {
-		if counts[status] == 0 {
-			continue
-		}
-		if !first {
+	for n, c := range intents.CountStatuses(transfers) {
+		if n > 0 {
 			b = append(b, ',')
 		}
-		first = false
-		b = strconv.AppendInt(append(transfer.AppendText(b, status), ':'), int64(counts[status]), 10)
+		b = strconv.AppendInt(append(transfer.AppendText(b, c.Status), ':'), int64(c.Count), 10)
 	}
 	b = append(b, `},"transfers":[`...)
 	for n, intent := range transfers {

@@ -17,7 +17,7 @@ import (
 type batchView struct {
 	*intents.Batch
 	// Statuses are how many of the intents are in each status, without those that none is in.
-	Statuses []statusCount
+	Statuses []intents.StatusCount
 	Rows     []transferRow
 	// Missing is how many intents are no longer kept.
 	Missing int
@@ -25,12 +25,6 @@ type batchView struct {
 	Key       *account.Key
 	Refresh   int
 	PublicURL string
-}
-
-// statusCount is how many intents of a batch are in a status.
-type statusCount struct {
-	Status transfer.Status
-	Count  int
 }
 
 // showBatch answers GET /console/batches/{id} with the intents of a batch.
@@ -43,18 +37,11 @@ func (c *console) showBatch(w http.ResponseWriter, r *http.Request, user current
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}
-	shown := batchView{Batch: batch, Key: key, Missing: batch.Count - len(found), PublicURL: c.PublicURL}
-	counts := map[transfer.Status]int{}
+	shown := batchView{Batch: batch, Key: key, Statuses: intents.CountStatuses(found), Missing: batch.Count - len(found), PublicURL: c.PublicURL}
 	for _, intent := range found {
-		counts[intent.Status]++
 		shown.Rows = append(shown.Rows, c.transferRow(intent))
-		if !transfer.Final(intent.Type, intent.Status) && intent.Status != transfer.Failed && intent.Status != transfer.Expired {
+		if !transfer.Ended(intent.Type, intent.Status) {
 			shown.Refresh = batchRefreshSeconds
-		}
-	}
-	for _, status := range statuses {
-		if counts[status] > 0 {
-			shown.Statuses = append(shown.Statuses, statusCount{status, counts[status]})
 		}
 	}
 	title := fmt.Sprintf("Batch of %d transfers", batch.Count)
