@@ -13,13 +13,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-var (
-	types    = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
-	statuses = []transfer.Status{
-		transfer.Created, transfer.Submitted, transfer.Confirmed, transfer.Filled, transfer.Refunded, transfer.Failed,
-		transfer.Expired, transfer.Cancelled,
-	}
-)
+var types = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
 
 // transferFilters are the fields of the list's query that restrict it.
 var transferFilters = []string{"type", "status", "chain", "hash", "batch"}
@@ -47,7 +41,7 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
 		"Filtered": slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
-		"Types":    types, "Statuses": statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+		"Types":    types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
 
