@@ -1,0 +1,118 @@
+package transfer
+
+import (
+	"errors"
+	"math/big"
+)
+
+// Authorization is a transfer that a token's owner authorizes by a signature (ERC-3009). It is valid from the beginning until Before, and once:
+// its nonce is the order id.
+type Authorization struct {
+	// Domain is that of the token.
+	Domain SigningDomain
+	// From pays To. Payee means that To alone can send it: an input settler that opens an order.
+	From, To string
+	Payee    bool
+	Value    *big.Int
+	// Before is in seconds since 1970.
+	Before uint32
+	Nonce  [32]byte
+}
+
+const authorizationMembers = "(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+
+var (
+	receiveAuthorizationType  = newStructType("ReceiveWithAuthorization" + authorizationMembers)
+	transferAuthorizationType = newStructType("TransferWithAuthorization" + authorizationMembers)
+	cancelAuthorizationType   = newStructType("CancelAuthorization(address authorizer,bytes32 nonce)")
+)
+
+// The functions of ERC-3009 tokens. Those with bytes are of Circle's FiatTokenV2_2; the ERC itself has v, r and s.
+const authorizationArguments = "(address,address,uint256,uint256,uint256,bytes32,"
+
+var (
+	receiveWithAuthorization     = selector("receiveWithAuthorization" + authorizationArguments + "bytes)")
+	transferWithAuthorization    = selector("transferWithAuthorization" + authorizationArguments + "bytes)")
+	transferWithAuthorizationVRS = selector("transferWithAuthorization" + authorizationArguments + "uint8,bytes32,bytes32)")
+	receiveWithAuthorizationVRS  = selector("receiveWithAuthorization" + authorizationArguments + "uint8,bytes32,bytes32)")
+	authorizationState           = selector("authorizationState(address,bytes32)")
+)
+
+// The events of ERC-3009, whose topics are the authorizer and the nonce.
+var (
+	AuthorizationUsedTopic     = topic("AuthorizationUsed(address,bytes32)")
+	AuthorizationCanceledTopic = topic("AuthorizationCanceled(address,bytes32)")
+)
+
+// TypedData is what the owner signs.
+func (a *Authorization) TypedData() (*TypedData, error) {
+	var m structData
+	m.address("from", a.From)
+	m.address("to", a.To)
+	m.uint256("value", a.Value)
+	m.uint256("validAfter", new(big.Int))
+	m.uint256("validBefore", new(big.Int).SetUint64(uint64(a.Before)))
+	m.bytes32("nonce", a.Nonce)
+	if a.Payee {
+		return newTypedData(a.Domain, receiveAuthorizationType, &m)
+	}
+	return newTypedData(a.Domain, transferAuthorizationType, &m)
+}
+
+// Cancel is what the owner signs so that anybody can make the authorization worthless, by the token's cancelAuthorization.
+func (a *Authorization) Cancel() (*TypedData, error) {
+	var m structData
+	m.address("authorizer", a.From)
+	m.bytes32("nonce", a.Nonce)
+	return newTypedData(a.Domain, cancelAuthorizationType, &m)
+}
+
+// errSignatureLength is returned for a signature that a token with v, r and s cannot be given.
+var errSignatureLength = errors.New("the signature has no v, r and s")
+
+// Call is the call of the token that moves the tokens. vrs means that the token has only the functions of the ERC itself, which take a signature
+// of 65 bytes.
+func (a *Authorization) Call(signature []byte, vrs bool) (Call, error) {
+	function := transferWithAuthorization
+	switch {
+	case vrs && a.Payee:
+		function = receiveWithAuthorizationVRS
+	case vrs:
+		function = transferWithAuthorizationVRS
+	case a.Payee:
+		function = receiveWithAuthorization
+	}
+	data, err := appendAddresses(function[:], a.From, a.To)
+	if err != nil {
+		return Call{}, err
+	}
+	if data, err = appendBig(data, a.Value); err != nil {
+		return Call{}, err
+	}
+	data = append(appendUint(appendUint(data, 0), uint64(a.Before)), a.Nonce[:]...)
+	const members = 7 // with the offset of the signature
+	switch {
+	case !vrs:
+		data = appendBytes(appendUint(data, members*word), signature)
+	case len(signature) != signatureLength:
+		return Call{}, errSignatureLength
+	default:
+		data = append(appendUint(data, uint64(signature[signatureLength-1])), signature[:signatureLength-1]...)
+	}
+	return Call{To: a.Domain.Contract, Value: new(big.Int), Data: data}, nil
+}
+
+// StateCall returns the calldata that asks the token whether the authorization was used or cancelled, which returns a bool.
+func (a *Authorization) StateCall() ([]byte, error) {
+	data, err := appendAddresses(authorizationState[:], a.From)
+	return append(data, a.Nonce[:]...), err
+}
+
+// signatureLength is that of a signature by a key: r, s and v.
+const signatureLength = 65
+
+// appendBytes appends a value of ABI type bytes without its offset.
+func appendBytes(b, value []byte) []byte {
+	b = append(appendUint(b, uint64(len(value))), value...)
+	return append(b, make([]byte, (word-len(value)%word)%word)...)
+}
