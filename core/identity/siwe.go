@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/identity/siwe"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
+	"intents.internal/core/signature"
 	"intents.internal/pkg/caip"
 )
 
@@ -104,26 +105,26 @@ func (s *Service) provenWallet(ctx context.Context, client Client, message, sign
 // transaction of its account and can revoke the delegation, and nobody has the key of a contract's address. A signature that a
 // contract accepts proves the account only on its own chain, because the same address elsewhere may have other code or other
 // owners.
-func (s *Service) signer(ctx context.Context, m *siwe.Message, signature string) (account.Identity, error) {
-	raw, err := siwe.ParseSignature(signature)
+func (s *Service) signer(ctx context.Context, m *siwe.Message, signed string) (account.Identity, error) {
+	raw, err := siwe.ParseSignature(signed)
 	if err != nil {
 		return account.Identity{}, err
 	}
 	if m.SignedByKey(raw) {
 		return account.NewWalletIdentity(m.Address)
 	}
-	smart, err := ParseSmartSignature(raw)
+	smart, err := signature.ParseSmartAccount(raw)
 	if err != nil {
 		return account.Identity{}, siwe.ErrSignature
 	}
 	chain := caip.EIP155Chain(m.ChainID)
-	signed, err := Signed(ctx, s.Chains, chain, common.HexToAddress(m.Address), m.Hash(), smart)
+	accepted, err := signature.BySmartAccount(ctx, s.Chains, chain, common.HexToAddress(m.Address), m.Hash(), smart)
 	switch {
 	case errors.Is(err, rpc.ErrNoProvider):
 		return account.Identity{}, ErrWalletChain
 	case err != nil:
 		return account.Identity{}, err
-	case !signed:
+	case !accepted:
 		return account.Identity{}, siwe.ErrSignature
 	}
 	return account.NewSmartAccountIdentity(chain, m.Address)

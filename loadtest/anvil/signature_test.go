@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/identity"
+	"intents.internal/core/signature"
 	"intents.internal/core/rpc"
 	"intents.internal/loadtest/anvil"
 	"intents.internal/pkg/caip"
@@ -56,13 +56,13 @@ func sign(t *testing.T, key *ecdsa.PrivateKey, hash common.Hash) []byte {
 	return signature
 }
 
-func (s signer) is(t *testing.T, name string, want bool, account common.Address, signature []byte) {
+func (s signer) is(t *testing.T, name string, want bool, account common.Address, given []byte) {
 	t.Helper()
-	smart, err := identity.ParseSmartSignature(signature)
+	smart, err := signature.ParseSmartAccount(given)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	got, err := identity.Signed(t.Context(), s.client, caip.EIP155Chain(chainID), account, s.hash, smart)
+	got, err := signature.BySmartAccount(t.Context(), s.client, caip.EIP155Chain(chainID), account, s.hash, smart)
 	if err != nil || got != want {
 		t.Errorf("%s: %t, %v, want %t", name, got, err, want)
 	}
@@ -80,7 +80,7 @@ func wrapped(t *testing.T, factory common.Address, data, signature []byte) []byt
 	return append(packed, common.FromHex(suffix64)...)
 }
 
-func TestSigned_DeployedAccount(t *testing.T) {
+func TestBySmartAccount_DeployedAccount(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
 	stranger, err := crypto.GenerateKey()
@@ -99,7 +99,7 @@ func TestSigned_DeployedAccount(t *testing.T) {
 	s.is(t, "a stranger's in that form", false, account, wrapped(t, common.Address{1}, nil, sign(t, stranger, s.hash)))
 }
 
-func TestSigned_UndeployedAccount(t *testing.T) {
+func TestBySmartAccount_UndeployedAccount(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
 	factory := s.node.Deploy(t, s.node.Accounts[0], anvil.Compiled(t, "SmartAccountFactory"))
@@ -130,7 +130,7 @@ func TestSigned_UndeployedAccount(t *testing.T) {
 var hostileAnswers = []string{"reverts", "nothing", "4 bytes", "64 bytes", "other bytes after the magic value", "1 MiB", "all gas", "an invalid opcode"}
 
 // Whatever a contract does, the answer is that it did not sign, and the node is not blamed.
-func TestSigned_HostileAccount(t *testing.T) {
+func TestBySmartAccount_HostileAccount(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
 	for answer, name := range hostileAnswers {
@@ -144,7 +144,7 @@ func TestSigned_HostileAccount(t *testing.T) {
 }
 
 // A key that has delegated to a contract (EIP-7702) still signs; what its contract takes is another thing.
-func TestSigned_DelegatedKey(t *testing.T) {
+func TestBySmartAccount_DelegatedKey(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
 	account := s.node.Deploy(t, s.node.Accounts[0], anvil.Compiled(t, "SmartAccount"), s.owner).Address
@@ -158,10 +158,10 @@ func TestSigned_DelegatedKey(t *testing.T) {
 	s.is(t, "by another key", false, delegated, sign(t, other, s.hash))
 }
 
-func TestSigned_NoNode(t *testing.T) {
+func TestBySmartAccount_NoNode(t *testing.T) {
 	t.Parallel()
 	s := newSigner(t)
-	_, err := identity.Signed(t.Context(), s.client, caip.EIP155Chain(1), s.owner, s.hash, identity.SmartSignature{Signature: big.NewInt(1).Bytes()})
+	_, err := signature.BySmartAccount(t.Context(), s.client, caip.EIP155Chain(1), s.owner, s.hash, signature.SmartAccount{Signature: big.NewInt(1).Bytes()})
 	if !errors.Is(err, rpc.ErrNoProvider) {
 		t.Errorf("another chain: %v", err)
 	}

@@ -1,15 +1,15 @@
 package siwe
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/core/signature"
 )
 
 // ErrSignature means that the message's address did not make the signature.
@@ -33,22 +33,7 @@ func (m *Message) Hash() common.Hash {
 	return crypto.Keccak256Hash(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(m.text), m.text))
 }
 
-// SignedByKey reports whether the key of the message's address signed its text with personal_sign. The signature
-// is 65 bytes r, s, v, where s is in the lower half of the curve's order, so that there is one
-// signature of a message and not two, and v is 0, 1, 27 or 28.
-func (m *Message) SignedByKey(signature []byte) bool {
-	if len(signature) != crypto.SignatureLength {
-		return false
-	}
-	raw := bytes.Clone(signature)
-	v := &raw[crypto.RecoveryIDOffset]
-	if *v >= 27 {
-		*v -= 27
-	}
-	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:64])
-	if !crypto.ValidateSignatureValues(*v, r, s, true) {
-		return false
-	}
-	key, err := crypto.SigToPub(m.Hash().Bytes(), raw)
-	return err == nil && crypto.PubkeyToAddress(*key) == common.HexToAddress(m.Address)
+// SignedByKey reports whether the key of the message's address signed its text with personal_sign.
+func (m *Message) SignedByKey(raw []byte) bool {
+	return signature.ByKey(common.HexToAddress(m.Address), m.Hash(), raw)
 }

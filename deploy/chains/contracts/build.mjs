@@ -55,7 +55,7 @@ ${members}
 
 const out = join(here, 'out')
 // Core embeds the one contract that it uses, and Go embeds nothing from outside of a module.
-const embedded = { 'SignatureValidator.json': join(here, '../../../core/identity/signature_validator.json') }
+const embedded = { 'SignatureValidator.json': join(here, '../../../core/signature/validator.json') }
 const texts = artifacts()
 const files = Object.fromEntries(Object.keys(texts).map((name) => [embedded[name] ?? join(out, name), texts[name]]))
 if (check) {

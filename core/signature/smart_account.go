@@ -1,4 +1,6 @@
-package identity
+// Package signature decides whether an account has signed a hash: by its key, or by its contract (ERC-1271), which may not be deployed yet
+// (ERC-6492).
+package signature
 
 import (
 	"bytes"
@@ -22,7 +24,7 @@ var validator = mustValidator()
 // erc6492 are the values of an ERC-6492 signature, in the validator's own types.
 var erc6492 = abi.Arguments{{Type: validator.argument("factory")}, {Type: validator.argument("factoryData")}, {Type: validator.argument("signature")}}
 
-//go:embed signature_validator.json
+//go:embed validator.json
 var compiledValidator []byte
 
 // validatorGas bounds the computation that an account can cause on a node: it is the maximum gas of a transaction (EIP-7825).
@@ -32,9 +34,9 @@ const validatorGas = 1 << 24
 // padded.
 var erc1271Magic = [32]byte{0x16, 0x26, 0xba, 0x7e}
 
-// SmartSignature is a signature of a smart account (ERC-1271). Factory and FactoryData are the call of an ERC-6492 signature that
+// SmartAccount is a signature of a smart account (ERC-1271). Factory and FactoryData are the call of an ERC-6492 signature that
 // deploys an account without code. They are zero for any other signature.
-type SmartSignature struct {
+type SmartAccount struct {
 	Signature   []byte
 	Factory     common.Address
 	FactoryData []byte
@@ -43,27 +45,27 @@ type SmartSignature struct {
 // erc6492Suffix is the suffix of ERC-6492 signatures, whose accounts may have no code yet.
 var erc6492Suffix = bytes.Repeat([]byte{0x64, 0x92}, 16)
 
-// ParseSmartSignature parses a signature, also in the form of ERC-6492: abi.encode(factory, factoryData, signature) and a suffix.
-func ParseSmartSignature(raw []byte) (SmartSignature, error) {
+// ParseSmartAccount parses a signature, also in the form of ERC-6492: abi.encode(factory, factoryData, signature) and a suffix.
+func ParseSmartAccount(raw []byte) (SmartAccount, error) {
 	wrapped, isWrapped := bytes.CutSuffix(raw, erc6492Suffix)
 	if !isWrapped {
-		return SmartSignature{Signature: raw}, nil
+		return SmartAccount{Signature: raw}, nil
 	}
 	values, err := erc6492.Unpack(wrapped)
 	if err != nil {
-		return SmartSignature{}, fmt.Errorf("read an ERC-6492 signature: %w", err)
+		return SmartAccount{}, fmt.Errorf("read an ERC-6492 signature: %w", err)
 	}
-	return SmartSignature{
+	return SmartAccount{
 		Factory: values[0].(common.Address), FactoryData: values[1].([]byte), Signature: values[2].([]byte), //nolint:forcetypeassert // the types are those of erc6492
 	}, nil
 }
 
-// Signed asks a node of the chain whether the smart account accepts the signature of the hash. If the account has code, the
+// BySmartAccount asks a node of the chain whether the smart account accepts the signature of the hash. If the account has code, the
 // factory is ignored. The error wraps rpc.ErrNoProvider if the chain has no node, and is a NoAnswerError if none answers.
 //
-// One node decides. The operator chooses it, and its answer gives access only to accounts that smart accounts on its own chain
-// sign in to, and moves no money. A second provider would make each sign-in wait for both, and fail if either fails.
-func Signed(ctx context.Context, client *rpc.Client, chain caip.ChainID, account common.Address, hash common.Hash, s SmartSignature) (bool, error) {
+// One node decides. The operator chooses it, its answer concerns accounts on its own chain alone, and moves no money. A second provider would make
+// each request wait for both, and fail if either fails.
+func BySmartAccount(ctx context.Context, client *rpc.Client, chain caip.ChainID, account common.Address, hash common.Hash, s SmartAccount) (bool, error) {
 	arguments, err := validator.abi.Pack("", account, hash, s.Signature, s.Factory, s.FactoryData)
 	if err != nil {
 		return false, fmt.Errorf("pack the signature of %s: %w", account, err)
@@ -94,7 +96,7 @@ func mustValidator() compiled {
 		Bytecode hexutil.Bytes `json:"bytecode"`
 	}
 	if err := json.Unmarshal(compiledValidator, &c); err != nil {
-		panic(fmt.Errorf("read signature_validator.json: %w", err))
+		panic(fmt.Errorf("read validator.json: %w", err))
 	}
 	return compiled{c.ABI, c.Bytecode}
 }

@@ -1,4 +1,4 @@
-package identity_test
+package signature_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/identity"
+	"intents.internal/core/signature"
 )
 
 // wrapped is an ERC-6492 signature as viem's serializeErc6492Signature writes it: factory 0x11…11, factoryData 0x0102, signature 0xabcd.
@@ -21,19 +21,19 @@ var wrapped = common.FromHex("0x" +
 	"abcd000000000000000000000000000000000000000000000000000000000000" +
 	"6492649264926492649264926492649264926492649264926492649264926492")
 
-func TestParseSmartSignature(t *testing.T) {
+func TestParseSmartAccount(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		raw  []byte
-		want identity.SmartSignature
+		want signature.SmartAccount
 	}{
-		"ERC-1271": {[]byte{1, 2}, identity.SmartSignature{Signature: []byte{1, 2}}},
-		"ERC-6492": {wrapped, identity.SmartSignature{
+		"ERC-1271": {[]byte{1, 2}, signature.SmartAccount{Signature: []byte{1, 2}}},
+		"ERC-6492": {wrapped, signature.SmartAccount{
 			Signature: []byte{0xab, 0xcd}, Factory: common.HexToAddress("0x1111111111111111111111111111111111111111"), FactoryData: []byte{1, 2},
 		}},
-		"a byte after the suffix": {append(bytes.Clone(wrapped), 0), identity.SmartSignature{Signature: append(bytes.Clone(wrapped), 0)}},
+		"a byte after the suffix": {append(bytes.Clone(wrapped), 0), signature.SmartAccount{Signature: append(bytes.Clone(wrapped), 0)}},
 	} {
-		got, err := identity.ParseSmartSignature(c.raw)
+		got, err := signature.ParseSmartAccount(c.raw)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -48,17 +48,17 @@ func TestParseSmartSignature(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"the suffix alone": wrapped[len(wrapped)-32:], "cut short": wrapped[64:], "a length beyond the end": huge,
 	} {
-		if got, err := identity.ParseSmartSignature(raw); err == nil {
+		if got, err := signature.ParseSmartAccount(raw); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
 
-func FuzzParseSmartSignature(f *testing.F) {
+func FuzzParseSmartAccount(f *testing.F) {
 	f.Add(wrapped)
 	f.Add(wrapped[len(wrapped)-32:])
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got, err := identity.ParseSmartSignature(raw)
+		got, err := signature.ParseSmartAccount(raw)
 		if err == nil && len(got.Signature)+len(got.FactoryData) > len(raw) {
 			t.Errorf("%d and %d bytes came of %d", len(got.Signature), len(got.FactoryData), len(raw))
 		}

@@ -1,0 +1,59 @@
+package signature
+
+import (
+	"bytes"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
+)
+
+// Length is that of a signature by a key: r, s and v.
+const Length = crypto.SignatureLength
+
+// compactLength is that of r and yParityAndS (EIP-2098).
+const compactLength = Length - 1
+
+// ByKey reports whether the key of an address has signed a hash. The signature is 65 bytes r, s, v, where s is in the lower half of the curve's
+// order, so that there is one signature and not two, and v is 0, 1, 27 or 28.
+func ByKey(address common.Address, hash common.Hash, signature []byte) bool {
+	if len(signature) != Length {
+		return false
+	}
+	raw := bytes.Clone(signature)
+	v := &raw[crypto.RecoveryIDOffset]
+	if *v >= 27 {
+		*v -= 27
+	}
+	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:64])
+	if !crypto.ValidateSignatureValues(*v, r, s, true) {
+		return false
+	}
+	key, err := crypto.SigToPub(hash.Bytes(), raw)
+	return err == nil && crypto.PubkeyToAddress(*key) == address
+}
+
+// Normalize returns a signature by a key in the one form that every contract takes: 65 bytes, s in the lower half, v 27 or 28. It takes the
+// compact form of EIP-2098, the s of the other half and a v of 0 or 1. Anything else is returned as it is.
+func Normalize(signature []byte) []byte {
+	normal := bytes.Clone(signature)
+	if len(normal) == compactLength {
+		v := 27 + normal[32]>>7
+		normal[32] &= 0x7f
+		normal = append(normal, v)
+	}
+	if len(normal) != Length {
+		return normal
+	}
+	v := &normal[crypto.RecoveryIDOffset]
+	if *v < 2 {
+		*v += 27
+	}
+	order := crypto.S256().Params().N
+	s := new(big.Int).SetBytes(normal[32:64])
+	if half := new(big.Int).Rsh(order, 1); s.Cmp(half) > 0 && s.Cmp(order) < 0 && (*v == 27 || *v == 28) {
+		s.Sub(order, s).FillBytes(normal[32:64])
+		*v = 27 + 28 - *v
+	}
+	return normal
+}
