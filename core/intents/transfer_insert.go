@@ -116,6 +116,7 @@ var insertColumns = []insertColumn{
 	timeColumn("expires", func(r *TransferRow) time.Time { return r.Expires }),
 	timeColumn("deadline", func(r *TransferRow) time.Time { return r.Deadline }),
 	nullableTextColumn("reference", func(r *TransferRow) string { return r.Reference }),
+	nullableTextColumn("signing", func(r *TransferRow) string { return string(r.Signing) }),
 	nullableTextColumn("idempotency_key", func(r *TransferRow) string { return r.IdempotencyKey }),
 }
 

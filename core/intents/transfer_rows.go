@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // The formats of the wire protocol.
@@ -30,12 +31,12 @@ const (
 // read. Types of text are the same in both.
 var (
 	summaryColumns = []string{
-		"id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount", "reference", "batch_id", "hash", "created_at",
-		"updated_at",
+		"id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount", "reference", "batch_id", "signing", "hash",
+		"created_at", "updated_at",
 	}
 	summaryFormats = []int16{
-		binaryFormat, textFormat, textFormat, binaryFormat, textFormat, textFormat, textFormat, textFormat, binaryFormat, textFormat, binaryFormat,
-		binaryFormat,
+		binaryFormat, textFormat, textFormat, binaryFormat, textFormat, textFormat, textFormat, textFormat, binaryFormat, textFormat, textFormat,
+		binaryFormat, binaryFormat,
 	}
 )
 
@@ -106,7 +107,8 @@ func (r *summaryReader) append(values [][]byte) (err error) {
 	s := transfer.Summary{
 		ID: uuid.UUID(values[0]), OrderID: [32]byte(values[3]), Chain: last.Chain,
 		Type: transfer.Type(shared(string(last.Type), values[1])), Status: transfer.Status(shared(string(last.Status), values[2])),
-		SourceAmount: string(values[5]), Reference: string(values[7]), Hash: string(values[9]),
+		SourceAmount: string(values[5]), Reference: string(values[7]),
+		Signing: wire.SigningScheme(shared(string(last.Signing), values[9])), Hash: string(values[10]),
 	}
 	if values[8] != nil {
 		s.BatchID = uuid.UUID(values[8])
@@ -117,10 +119,10 @@ func (r *summaryReader) append(values [][]byte) (err error) {
 			return fmt.Errorf("read transfer %s: %w", s.ID, err)
 		}
 	}
-	if s.CreatedAt, err = timestamp(values[10]); err != nil {
+	if s.CreatedAt, err = timestamp(values[11]); err != nil {
 		return fmt.Errorf("read transfer %s: %w", s.ID, err)
 	}
-	if s.UpdatedAt, err = timestamp(values[11]); err != nil {
+	if s.UpdatedAt, err = timestamp(values[12]); err != nil {
 		return fmt.Errorf("read transfer %s: %w", s.ID, err)
 	}
 	r.rows = append(r.rows, s)

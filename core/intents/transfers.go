@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // TransferRow is a row of transfers, which the stores of intents and of chains read.
@@ -41,6 +42,8 @@ type TransferRow struct {
 	Reference      string              `bun:"reference,nullzero"`
 	IdempotencyKey string              `bun:"idempotency_key,nullzero"`
 	BatchID        uuid.UUID           `bun:"batch_id,nullzero"`
+	Signing        wire.SigningScheme  `bun:"signing,nullzero"`
+	SignedAt       time.Time           `bun:"signed_at,nullzero"`
 	Hash           string              `bun:"hash,nullzero"`
 	Failure        string              `bun:"failure,nullzero"`
 	CancelledAt    time.Time           `bun:"cancelled_at,nullzero"`
@@ -125,7 +128,8 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
-		Deadline: i.Deadline, Reference: i.Reference, BatchID: i.BatchID, Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
+		Deadline: i.Deadline, Reference: i.Reference, BatchID: i.BatchID, Signing: i.Signing.Scheme, SignedAt: i.Signing.SignedAt,
+		Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 	if i.Type != transfer.Transfer { // a transfer expires with its deadline
@@ -152,6 +156,7 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: expires,
 		},
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
+		Signing:  transfer.Signing{Scheme: r.Signing, SignedAt: r.SignedAt.UTC()},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}, nil

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"fmt"
 	"math/big"
 	"time"
 
@@ -18,6 +19,9 @@ const (
 	DefaultLifetime = time.Hour
 	ShortestLife    = time.Minute
 	LongestLife     = 7 * 24 * time.Hour
+	// A signature is a free option of whoever has it, so a signed intent waits for a shorter time.
+	DefaultSignedLifetime = 10 * time.Minute
+	LongestSignedLife     = time.Hour
 )
 
 // Caller is the owner of the intent that a request creates.
@@ -63,7 +67,8 @@ func NewWithOrder(id uuid.UUID, caller Caller, r wire.TransferRequest, known *re
 }
 
 // NewQuoted creates the intent that a quote makes: with the quote's deadline and contracts, whatever the registry prefers now, or returns a
-// *Rejection where the registry has these contracts no more. The request has both amounts of the quote.
+// *Rejection where the registry has these contracts no more. The request has both amounts of the quote. Its deadline may be missing for an intent
+// that is signed, which then has a default of its own.
 func NewQuoted(
 	id uuid.UUID, caller Caller, r wire.TransferRequest, known *registry.Snapshot, settlement Settlement, q Quote,
 ) (*Intent, *Order, error) {
@@ -71,10 +76,25 @@ func NewQuoted(
 	if err := d.resolve(); err != nil {
 		return nil, nil, err
 	}
-	if !d.has(settlement) {
+	p, ok := d.find(settlement)
+	if !ok {
 		return nil, nil, reject(SettlerNotConfigured, "The deployment %s that this quote is for was removed or replaced since; ask for a new quote.", settlement.Deployment)
 	}
-	return d.intent(id, caller, r.Deadline, settlement, q)
+	if r.Signing == "" {
+		return d.intent(id, caller, r.Deadline, settlement, q)
+	}
+	if err := d.checkSigning(d.takesSignatures(p.origin)); err != nil {
+		return nil, nil, err
+	}
+	d.quoted = &p
+	deadline, err := d.deadline(idTime(id))
+	if err != nil {
+		return nil, nil, err
+	}
+	if settlement, err = d.settlementOf(p, deadline); err != nil {
+		return nil, nil, err
+	}
+	return d.intent(id, caller, deadline, settlement, q)
 }
 
 // intent builds the intent of a resolved draft.
@@ -83,7 +103,7 @@ func (d *draft) intent(id uuid.UUID, caller Caller, deadline time.Time, settleme
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
 		Type: d.kind, Status: Created,
-		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q,
+		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q, Signing: Signing{Scheme: d.request.Signing},
 		Deadline: deadline, Reference: d.request.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}
@@ -104,6 +124,8 @@ type draft struct {
 	kind                          Type
 	// quoting means that one of the amounts is asked for.
 	quoting bool
+	// quoted is the deployment that a quote is for, nil without a quote.
+	quoted *deployment
 }
 
 // resolve fills the draft, in the order in which errors are reported.
@@ -247,10 +269,15 @@ func (d *draft) deadline(created time.Time) (time.Time, error) {
 	if d.quoting {
 		least = wholeSeconds(least + leastValidity(d.sourceChain) + wire.MaxQuoteWait)
 	}
-	deadline := wholeDeadline(d.request.Deadline, created, defaultLifetime(least, d.minDeadline()))
-	if deadline.Before(created.Add(least)) || deadline.After(created.Add(LongestLife)) {
-		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to 7 days from now.",
-			d.kind, d.sourceChain.ID, least/time.Second).at("/deadline")
+	usual, longest, most := defaultLifetime(d.request.Signing, least, d.minDeadline()), LongestLife, "7 days"
+	if d.request.Signing != "" {
+		longest = max(LongestSignedLife, usual)
+		most = fmt.Sprintf("%d seconds", longest/time.Second)
+	}
+	deadline := wholeDeadline(d.request.Deadline, created, usual)
+	if deadline.Before(created.Add(least)) || deadline.After(created.Add(longest)) {
+		return time.Time{}, reject(InvalidDeadline, "The deadline of a %s from %s must be %d seconds to %s from now.",
+			d.kind, d.sourceChain.ID, least/time.Second, most).at("/deadline")
 	}
 	return deadline, nil
 }
@@ -271,10 +298,17 @@ func wholeSeconds(d time.Duration) time.Duration { return (d + time.Second - 1).
 // defaultReserve is what the default deadline has over what solvers need.
 const defaultReserve = time.Minute
 
-// defaultLifetime is the longest of DefaultLifetime, the least lifetime, with the second that a deadline loses where it is truncated, and what
+// defaultLifetime is the longest of the usual lifetime, the least lifetime, with the second that a deadline loses where it is truncated, and what
 // solvers need with a reserve.
-func defaultLifetime(least, minDeadline time.Duration) time.Duration {
-	return max(DefaultLifetime, least+time.Second, minDeadline+defaultReserve)
+func defaultLifetime(scheme wire.SigningScheme, least, minDeadline time.Duration) time.Duration {
+	return max(usualLifetime(scheme), least+time.Second, minDeadline+defaultReserve)
+}
+
+func usualLifetime(scheme wire.SigningScheme) time.Duration {
+	if scheme != "" {
+		return DefaultSignedLifetime
+	}
+	return DefaultLifetime
 }
 
 // wholeDeadline applies the default and truncates to whole seconds.
@@ -301,9 +335,9 @@ func (i *Intent) Answers(r wire.TransferRequest, source registry.Chain) bool {
 	// A quote has the sides and the deadline that a request leaves out.
 	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
 	needed := minDeadlineOf(source, i.Settlement.Deployment)
-	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, DefaultLifetime) ||
-		i.until(r.Deadline, defaultLifetime(leastLifetime(i.Type, source, needed), needed))
-	return sides && deadline && i.Reference == r.Reference
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, usualLifetime(r.Signing)) ||
+		i.until(r.Deadline, defaultLifetime(r.Signing, leastLifetime(i.Type, source, needed), needed))
+	return sides && deadline && i.Reference == r.Reference && i.Signing.Scheme == r.Signing
 }
 
 // until reports whether the intent has a deadline, or was given the default of a lifetime where there is none.

@@ -21,6 +21,7 @@ const (
 	SettlerNotConfigured        wire.Code = "SETTLER_NOT_CONFIGURED"
 	NativeNotSupported          wire.Code = "NATIVE_NOT_SUPPORTED"
 	RouteUnsupported            wire.Code = "ROUTE_UNSUPPORTED"
+	SigningNotSupported         wire.Code = "SIGNING_NOT_SUPPORTED"
 )
 
 // Rejection is the reason why a request is rejected, with a message for the client.
@@ -29,6 +30,8 @@ type Rejection struct {
 	Message string
 	// Path is a JSON Pointer (RFC 6901) to the invalid member of the request, empty if no single member is invalid.
 	Path string
+	// Reason is one word on what cannot be signed, for SigningNotSupported alone.
+	Reason string
 }
 
 func (r *Rejection) Error() string { return string(r.Code) + ": " + r.Message }
@@ -40,5 +43,11 @@ func reject(code wire.Code, form string, args ...any) *Rejection {
 // at sets the path of the invalid member.
 func (r *Rejection) at(path string) *Rejection {
 	r.Path = path
+	return r
+}
+
+// because sets the reason.
+func (r *Rejection) because(reason string) *Rejection {
+	r.Reason = reason
 	return r
 }

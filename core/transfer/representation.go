@@ -130,6 +130,7 @@ func AppendSummaryMembers(b []byte, t *Summary) []byte {
 	b = append(b, `},"reference":`...)
 	b = AppendOptional(b, t.Reference)
 	b = AppendBatchID(b, t.BatchID)
+	b = AppendOptional(append(b, `,"signing":`...), t.Signing)
 	return AppendEnded(b, t.Type, t.Status)
 }
 

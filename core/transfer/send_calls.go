@@ -40,6 +40,8 @@ type ExclusionReason string
 
 // The reasons, of which the first that applies is told.
 const (
+	// ExcludedSigning is of an intent that its user signs: it has no calls of the user's.
+	ExcludedSigning ExclusionReason = "SIGNING"
 	// ExcludedStatus is of an intent that was reported or has ended, or whose transaction must not be sent: see Sendable.
 	ExcludedStatus ExclusionReason = "STATUS"
 	// ExcludedNative is of a plain payment of the native token: a batch from a smart account leaves no log of it, by which it could be found.
@@ -88,6 +90,8 @@ func PlanCalls(items []Payable, now time.Time, most int) (requests []SendCalls, 
 
 func (p Payable) excluded(now time.Time) ExclusionReason {
 	switch {
+	case p.Signing.Scheme != "":
+		return ExcludedSigning
 	case p.Tx == nil || p.Status != Created:
 		return ExcludedStatus
 	case p.Type == Transfer && registry.Native(p.Source.Token):

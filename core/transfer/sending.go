@@ -21,6 +21,8 @@ type Moment struct {
 	Screened bool
 	// Watched means that both chains are followed now. It does not decide: the record says it.
 	Watched bool
+	// Token is the source token as the registry has it now, zero where it has it no more. Its domain is what ERC-3009 signs in.
+	Token registry.Token
 }
 
 // MomentOf is the moment of an intent with its history.
@@ -33,7 +35,13 @@ func (i *Intent) MomentOf(h History, known *registry.Snapshot, now time.Time) Mo
 	destination, _ := known.Chain(i.Destination.Account.Chain)
 	d := draft{kind: i.Type, sourceChain: source, destinationChain: destination, source: i.Source, destination: i.Destination}
 	m.Watched = known.Watched(i.Source.Account.Chain, i.Destination.Account.Chain)
-	m.Retired = i.HasOrder() && !d.has(i.Settlement)
+	if i.HasOrder() {
+		_, found := d.find(i.Settlement)
+		m.Retired = !found
+	}
+	if i.Signing.Scheme != "" {
+		m.Token, _ = known.Token(i.Source.Token)
+	}
 	return m
 }
 
@@ -61,10 +69,11 @@ func (i *Intent) Sendable(m Moment) error {
 	}
 }
 
-// SendBy is until when the intent's transaction may be sent: its deadline, or for an order two blocks of its source chain before, since the
-// settler opens none at or after its deadline. The end of the quote that the intent was made from may be earlier.
+// SendBy is until when the intent's transaction may be sent: its deadline, or two blocks of its source chain before for an order, since the
+// settler opens none at or after its deadline, and for an authorization, which ends then too. The end of the quote that the intent was made from
+// may be earlier.
 func (i *Intent) SendBy(blockTime time.Duration) time.Time {
-	if i.Type == Transfer {
+	if i.Type == Transfer && i.Signing.Scheme == "" {
 		return i.Deadline
 	}
 	by := i.Deadline.Add(-max(2*blockTime, minSendMargin))

@@ -25,10 +25,13 @@ type Settlement struct {
 // settlement selects the contracts of the order, and rejects an intent that cannot be executed.
 func (d *draft) settlement(deadline time.Time) (Settlement, error) {
 	if d.kind == Transfer {
-		return Settlement{Scheme: registry.StandardOrder, Expires: deadline}, nil
+		return Settlement{Scheme: registry.StandardOrder, Expires: deadline}, d.checkSigning(true)
 	}
 	var preferred deployment
 	if err := d.deployments(func(p deployment) (more bool) { preferred = p; return false }); err != nil {
+		return Settlement{}, err
+	}
+	if err := d.checkSigning(true); err != nil {
 		return Settlement{}, err
 	}
 	return d.settlementOf(preferred, deadline)
@@ -70,6 +73,9 @@ func (d *draft) minDeadline() (longest time.Duration) {
 	if d.kind == Transfer {
 		return 0
 	}
+	if d.quoted != nil {
+		return time.Duration(d.quoted.origin.MinDeadline) * time.Second
+	}
 	_ = d.deployments(func(p deployment) (more bool) {
 		longest = max(longest, time.Duration(p.origin.MinDeadline)*time.Second)
 		return d.quoting
@@ -87,15 +93,15 @@ func minDeadlineOf(source registry.Chain, deployment string) time.Duration {
 	return 0
 }
 
-// has reports whether a deployment that can execute the order has exactly the contracts of a settlement.
-func (d *draft) has(s Settlement) (found bool) {
+// find returns the deployment that can execute the order and has exactly the contracts of a settlement.
+func (d *draft) find(s Settlement) (same deployment, found bool) {
 	_ = d.deployments(func(p deployment) (more bool) {
 		contracts := d.contracts(p)
 		contracts.Expires = s.Expires
-		found = contracts == s
+		same, found = p, contracts == s
 		return !found
 	}) // without one it visits none
-	return found
+	return same, found
 }
 
 // deployments visits the deployments that can execute the order, in the source chain's order of preference, while visit returns true: at least
@@ -106,11 +112,13 @@ func (d *draft) deployments(visit func(deployment) (more bool)) error {
 			return reject(SettlerNotConfigured, "No settlement is configured on %s, so no %s can be executed there.", c.ID, d.kind)
 		}
 	}
-	native, found, refused := registry.Native(d.source.Token), false, false
+	native, found, refused, unsigned := registry.Native(d.source.Token), false, false, false
 	for _, origin := range d.sourceChain.Settlements {
 		for _, destination := range d.destinationChain.Settlements {
 			switch {
 			case origin.Scheme != destination.Scheme || origin.Deployment != destination.Deployment, d.kind == Swap && !origin.SameChain:
+			case !d.takesSignatures(origin):
+				unsigned = true
 			case native && !origin.Native:
 				refused = true
 			default:
@@ -123,6 +131,8 @@ func (d *draft) deployments(visit func(deployment) (more bool)) error {
 	switch {
 	case found:
 		return nil
+	case unsigned:
+		return d.checkSigning(false)
 	case refused:
 		return reject(NativeNotSupported, "No deployment that executes this %s takes the native token of %s as input; use its wrapped token.",
 			d.kind, d.sourceChain.ID).at("/source/token")

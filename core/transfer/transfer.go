@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // Type is the operation of an intent. It is inferred, never given.
@@ -90,6 +91,8 @@ type Intent struct {
 	Quote Quote
 	// BatchID is the batch that the intent was created in, zero for none.
 	BatchID uuid.UUID
+	// Signing is how the user signs the intent, zero for one whose user sends a transaction.
+	Signing Signing
 	// Deadline has whole seconds, as the order's fillDeadline has.
 	Deadline time.Time
 	// Reference is the client's own reference for the intent, empty for none.
@@ -119,6 +122,7 @@ type Summary struct {
 	DestinationAmount string
 	Reference         string
 	BatchID           uuid.UUID
+	Signing           wire.SigningScheme
 	Hash              string
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
@@ -149,7 +153,7 @@ func (i *Intent) Summary() Summary {
 	return Summary{
 		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,
 		SourceAmount: i.Source.Amount.String(), DestinationAmount: i.Destination.Amount.String(), Reference: i.Reference,
-		BatchID: i.BatchID, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		BatchID: i.BatchID, Signing: i.Signing.Scheme, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 
@@ -157,6 +161,6 @@ func (i *Intent) Summary() Summary {
 func (i *Intent) AsCreated() *Intent {
 	created := *i
 	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
-	created.CancelledAt, created.RefundableAt = time.Time{}, time.Time{}
+	created.CancelledAt, created.RefundableAt, created.Signing.SignedAt = time.Time{}, time.Time{}, time.Time{}
 	return &created
 }

@@ -97,7 +97,7 @@ type Allowance struct {
 // Tx builds the transaction, nil if it must not be sent: see Sendable. A transfer is a plain transfer of its asset; a swap or bridge opens the
 // intent's order at the input settler of the source chain.
 func (i *Intent) Tx(m Moment) (*Tx, error) {
-	if !i.HasOrder() || i.Sendable(m) != nil {
+	if !i.HasOrder() || i.Signing.Scheme != "" || i.Sendable(m) != nil {
 		return i.TxOf(nil, m)
 	}
 	order, err := i.Order()
@@ -107,9 +107,10 @@ func (i *Intent) Tx(m Moment) (*Tx, error) {
 	return i.TxOf(order, m)
 }
 
-// TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order.
+// TxOf is Tx with the intent's order already encoded. A transfer's transaction needs no order. An intent that is signed has no transaction of its
+// user's: one that is executed both ways pays twice.
 func (i *Intent) TxOf(order *Order, m Moment) (*Tx, error) {
-	if i.Sendable(m) != nil {
+	if i.Signing.Scheme != "" || i.Sendable(m) != nil {
 		return nil, nil //nolint:nilerr // there is no transaction, and Sendable says why
 	}
 	call, allowances, err := i.call(order)
@@ -141,17 +142,23 @@ func (i *Intent) openCall(order *Order, native bool) (Call, []Allowance, error) 
 		open.Value = i.Source.Amount
 		return open, nil, nil
 	}
+	allowance, err := i.allowance(spender)
+	if err != nil {
+		return Call{}, nil, err
+	}
+	return open, []Allowance{allowance}, nil
+}
+
+// allowance is what a spender needs to take the intent's input.
+func (i *Intent) allowance(spender string) (Allowance, error) {
 	approve, err := tokenCall(erc20Approve, i.Source.Token, spender, i.Source.Amount)
 	if err != nil {
-		return Call{}, nil, err
+		return Allowance{}, err
 	}
 	reset, err := tokenCall(erc20Approve, i.Source.Token, spender, new(big.Int))
-	if err != nil {
-		return Call{}, nil, err
-	}
-	return open, []Allowance{{
+	return Allowance{
 		Token: i.Source.Token, Owner: i.Source.Account.Address, Spender: spender, Amount: i.Source.Amount, Approve: approve, Reset: reset,
-	}}, nil
+	}, err
 }
 
 // Functions of the contracts that are called.

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // SigningScheme is how a user authorizes an intent by a signature, which any account can send.
 type SigningScheme string
 
@@ -12,3 +14,15 @@ const (
 
 // SigningSchemes are all schemes.
 var SigningSchemes = []SigningScheme{Permit2, ERC3009}
+
+func (d *decoder) signing(scheme *SigningScheme) {
+	text, ok := d.text()
+	if !ok {
+		return
+	}
+	if !slices.Contains(SigningSchemes, SigningScheme(text)) {
+		d.issue("must be permit2 or erc3009")
+		return
+	}
+	*scheme = SigningScheme(text)
+}

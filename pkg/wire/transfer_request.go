@@ -30,6 +30,8 @@ type TransferRequest struct {
 	// QuoteID is the UUID of the quote that the intent is made from, in lower case, empty for none. With it Source and Destination may
 	// both be missing.
 	QuoteID string
+	// Signing means that the user signs the intent instead of sending its transaction; empty for no.
+	Signing SigningScheme
 }
 
 // Leg is one side of a transfer.
@@ -94,9 +96,11 @@ func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 			d.reference(&r.Reference)
 		case "quoteId":
 			quoteID(&r.QuoteID)
+		case "signing":
+			d.signing(&r.Signing)
 		}
 	})
-	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[len(requestFields)-1]
+	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[quoteIDField]
 	if ok && (!hasQuote || hasSource || hasDestination) {
 		d.require(requestFields[:requiredRequestFields], seen)
 	}
@@ -104,7 +108,7 @@ func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 
 // The names of each object; the required ones are first.
 var (
-	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId"}
+	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId", "signing"}
 	legFields     = []string{"account", "token", "amount"}
 )
 
@@ -113,6 +117,9 @@ const (
 	requiredSourceFields      = 3
 	requiredDestinationFields = 1
 )
+
+// quoteIDField is the index of quoteId in requestFields.
+const quoteIDField = 4
 
 func (d *decoder) leg(leg *Leg, required int) {
 	d.object(legFields, required, func(n int) {

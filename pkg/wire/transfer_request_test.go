@@ -105,6 +105,9 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 		"quote in braces":       {`{"quoteId":"{` + quoteID + `}"}`, issues{notAQuoteID}},
 		"quote without hyphens": {`{"quoteId":"` + strings.ReplaceAll(quoteID, "-", "") + `"}`, issues{notAQuoteID}},
 		"empty quote":           {`{"quoteId":""}`, issues{notAQuoteID}},
+		"other signing":         {with(`"reference"`, `"signing": "eip2612", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
+		"empty signing":         {with(`"reference"`, `"signing": "", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
+		"signing as a boolean":  {with(`"reference"`, `"signing": true, "reference"`), issues{{"/signing", "must be a string"}}},
 		"several": {
 			`{"source":{"account":"x","amount":"-1"},"destination":{}}`,
 			issues{
@@ -125,18 +128,22 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 	}
 }
 
-// A request with a quote has the whole body or neither side.
+// A request with a quote has the whole body or neither side, and any may be signed.
 func TestDecodeTransferRequest_Quote(t *testing.T) {
 	t.Parallel()
 	unquoted, _ := wire.DecodeTransferRequest([]byte(whole))
 	quoted := unquoted
 	quoted.QuoteID = quoteID
+	signed := unquoted
+	signed.Signing = wire.Permit2
 	for body, want := range map[string]wire.TransferRequest{
 		`{"quoteId":"` + quoteID + `"}`: {QuoteID: quoteID},
 		`{"quoteId":"` + quoteID + `","reference":"inv-42","deadline":"2027-01-01T00:00:00Z"}`: {
 			QuoteID: quoteID, Reference: unquoted.Reference, Deadline: unquoted.Deadline,
 		},
-		`{"quoteId":"` + quoteID + `",` + whole[1:]: quoted,
+		`{"quoteId":"` + quoteID + `",` + whole[1:]:         quoted,
+		`{"quoteId":"` + quoteID + `","signing":"erc3009"}`: {QuoteID: quoteID, Signing: wire.ERC3009},
+		`{"signing":"permit2",` + whole[1:]:                 signed,
 	} {
 		got, issues := wire.DecodeTransferRequest([]byte(body))
 		if diff := cmp.Diff(want, got); diff != "" || issues != nil {
@@ -176,6 +183,7 @@ var seeds = []string{
 	"\ufeff" + minimal, minimal + "\x00",
 	`{"quoteId":"` + quoteID + `"}`, `{"quoteId":"` + quoteID + `",` + whole[1:], `{"quoteId":"` + quoteID + `","source":` + source + `}`,
 	`{"quoteId":"` + quoteID + `","quoteId":"` + quoteID + `"}`, `{"quoteId":"` + quoteID + `","reference":"inv-42"}`,
+	`{"signing":"permit2",` + whole[1:], `{"signing":"permit3","quoteId":"` + quoteID + `"}`,
 	`{"source":{"account":"a","account":"b"}}`, `{"a":[{"b":null}],"\u0061":1}`,
 }
 
@@ -191,8 +199,8 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 		}
 		type leg struct{ Account, Token, Amount string }
 		var plain struct {
-			Source, Destination          leg
-			Deadline, Reference, QuoteID string
+			Source, Destination                   leg
+			Deadline, Reference, QuoteID, Signing string
 		}
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		decoder.DisallowUnknownFields()
@@ -209,7 +217,7 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 				t.Fatalf("read %q as %q", pair[1], pair[0])
 			}
 		}
-		if request.Source.Amount != plain.Source.Amount || request.Reference != plain.Reference || request.QuoteID != plain.QuoteID {
+		if request.Source.Amount != plain.Source.Amount || request.Reference != plain.Reference || request.QuoteID != plain.QuoteID || string(request.Signing) != plain.Signing {
 			t.Fatalf("read %+v as %+v", plain, request)
 		}
 	})
