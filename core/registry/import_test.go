@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 func entry(number uint64, change func(*registry.ChainEntry)) registry.ChainEntry {
@@ -58,6 +59,7 @@ func TestImportChains(t *testing.T) {
 	one, both := []registry.Settlement{settlement("one")}, []registry.Settlement{settlement("one"), settlement("two")}
 	turned, changed := []registry.Settlement{settlement("two"), settlement("one")}, []registry.Settlement{settlement("one"), settlement("two")}
 	changed[1].ClaimPeriod, changed[1].Native, changed[1].OutputOracle = 1, true, registry.OriginOracle
+	changed[1].Signing = []wire.SigningScheme{wire.ERC3009}
 	settled := func(s []registry.Settlement) func(*registry.ChainEntry) {
 		return func(e *registry.ChainEntry) { e.Settlements = s }
 	}

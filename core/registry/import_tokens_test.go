@@ -54,6 +54,14 @@ func TestImportTokens(t *testing.T) {
 	tokens[3].Source = "https://example.com/list.json"
 	load("two of a source", registry.Imported{Updated: 2})
 	load("those of a source again", registry.Imported{})
+	tokens[4].ERC3009 = &registry.ERC3009{Name: "USD Coin", Version: "2", Form: registry.VRSForm}
+	tokens[5].EIP2612 = &registry.EIP712Domain{Name: "USD Coin", Version: "2"}
+	tokens[6].FeeOnTransfer = true
+	load("three that can be signed for or take a fee", registry.Imported{Updated: 3})
+	load("those three again", registry.Imported{})
+	tokens[4].ERC3009 = &registry.ERC3009{Name: "USD Coin", Version: "2", Form: registry.BytesForm}
+	tokens[5].EIP2612, tokens[6].FeeOnTransfer = nil, false
+	load("another form, no permit, no fee", registry.Imported{Updated: 3})
 
 	snapshot, err := store.Registry.Registry(t.Context())
 	if err != nil {
@@ -63,8 +71,9 @@ func TestImportTokens(t *testing.T) {
 		t.Errorf("%d tokens: one that a list leaves out must stay", len(snapshot.Tokens))
 	}
 	for _, want := range tokens {
-		if got, _ := snapshot.Token(want.ID); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
+		got, _ := snapshot.Token(want.ID)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("token differs (-want +got):\n%s", diff)
 		}
 	}
 }

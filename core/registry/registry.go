@@ -43,6 +43,10 @@ type tokenRow struct {
 	License   string    `bun:"license,nullzero"`
 	CreatedAt time.Time `bun:"created_at"`
 	UpdatedAt time.Time `bun:"updated_at"`
+
+	ERC3009       *ERC3009      `bun:"erc3009,type:jsonb"`
+	EIP2612       *EIP712Domain `bun:"eip2612,type:jsonb"`
+	FeeOnTransfer bool          `bun:"fee_on_transfer"`
 }
 
 // watchedWithin is the maximum age of the last read of a watched chain. It is above the poll interval of an idle chain.
@@ -108,6 +112,7 @@ func (s *Store) Registry(ctx context.Context) (*Snapshot, error) {
 		tokens[i] = Token{
 			ID:     caip.AccountID{Chain: id, Address: row.Address},
 			Symbol: row.Symbol, Decimals: row.Decimals, Metadata: row.Metadata,
+			ERC3009: row.ERC3009, EIP2612: row.EIP2612, FeeOnTransfer: row.FeeOnTransfer,
 			Origin: Origin{Source: row.Source, License: row.License},
 		}
 	}

@@ -56,7 +56,10 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantUSDC := registry.Token{ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg"}
+	wantUSDC := registry.Token{
+		ID: usdc, Symbol: "USDC", Decimals: 6, Metadata: "https://example.com/usdc.svg",
+		ERC3009: &registry.ERC3009{Name: "USDC", Version: "2", Form: registry.BytesForm}, EIP2612: &registry.EIP712Domain{Name: "USDC", Version: "2"},
+	}
 	gotUSDC, _ := got.Token(usdc)
 	if diff := cmp.Diff(wantUSDC, gotUSDC); diff != "" {
 		t.Errorf("token differs (-want +got):\n%s", diff)

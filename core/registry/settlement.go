@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // StandardOrder is the scheme of orders that are a StandardOrder of the Open Intents Framework (github.com/openintentsframework/oif-contracts).
@@ -49,6 +51,8 @@ type Settlement struct {
 	SameChain bool `json:"sameChain"`
 	// OutputOracle is whose Oracle the output of an order opened here names.
 	OutputOracle OutputOracle `json:"outputOracle"`
+	// Signing are the schemes whose signatures openFor of the input settler takes in place of the user's own transaction. It is nil for none.
+	Signing []wire.SigningScheme `json:"signing,omitzero"`
 }
 
 // OutputOracle is the side of an order whose oracle its output names.
@@ -105,6 +109,7 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 		Native        bool            `json:"native"`
 		SameChain     bool            `json:"sameChain"`
 		OutputOracle  OutputOracle    `json:"outputOracle"`
+		Signing       json.RawMessage `json:"signing"`
 	}{SameChain: true, OutputOracle: DestinationOracle}
 	if err := decodeStrictly(raw, &r); err != nil {
 		return Settlement{}, err
@@ -136,6 +141,34 @@ func parseSettlement(raw json.RawMessage) (s Settlement, err error) {
 		return Settlement{}, err
 	}
 	deadline, err := parseWholeNumber("minDeadline", r.MinDeadline, 0, MaxMinDeadline, 0)
+	if err != nil {
+		return Settlement{}, err
+	}
 	s.ClaimPeriod, s.MinDeadline = uint32(claim), uint32(deadline) //nolint:gosec // both are bounded
+	s.Signing, err = parseSigning(r.Signing)
 	return s, err
+}
+
+// parseSigning parses a list of schemes, each of them once, and is nil for none.
+func parseSigning(raw json.RawMessage) ([]wire.SigningScheme, error) {
+	if unset(raw) {
+		return nil, nil
+	}
+	var words []*wire.SigningScheme
+	if err := json.Unmarshal(raw, &words); err != nil {
+		return nil, errors.New("signing must be an array of strings")
+	}
+	var schemes []wire.SigningScheme
+	for n, word := range words {
+		switch {
+		case word == nil:
+			return nil, errors.New("signing must be an array of strings")
+		case !slices.Contains(wire.SigningSchemes, *word):
+			return nil, fmt.Errorf("signing[%d] must be %q or %q, not %q", n, wire.Permit2, wire.ERC3009, *word)
+		case slices.Contains(schemes, *word):
+			return nil, fmt.Errorf("signing[%d]: %q stands earlier in the same list", n, *word)
+		}
+		schemes = append(schemes, *word)
+	}
+	return schemes, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/registry"
+	"intents.internal/pkg/wire"
 )
 
 // The contracts of settled.
@@ -70,6 +71,10 @@ func TestReadList_Settlements(t *testing.T) {
 		`[` + settlementJSON(`,"minDeadline":518400`) + `]`:                            {with(func(s *registry.Settlement) { s.MinDeadline = 518_400 })},
 		`[` + settlementJSON(`,"claimPeriod":1`) + `]`:                                 {with(func(s *registry.Settlement) { s.ClaimPeriod = 1 })},
 		`[` + settlementJSON(`,"claimPeriod":31536000`) + `]`:                          {with(func(s *registry.Settlement) { s.ClaimPeriod = 31_536_000 })},
+		`[` + settlementJSON(`,"signing":["permit2"]`) + `]`:                           {with(func(s *registry.Settlement) { s.Signing = []wire.SigningScheme{wire.Permit2} })},
+		`[` + settlementJSON(`,"signing":["erc3009","permit2"]`) + `]`:                 {with(func(s *registry.Settlement) { s.Signing = []wire.SigningScheme{wire.ERC3009, wire.Permit2} })},
+		`[` + settlementJSON(`,"signing":[]`) + `]`:                                    {settled},
+		`[` + settlementJSON(`,"signing":null`) + `]`:                                  {settled},
 		`[` + replaced(inputSettler, strings.ToLower(inputSettler)) + `]`:              {settled},
 		`[` + replaced(`"a"`, `"`+longest+`"`) + `]`:                                   {with(func(s *registry.Settlement) { s.Deployment = longest })},
 		`[` + replaced(`"a"`, `"lifi-v2.1"`) + `,` + settlementJSON("") + `]`:          {with(func(s *registry.Settlement) { s.Deployment = "lifi-v2.1" }), settled},
@@ -108,6 +113,12 @@ func TestReadList_RefusedSettlements(t *testing.T) {
 		`[` + settlementJSON(`,"outputOracle":""`) + `]`:         `settlements[0]: outputOracle must be "destination" or "origin", not ""`,
 		`[` + settlementJSON(`,"outputOracle":"Origin"`) + `]`:   `settlements[0]: outputOracle must be "destination" or "origin", not "Origin"`,
 		`[` + settlementJSON(`,"domain":1`) + `]`:                `settlements[0]: json: unknown field "domain"`,
+
+		`[` + settlementJSON(`,"signing":"permit2"`) + `]`:             "settlements[0]: signing must be an array of strings",
+		`[` + settlementJSON(`,"signing":[1]`) + `]`:                   "settlements[0]: signing must be an array of strings",
+		`[` + settlementJSON(`,"signing":[null]`) + `]`:                "settlements[0]: signing must be an array of strings",
+		`[` + settlementJSON(`,"signing":["erc3009","Permit2"]`) + `]`: `settlements[0]: signing[1] must be "permit2" or "erc3009", not "Permit2"`,
+		`[` + settlementJSON(`,"signing":["permit2","permit2"]`) + `]`: `settlements[0]: signing[1]: "permit2" stands earlier in the same list`,
 	}
 	for _, name := range []string{"", "A", "-a", ".a", "a b", "a_b", "ä", strings.Repeat("a", 65), `a\n`} {
 		rows[replaced(`"a"`, `"`+name+`"`)] = "settlements[0]: deployment must have 1 to 64 characters of a-z, 0-9, dot and hyphen"

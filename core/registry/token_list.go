@@ -35,6 +35,10 @@ type tokenJSON struct {
 	Symbol   string `json:"symbol"`
 	Decimals *uint8 `json:"decimals"`
 	LogoURI  string `json:"logoURI"`
+
+	ERC3009       json.RawMessage `json:"erc3009"`
+	EIP2612       json.RawMessage `json:"eip2612"`
+	FeeOnTransfer bool            `json:"feeOnTransfer"`
 	// Other lists may use these two names for other data; values that are not strings are ignored.
 	Extensions struct {
 		Source  any `json:"source"`
@@ -42,7 +46,8 @@ type tokenJSON struct {
 	} `json:"extensions"`
 }
 
-// ReadTokenList parses a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org). Rows on chains for which known
+// ReadTokenList parses a token list in the Uniswap Token Lists JSON schema (https://tokenlists.org), whose rows may also have erc3009, eip2612
+// and feeOnTransfer. Rows on chains for which known
 // returns false are counted and omitted: a token without a chain could not be used. A row that breaks a rule is rejected alone,
 // and a row that repeats an earlier one is omitted. An error means that the complete file could not be read.
 func ReadTokenList(r io.Reader, known func(caip.ChainID) bool) (TokenList, error) {
@@ -70,7 +75,7 @@ func ReadTokenList(r io.Reader, known func(caip.ChainID) bool) (TokenList, error
 		}
 		earlier, repeated := first[definition.ID]
 		if err == nil && repeated {
-			if one := list.Tokens[earlier]; one.Symbol == definition.Symbol && one.Decimals == definition.Decimals {
+			if list.Tokens[earlier].sameDefinition(definition) {
 				continue
 			}
 			err = fmt.Errorf("token %s stands earlier in the same list with other values; remove one of the two", definition.ID)
@@ -110,5 +115,26 @@ func parseToken(raw json.RawMessage, known func(caip.ChainID) bool) (definition 
 	definition.Symbol, definition.Decimals, definition.Metadata = r.Symbol, *r.Decimals, r.LogoURI
 	definition.Source, _ = r.Extensions.Source.(string)
 	definition.License, _ = r.Extensions.License.(string)
+	if err := definition.readSigning(r); err != nil {
+		return Token{}, name, err
+	}
 	return definition, name, definition.validate()
+}
+
+// readSigning refuses unknown members: a misspelt form would be the default one.
+func (d *Token) readSigning(r tokenJSON) error {
+	d.FeeOnTransfer = r.FeeOnTransfer
+	if !unset(r.ERC3009) {
+		d.ERC3009 = &ERC3009{Form: BytesForm}
+		if err := decodeStrictly(r.ERC3009, d.ERC3009); err != nil {
+			return fmt.Errorf("erc3009: %w", err)
+		}
+	}
+	if !unset(r.EIP2612) {
+		d.EIP2612 = &EIP712Domain{}
+		if err := decodeStrictly(r.EIP2612, d.EIP2612); err != nil {
+			return fmt.Errorf("eip2612: %w", err)
+		}
+	}
+	return nil
 }

@@ -14,6 +14,9 @@ import (
 func TestReadTokenList(t *testing.T) {
 	t.Parallel()
 	const usdc = "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238"
+	signed := func(address, members string) string {
+		return strings.TrimSuffix(`{"chainId":1,"address":"0x`+strings.Repeat(address, 40)+`","symbol":"S","decimals":6,`+members, ",") + `}`
+	}
 	rows := []struct{ row, reason string }{
 		{row: `{"chainId":1,"address":"` + strings.ToLower(usdc) + `","symbol":"USDC","name":"USD Coin","decimals":6,"logoURI":"ipfs://x","extensions":{"a":1}}`},
 		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18}`},
@@ -37,6 +40,23 @@ func TestReadTokenList(t *testing.T) {
 		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"","decimals":1}`, reason: "symbol must have"},
 		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"` + strings.Repeat("A", 33) + `","decimals":1}`, reason: "symbol must have"},
 		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A\u0000","decimals":1}`, reason: "symbol must have"},
+		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2"}`)},
+		{row: signed("2", `"erc3009":{"name":"USDT0","version":"1","form":"vrs"},"eip2612":{"name":"USDT0","version":"1"},"feeOnTransfer":true`)},
+		{row: signed("3", `"erc3009":null,"eip2612":null,"feeOnTransfer":false`)},
+		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2","form":"bytes"}`)}, // the same again
+		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2","form":"vrs"}`), reason: "stands earlier in the same list with other values; remove one of the two"},
+		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2"},"eip2612":{"name":"USD Coin","version":"2"}`), reason: "stands earlier in the same list with other values; remove one of the two"},
+		{row: signed("1", ``), reason: "stands earlier in the same list with other values; remove one of the two"},
+		{row: signed("4", `"erc3009":{"name":"","version":"2"}`), reason: "erc3009.name must have 1 to 64 printable characters"},
+		{row: signed("4", `"erc3009":{"name":"A"}`), reason: "erc3009.version must have 1 to 64 printable characters"},
+		{row: signed("4", `"erc3009":{"name":"A","version":"1","form":"rsv"}`), reason: `erc3009.form must be "bytes" or "vrs", not "rsv"`},
+		{row: signed("4", `"erc3009":{"name":"A","version":"1","from":"vrs"}`), reason: `erc3009: json: unknown field "from"`},
+		{row: signed("4", `"erc3009":{"name":"A","version":1}`), reason: "erc3009: json: cannot unmarshal number"},
+		{row: signed("4", `"erc3009":true`), reason: "erc3009: json: cannot unmarshal bool"},
+		{row: signed("4", `"eip2612":{"name":"`+strings.Repeat("A", 65)+`","version":"1"}`), reason: "eip2612.name must have 1 to 64 printable characters"},
+		{row: signed("4", `"eip2612":{"name":"A","version":"1","form":"vrs"}`), reason: `eip2612: json: unknown field "form"`},
+		{row: signed("4", `"feeOnTransfer":"yes"`), reason: "not a token"},
+		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18,"feeOnTransfer":true}`, reason: "are of contracts; the native asset has none"},
 		{row: `null`, reason: "chainId"},
 	}
 	var given []string
@@ -60,6 +80,16 @@ func TestReadTokenList(t *testing.T) {
 		{ID: on(registry.NativeAddress), Symbol: "ETH", Decimals: 18},
 		{ID: on("0x00000000000000000000000000000000000000bb"), Symbol: "B", Origin: registry.Origin{Source: "acme@1", License: "MIT OR Apache-2.0"}},
 		{ID: on("0x00000000000000000000000000000000000000cc"), Symbol: "C", Decimals: 255},
+		{
+			ID: on("0x" + strings.Repeat("1", 40)), Symbol: "S", Decimals: 6,
+			ERC3009: &registry.ERC3009{Name: "USD Coin", Version: "2", Form: registry.BytesForm},
+		},
+		{
+			ID: on("0x" + strings.Repeat("2", 40)), Symbol: "S", Decimals: 6,
+			ERC3009: &registry.ERC3009{Name: "USDT0", Version: "1", Form: registry.VRSForm},
+			EIP2612: &registry.EIP712Domain{Name: "USDT0", Version: "1"}, FeeOnTransfer: true,
+		},
+		{ID: on("0x" + strings.Repeat("3", 40)), Symbol: "S", Decimals: 6},
 	}
 	if diff := cmp.Diff(map[uint64]int{2: 2, 501000101: 1}, list.Unknown); diff != "" {
 		t.Errorf("rows of unknown chains (-want +got):\n%s", diff)

@@ -58,7 +58,18 @@ type Settlement struct {
 	Native        bool         `json:"native"`      // takes the native asset as input
 	SameChain     bool         `json:"sameChain"`   // serves swaps
 	OutputOracle  OutputOracle `json:"outputOracle"`
+	// Signing are the schemes whose signatures open orders here in place of the user's own transaction.
+	Signing []SigningScheme `json:"signing"`
 }
+
+// SigningScheme is how a user authorizes an intent by a signature, which any account can send.
+type SigningScheme string
+
+// Signing schemes: Uniswap's Permit2, which needs an allowance once, and authorizations of the token itself (ERC-3009).
+const (
+	SigningSchemePermit2 SigningScheme = "permit2"
+	SigningSchemeERC3009 SigningScheme = "erc3009"
+)
 
 // OutputOracle is the chain whose oracle an order's output names.
 type OutputOracle string
@@ -76,6 +87,7 @@ type Token struct {
 	Address  string  `json:"address"` // CAIP-10
 	Decimals int     `json:"decimals"`
 	Metadata *string `json:"metadata"`
+	ERC3009  bool    `json:"erc3009"` // takes signed authorizations of its holder
 }
 
 // Chains lists chains.

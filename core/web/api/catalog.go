@@ -6,6 +6,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // catalog is the encoded registry. Clients poll it, so it is encoded once per snapshot instead of once per request.
@@ -80,12 +81,13 @@ type tokenJSON struct {
 	Address  string  `json:"address"`
 	Decimals uint8   `json:"decimals"`
 	Metadata *string `json:"metadata"`
+	ERC3009  bool    `json:"erc3009"`
 }
 
 func newTokenJSON(t registry.Token) tokenJSON {
 	return tokenJSON{
 		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
-		Metadata: transfer.Optional(t.Metadata),
+		Metadata: transfer.Optional(t.Metadata), ERC3009: t.ERC3009 != nil,
 	}
 }
 
@@ -94,7 +96,7 @@ type chainJSON struct {
 	Name           string       `json:"name"`
 	Environment    string       `json:"environment"`
 	NativeCurrency currencyJSON `json:"nativeCurrency"`
-	// Settlements is never nil, so that it is written as [] and not as null.
+	// Settlements is never nil, nor is Signing of any, so that they are written as [].
 	Settlements []registry.Settlement `json:"settlements"`
 	// Confirmations is present even if Finality is a block tag.
 	Confirmations uint64            `json:"confirmations"`
@@ -111,7 +113,13 @@ func newChainJSON(c registry.Chain, watched bool) chainJSON {
 	return chainJSON{
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment),
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
-		Settlements:    append([]registry.Settlement{}, c.Settlements...),
+		Settlements:    each(c.Settlements, withSigning),
 		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
 	}
+}
+
+// withSigning returns a settlement whose Signing is not nil.
+func withSigning(s registry.Settlement) registry.Settlement {
+	s.Signing = append([]wire.SigningScheme{}, s.Signing...)
+	return s
 }

@@ -19,27 +19,27 @@ const (
 )
 
 const (
-	tokenMainnetUSDC = `{"symbol":"USDC","chainId":"eip155:1","address":"eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","decimals":6,"metadata":null}`
-	tokenSepolia     = `{"symbol":"ETH","chainId":"eip155:11155111","address":"eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","decimals":18,"metadata":null},
-		{"symbol":"USDC","chainId":"eip155:11155111","address":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","decimals":6,"metadata":"https://example.com/usdc.svg"},
-		{"symbol":"WETH","chainId":"eip155:11155111","address":"eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14","decimals":18,"metadata":null}`
+	tokenMainnetUSDC = `{"symbol":"USDC","chainId":"eip155:1","address":"eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","decimals":6,"metadata":null,"erc3009":false}`
+	tokenSepolia     = `{"symbol":"ETH","chainId":"eip155:11155111","address":"eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","decimals":18,"metadata":null,"erc3009":false},
+		{"symbol":"USDC","chainId":"eip155:11155111","address":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","decimals":6,"metadata":"https://example.com/usdc.svg","erc3009":true},
+		{"symbol":"WETH","chainId":"eip155:11155111","address":"eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14","decimals":18,"metadata":null,"erc3009":false}`
 	tokensAll = `[` + tokenMainnetUSDC + `,
-		{"symbol":"USDC","chainId":"eip155:84532","address":"eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e","decimals":6,"metadata":null},
-		{"symbol":"USDC","chainId":"eip155:421614","address":"eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d","decimals":6,"metadata":null},
+		{"symbol":"USDC","chainId":"eip155:84532","address":"eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e","decimals":6,"metadata":null,"erc3009":false},
+		{"symbol":"USDC","chainId":"eip155:421614","address":"eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d","decimals":6,"metadata":null,"erc3009":false},
 		` + tokenSepolia + `,
-		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null}]`
+		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null,"erc3009":false}]`
 	chainsAll = `[
 		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000084532","outputSettler":"0x0000000000000000000000000000020000084532",
-			"oracle":"0x0000000000000000000000000000030000084532","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":false,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false},
+			"oracle":"0x0000000000000000000000000000030000084532","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":false,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010011155111","outputSettler":"0x0000000000000000000000000000020011155111",
-			"oracle":"0x0000000000000000000000000000030011155111","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false},
+			"oracle":"0x0000000000000000000000000000030011155111","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":["permit2","erc3009"]}],"confirmations":12,"finality":"depth","watched":false},
 		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no 32 bits","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000004242","outputSettler":"0x0000000000000000000000000000020000004242",
-			"oracle":"0x0000000000000000000000000000030000004242","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination"}],"confirmations":12,"finality":"depth","watched":false}]`
+			"oracle":"0x0000000000000000000000000000030000004242","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false}]`
 )
 
 func TestListTokensAndChains(t *testing.T) {

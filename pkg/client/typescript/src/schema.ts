@@ -1051,6 +1051,8 @@ export interface components {
             decimals: number;
             /** @description A metadata URI or serialized payload; null for none. */
             metadata: string | null;
+            /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
+            erc3009: boolean;
         };
         /**
          * @description What a key may do: `intents:read` reads intents, preflights and events, `intents:write` makes, reports and cancels intents and asks for refunds, `webhooks` reads and changes webhooks. Tokens and chains are for every key.
@@ -1106,6 +1108,11 @@ export interface components {
          * @enum {string}
          */
         OutputOracle: "destination" | "origin";
+        /**
+         * @description How a user authorizes an intent by a signature: `permit2` signs for Uniswap's Permit2, which needs an allowance of the token to it once; `erc3009` signs an authorization of the token itself and needs no earlier transaction.
+         * @enum {string}
+         */
+        SigningScheme: "permit2" | "erc3009";
         /** @description The contracts of one deployment on one chain. An intent keeps those that it was recorded with: a later change of these concerns new intents only. */
         Settlement: {
             /**
@@ -1130,6 +1137,8 @@ export interface components {
             /** @description Whether orders opened on this chain can be filled on it too. Swaps need that. */
             sameChain: boolean;
             outputOracle: components["schemas"]["OutputOracle"];
+            /** @description The schemes of signatures with which an order can be opened on this chain by any account, in place of a transaction of its user. Empty for none. */
+            signing: components["schemas"]["SigningScheme"][];
         };
         /**
          * @description When a block counts as permanent: `depth` after `confirmations` blocks, `safe` or `finalized` once the JSON-RPC block tag of that name has reached it.
