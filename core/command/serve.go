@@ -180,6 +180,7 @@ func startWorkers(
 	start(func() { store.FollowReplica(ctx, log) })
 	start(func() { prune(ctx, store.Retention, config.retention(), log) })
 	start(func() { expire(ctx, store.Intents, log) })
+	start(func() { eraseSignatures(ctx, store.Intents, log) })
 	start(func() { writeRefundableEvents(ctx, store.Intents, log) })
 	start(func() { follow(ctx, follower, log) })
 	if oidc != nil {

@@ -20,6 +20,8 @@ import (
 const (
 	// expireEvery is the interval between two checks of the intents' deadlines.
 	expireEvery = time.Second
+	// eraseEvery is the interval between two removals of signatures that nobody needs.
+	eraseEvery = time.Minute
 	// stateEvery is the age that the state may reach, and stateTimeout keeps its queries from waiting for a connection that requests need.
 	stateEvery, stateTimeout = 15 * time.Second, 2 * time.Second
 	// pruneEvery is the interval between two removals of expired rows.
@@ -31,6 +33,14 @@ func expire(ctx context.Context, store *intents.Store, log *slog.Logger) {
 	background.Repeat(ctx, log, background.Job{Name: "expire transfers", Every: expireEvery, Level: slog.LevelError}, func() (more bool, err error) {
 		expired, err := store.ExpireTransfers(ctx)
 		return expired > 0, err
+	})
+}
+
+// eraseSignatures erases the signatures of intents whose deadline is long over.
+func eraseSignatures(ctx context.Context, store *intents.Store, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "erase signatures", Every: eraseEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+		erased, err := store.EraseSignatures(ctx)
+		return erased > 0, err
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // ErrCursorExpired means that events after a cursor have been removed.
@@ -114,7 +115,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
 			transfers.id AS transfer_id, transfers.type AS transfer_type,
 			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference,
-			transfers.batch_id, transfers.created_at
+			transfers.batch_id, transfers.signing, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
@@ -156,12 +157,13 @@ type feedRow struct {
 	TransferID        uuid.UUID     `bun:",nullzero"`
 	TransferType      transfer.Type `bun:",nullzero"`
 	OrderID           []byte
-	SourceChain       string    `bun:",nullzero"`
-	SourceAmount      string    `bun:",nullzero"`
-	DestinationAmount string    `bun:",nullzero"`
-	Reference         string    `bun:",nullzero"`
-	BatchID           uuid.UUID `bun:",nullzero"`
-	CreatedAt         time.Time `bun:",nullzero"`
+	SourceChain       string             `bun:",nullzero"`
+	SourceAmount      string             `bun:",nullzero"`
+	DestinationAmount string             `bun:",nullzero"`
+	Reference         string             `bun:",nullzero"`
+	BatchID           uuid.UUID          `bun:",nullzero"`
+	Signing           wire.SigningScheme `bun:",nullzero"`
+	CreatedAt         time.Time          `bun:",nullzero"`
 }
 
 func (r feedRow) event() (Event, error) {
@@ -178,8 +180,8 @@ func (r feedRow) event() (Event, error) {
 	}
 	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
 		ID: r.TransferID, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID), Chain: chain,
-		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash,
-		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
+		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, BatchID: r.BatchID,
+		Signing: r.Signing, Hash: r.Hash, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	if r.Failure != "" && r.TxHash != nil {
 		e.Transfer.FailureReason = e.Transfer.Summary.Explain(r.Failure, r.failed(chain))

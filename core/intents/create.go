@@ -118,6 +118,9 @@ func (s *Service) Finish(ctx context.Context, c *Creation, result Result) (recor
 	return s.RecordCreated(ctx, c.draft, c.order, intent, c.now)
 }
 
+// Asks reports whether Finish asks a node of the source chain: for the permit of an intent that is signed by Permit2.
+func (c *Creation) Asks() bool { return c.draft.Signing.Scheme == wire.Permit2 }
+
 // prepare drafts the intent of a request. A rejection comes with the creation, which has the idempotency key.
 func (s *Service) prepare(by transfer.Caller, request wire.TransferRequest, key string) (c *Creation, err error) {
 	c = &Creation{now: s.Store.Now(), idempotency: Idempotency{Key: key, Environment: by.Environment, Request: request}}
@@ -138,16 +141,20 @@ func (s *Service) RecordCreated(
 	}
 	if stored == draft {
 		at := s.momentOf(stored, transfer.History{}, now)
-		record, err = newRecord(stored, order, at)
+		if record, err = newRecord(stored, order, at); err != nil {
+			return nil, false, err
+		}
 		s.recordWithheld(ctx, stored, at)
-		return record, false, err
+		return record, false, s.addPermit(ctx, record, at)
 	}
 	history, err := s.Store.TransferHistory(ctx, stored)
 	if err != nil {
 		return nil, false, err
 	}
-	record, err = s.recordRepeated(ctx, stored, history, now)
-	return record, true, err
+	if record, err = s.recordRepeated(ctx, stored, history, now); err != nil {
+		return nil, false, err
+	}
+	return record, true, s.addPermit(ctx, record, s.momentOf(stored, history, now))
 }
 
 // recordRepeated returns the record of an intent's first response, with the transaction as it is now.
@@ -158,7 +165,10 @@ func (s *Service) recordRepeated(ctx context.Context, stored *transfer.Intent, h
 		return nil, err
 	}
 	s.recordWithheld(ctx, stored, at)
-	record.Tx, err = stored.TxOf(record.Order, at)
+	if record.Tx, err = stored.TxOf(record.Order, at); err != nil {
+		return nil, err
+	}
+	record.Signature, err = stored.SignatureAt(record.Order, at)
 	return record, err
 }
 

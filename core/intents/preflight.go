@@ -36,6 +36,9 @@ func (s *Service) Preflight(ctx context.Context, intent *transfer.Intent, stepsO
 	}
 	now := s.Store.Now()
 	at := s.momentOf(intent, history, now)
+	if intent.Signing.Scheme != "" {
+		return s.preflightSigned(ctx, intent, at)
+	}
 	switch err := intent.Sendable(at); {
 	case errors.Is(err, transfer.ErrNotSendable):
 		return Preflight{}, &StatusError{intent.Status, err}

@@ -17,6 +17,8 @@ type Record struct {
 	Order *transfer.Order
 	// Tx is nil if the transaction must not be sent.
 	Tx *transfer.Tx
+	// Signature is nil for an intent whose user sends a transaction.
+	Signature *transfer.Signature
 	// Confirmations is nil while the intent's transaction is in no block, and if the source chain has left the registry.
 	Confirmations *transfer.Confirmations
 	// Transactions are those of transfer.Intent.Shown.
@@ -46,7 +48,11 @@ func newRecord(i *transfer.Intent, order *transfer.Order, at transfer.Moment) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Record{Intent: i, Order: order, Tx: tx, Screened: at.Screened, Watched: at.Watched}, nil
+	signature, err := i.SignatureAt(order, at)
+	if err != nil {
+		return nil, err
+	}
+	return &Record{Intent: i, Order: order, Tx: tx, Signature: signature, Screened: at.Screened, Watched: at.Watched}, nil
 }
 
 // momentOf is the moment for an intent with its history.
@@ -87,5 +93,5 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
 		record.Confirmations = history.Confirmations(source.Confirmations)
 	}
-	return record, nil
+	return record, s.addPermit(ctx, record, at)
 }

@@ -128,16 +128,20 @@ func (q *preflight) read(s *transfer.Simulation) (err error) {
 		}
 	}
 	s.Allowance = number(q.allowance)
-	if q.code == nil {
-		return nil
+	if q.code != nil {
+		readSettler(s, q.code, q.status)
 	}
-	code, _ := q.code.Result()
-	s.SettlerHasCode = len(code) > 0
-	returned, _ := q.status.Result()
+	return nil
+}
+
+// readSettler takes what is at the input settler's address.
+func readSettler(s *transfer.Simulation, code, status *rpc.Call[[]byte]) {
+	contract, _ := code.Result()
+	s.SettlerHasCode = len(contract) > 0
+	returned, _ := status.Result()
 	if status, ok := transfer.ParseOrderStatus(returned); ok {
 		s.OrderStatus = &status
 	}
-	return nil
 }
 
 // simulate simulates the steps one after the other. A node that refuses, because it does not have the method, simulates them separately.

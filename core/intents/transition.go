@@ -229,6 +229,8 @@ type transitionRow struct {
 	CancelledAt  time.Time       `bun:"cancelled_at,type:timestamptz,nullzero"`
 	RefundableAt time.Time       `bun:"refundable_at,type:timestamptz,nullzero"`
 	UpdatedAt    time.Time       `bun:"updated_at,type:timestamptz"`
+	// MaySend is false once a signature of the intent is not kept any more.
+	MaySend bool `bun:"may_send,type:boolean"`
 }
 
 // SaveTransitions writes the changed intents and the events, in one statement.
@@ -240,13 +242,14 @@ func (tx Tx) SaveTransitions(ctx context.Context, intents []*transfer.Intent, ev
 	for n, i := range intents {
 		rows[n] = transitionRow{
 			AccountID: i.AccountID, ID: i.ID, Status: i.Status, Hash: i.Hash, Failure: i.Failure,
-			CancelledAt: i.CancelledAt, RefundableAt: i.RefundableAt, UpdatedAt: i.UpdatedAt,
+			CancelledAt: i.CancelledAt, RefundableAt: i.RefundableAt, UpdatedAt: i.UpdatedAt, MaySend: !i.Executed() && i.Status != transfer.Cancelled,
 		}
 	}
-	_, err := tx.db.NewRaw(`WITH changed (account_id, id, status, hash, failure, cancelled_at, refundable_at, updated_at) AS (?),
+	_, err := tx.db.NewRaw(`WITH changed (account_id, id, status, hash, failure, cancelled_at, refundable_at, updated_at, may_send) AS (?),
 		moved AS (
 			UPDATE transfers SET status = changed.status, hash = changed.hash, failure = changed.failure,
-				cancelled_at = changed.cancelled_at, refundable_at = changed.refundable_at, updated_at = changed.updated_at
+				cancelled_at = changed.cancelled_at, refundable_at = changed.refundable_at, updated_at = changed.updated_at,
+				signature = CASE WHEN changed.may_send THEN signature END
 			FROM changed WHERE transfers.account_id = changed.account_id AND transfers.id = changed.id
 		), new (`+eventColumns+`) AS (?)`+insertNewEvents, tx.db.NewValues(&rows), tx.newEvents(events)).Exec(ctx)
 	if err != nil {

@@ -21,6 +21,10 @@ const (
 	CheckDeadline   CheckName = "deadline"
 	CheckSettler    CheckName = "settler"
 	CheckSimulation CheckName = "simulation"
+	// The checks of an intent that is signed alone.
+	CheckSignature     CheckName = "signature"
+	CheckNonce         CheckName = "nonce"
+	CheckAuthorization CheckName = "authorization"
 )
 
 // Check is the result of one check of a transaction.
@@ -28,7 +32,7 @@ type Check struct {
 	Name CheckName
 	// OK is false for what makes the sending fail.
 	OK bool
-	// Needed means that what is checked is missing and that the calls which are sent bring it.
+	// Needed means that what is checked is missing and that the calls which are sent bring it, or the user's signature.
 	Needed bool
 	// Unknown means that no node can tell before the transaction is sent.
 	Unknown bool
@@ -63,13 +67,10 @@ func (i *Intent) Preflight(tx *Tx, s Simulation, now time.Time) []Check {
 
 func (i *Intent) checkBalance(s Simulation) Check {
 	c := Check{Name: CheckBalance}
-	switch {
-	case s.Balance == nil:
+	if s.Balance == nil {
 		c.Detail = "The token's contract does not tell the account's balance."
-	case s.Balance.Cmp(i.Source.Amount) < 0:
-		c.Detail = fmt.Sprintf("The account has %s units of the token, and the transaction needs %s.", s.Balance, i.Source.Amount)
-	default:
-		c.OK = true
+	} else {
+		c.OK = s.Balance.Cmp(i.Source.Amount) >= 0
 		c.Detail = fmt.Sprintf("The account has %s units of the token, and the transaction needs %s.", s.Balance, i.Source.Amount)
 	}
 	if s.Balance != nil && registry.Native(i.Source.Token) {

@@ -195,15 +195,23 @@ func AppendTx(b []byte, tx *Tx) []byte {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		b = appendAllowance(b, a)
+		b = AppendAllowance(b, a)
 	}
 	b = append(b, `],"calls":`...)
 	b = AppendSendCalls(b, tx.Chain, tx.From, tx.Calls())
 	return append(b, '}')
 }
 
-// appendAllowance appends an ERC-20 allowance and the calls that grant and reset it.
-func appendAllowance(b []byte, a Allowance) []byte {
+// AppendRelayTx appends a transaction that any account can send: it has no sender.
+func AppendRelayTx(b []byte, tx *Tx) []byte {
+	number, _ := tx.Chain.Number() // the registry has eip155 chains only
+	b = strconv.AppendUint(append(b, `{"chainId":`...), number, 10)
+	b = appendCall(append(b, ','), tx.Call, AppendDecimal)
+	return append(b, '}')
+}
+
+// AppendAllowance appends an ERC-20 allowance and the calls that grant and reset it.
+func AppendAllowance(b []byte, a Allowance) []byte {
 	b = append(b, `{"token":`...)
 	b = AppendAccountID(b, a.Token)
 	b = append(b, `,"owner":`...)

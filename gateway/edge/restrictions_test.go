@@ -29,6 +29,8 @@ var neededScopes = map[string]string{
 	"POST /v2/transfers/{id}/cancel":      "intents:write",
 	"GET /v2/transfers/{id}/refund":       "intents:write",
 	"GET /v2/transfers/{id}/preflight":    "intents:read",
+	"GET /v2/transfers/{id}/relay":        "intents:write",
+	"POST /v2/transfers/{id}/signature":   "intents:write",
 	"POST /v2/transfers/batch":            "intents:write",
 	"GET /v2/batches/{id}":                "intents:read",
 	"GET /v2/batches/{id}/calls":          "intents:read",

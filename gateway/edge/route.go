@@ -106,6 +106,8 @@ var (
 	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
 	refund           = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
 	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
+	signature        = newRoute("/v2/transfers/{id}/signature", intentsKey, actions{post: forwardAsIs})
+	relay            = newRoute("/v2/transfers/{id}/relay", intentsWriteKey, actions{get: forwardAsIs})
 	cancel           = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
 	newBatch         = newRoute("/v2/transfers/batch", intentsKey, actions{post: forwardTransferBatch}).withIdempotencyKey()
 	batch            = newRoute("/v2/batches/{id}", intentsKey, actions{get: forwardAsIs})
@@ -135,7 +137,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, cancel,
+	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
 	newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
@@ -267,6 +269,10 @@ func matchTransfer(rest []byte) *route {
 		return refund
 	case string(below) == "preflight":
 		return preflight
+	case string(below) == "signature":
+		return signature
+	case string(below) == "relay":
+		return relay
 	case string(below) == "cancel":
 		return cancel
 	default:
@@ -347,7 +353,7 @@ func (r *route) streams(method []byte) bool {
 	switch r {
 	case newBatch:
 		return r.action(method) != refuse
-	case transfer, refund, preflight, quote, webhooks, webhook:
+	case transfer, refund, preflight, relay, quote, webhooks, webhook:
 		return false
 	}
 	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck

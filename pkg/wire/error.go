@@ -82,6 +82,12 @@ type StatusDetails struct {
 	Status string `json:"status"`
 }
 
+// ReasonDetails are the details of SIGNING_NOT_SUPPORTED.
+type ReasonDetails struct {
+	// Reason is what cannot be signed: native, token or settlement.
+	Reason string `json:"reason"`
+}
+
 // ScopeDetails are the details of INSUFFICIENT_SCOPE.
 type ScopeDetails struct {
 	// Scope is the name of the scope that the request needs.

@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // HexBytes are written as 0x and lower-case hexadecimal digits.
@@ -48,6 +49,7 @@ type Summary struct {
 	Destination Amount          `json:"destination"`
 	Reference   *string         `json:"reference"`
 	BatchID     *string         `json:"batchId"`
+	Signing     *string         `json:"signing"`
 	Ended       bool            `json:"ended"`
 }
 
@@ -69,7 +71,7 @@ func NewSummary(t transfer.Summary) Summary {
 		CreatedAt: Timestamp(t.CreatedAt), UpdatedAt: Timestamp(t.UpdatedAt),
 		Metadata: Metadata{ChainID: t.Chain.String(), Hash: t.Hash},
 		Source:   Amount{t.SourceAmount}, Destination: Amount{t.DestinationAmount}, Reference: Optional(t.Reference),
-		BatchID: batchID(t.BatchID), Ended: transfer.Ended(t.Type, t.Status),
+		BatchID: batchID(t.BatchID), Signing: Optional(string(t.Signing)), Ended: transfer.Ended(t.Type, t.Status),
 	}
 }
 
@@ -192,7 +194,11 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 			Status: rapid.SampledFrom([]transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Filled}).Draw(t, "status"),
 			Source: leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
 			Deadline: Time().Draw(t, "deadline"), Reference: Text().Draw(t, "reference"), Hash: Text().Draw(t, "hash"), Failure: Text().Draw(t, "failure"),
-			BatchID:   rapid.OneOf(rapid.Just(uuid.Nil), rapid.Just(uuid.Max)).Draw(t, "batch"),
+			BatchID: rapid.OneOf(rapid.Just(uuid.Nil), rapid.Just(uuid.Max)).Draw(t, "batch"),
+			Signing: transfer.Signing{
+				Scheme:   rapid.SampledFrom(append([]wire.SigningScheme{""}, wire.SigningSchemes...)).Draw(t, "signing"),
+				SignedAt: rapid.OneOf(rapid.Just(time.Time{}), Time()).Draw(t, "signed at"),
+			},
 			CreatedAt: created, UpdatedAt: rapid.OneOf(rapid.Just(created), Time()).Draw(t, "updated"),
 			Settlement: transfer.Settlement{
 				Scheme: rapid.OneOf(rapid.Just(registry.StandardOrder), Text()).Draw(t, "scheme"), Expires: Time().Draw(t, "expires"),

@@ -103,7 +103,11 @@ func toAPIError(err error, fallback fallbackError) *apiError {
 	case errors.Is(err, intents.ErrBatchTooLarge):
 		return &apiError{status: http.StatusUnprocessableEntity, body: wire.NewBatchTooLarge(wire.MaxTransferBatch)}
 	case errors.As(err, &rejection):
-		return newError(http.StatusUnprocessableEntity, rejection.Code, rejection.Message)
+		body := wire.Error{Code: rejection.Code, Message: rejection.Message}
+		if rejection.Reason != "" {
+			body.Details = wire.ReasonDetails{Reason: rejection.Reason}
+		}
+		return &apiError{status: http.StatusUnprocessableEntity, body: body}
 	case errors.As(err, &invalidField):
 		return invalid(wire.Issue{Path: "/" + invalidField.Field, Message: invalidField.Message})
 	case errors.As(err, &rateLimited):

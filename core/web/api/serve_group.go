@@ -142,7 +142,7 @@ func (g *group) inserted(r intents.Result) {
 		}
 		return err
 	}
-	if r.IsDuplicate() { // it reads the database
+	if r.IsDuplicate() || m.creation.Asks() { // it reads the database, or asks a node
 		g.answerAlone(m, answer)
 		return
 	}

@@ -64,6 +64,8 @@ func appendRecord(b []byte, r *intents.Record) []byte {
 	b = strconv.AppendBool(b, r.Watched)
 	b = append(b, `,"tx":`...)
 	b = transfer.AppendTx(b, r.Tx)
+	b = append(b, `,"signing":`...)
+	b = appendSigning(b, r.Signature)
 	return append(b, '}')
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"math/big"
 	"testing"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"intents.internal/core/intents"
+	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/core/transfer/transfertest"
+	"intents.internal/pkg/wire"
 )
 
 // intentJSON is the full record for encoding/json. Source and Destination replace those of the summary with more fields.
@@ -35,6 +38,44 @@ type intentJSON struct {
 	Screened      bool               `json:"screened"`
 	Watched       bool               `json:"watched"`
 	Tx            *transfertest.Tx   `json:"tx"`
+	Signing       *signingJSON       `json:"signing"`
+}
+
+// signingJSON has the typed data as they are appended, which go-ethereum reads in package transfer.
+type signingJSON struct {
+	Scheme    wire.SigningScheme      `json:"scheme"`
+	TypedData json.RawMessage         `json:"typedData"`
+	Digest    *transfertest.HexBytes  `json:"digest"`
+	ExpiresAt string                  `json:"expiresAt"`
+	Allowance *transfertest.Allowance `json:"allowance"`
+	Permit    json.RawMessage         `json:"permit"`
+	SignedAt  *string                 `json:"signedAt"`
+	Revoke    json.RawMessage         `json:"revoke"`
+}
+
+func newSigningJSON(s *transfer.Signature) *signingJSON {
+	if s == nil {
+		return nil
+	}
+	out := &signingJSON{
+		Scheme: s.Scheme, TypedData: transfer.AppendTypedData(nil, s.TypedData), ExpiresAt: transfertest.Timestamp(s.ExpiresAt),
+		Permit: transfer.AppendTypedData(nil, s.Permit), Revoke: json.RawMessage("null"),
+	}
+	if digest := transfertest.HexBytes(s.Digest[:]); s.Digest != [32]byte{} {
+		out.Digest = &digest
+	}
+	if s.Allowance != nil {
+		out.Allowance = &transfertest.NewTx(&transfer.Tx{Call: s.Allowance.Approve, Allowances: []transfer.Allowance{*s.Allowance}}).Allowances[0]
+	}
+	if at := transfertest.Timestamp(s.SignedAt); !s.SignedAt.IsZero() {
+		out.SignedAt = &at
+	}
+	if s.Revoke != nil && s.Revoke.Tx != nil {
+		out.Revoke = transfer.AppendTx(nil, s.Revoke.Tx)
+	} else if s.Revoke != nil {
+		out.Revoke = transfer.AppendTypedData(nil, s.Revoke.TypedData)
+	}
+	return out
 }
 
 type confirmationsJSON struct {
@@ -115,7 +156,7 @@ func newIntentJSON(r *intents.Record) intentJSON {
 		FailureReason: transfertest.NewFailureReason(r.FailureReason),
 		Source:        newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: transfertest.Timestamp(i.Deadline),
 		Order: newOrderJSON(r.Order, i.Settlement),
-		Tx:    transfertest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable,
+		Tx:    transfertest.NewTx(r.Tx), Transactions: []transactionJSON{}, Refundable: r.Refundable, Signing: newSigningJSON(r.Signature),
 	}
 	if q := i.Quote; q.ID != uuid.Nil {
 		out.Quote = &usedQuoteJSON{q.ID.String(), q.Provider, transfertest.Timestamp(q.ExpiresAt)}
@@ -140,7 +181,18 @@ func newIntentJSON(r *intents.Record) intentJSON {
 // anyRecord draws a record of an intent.
 func anyRecord(t *rapid.T) *intents.Record {
 	i := transfertest.Intent().Draw(t, "intent")
-	r, err := intents.NewRecord(i, transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second})
+	token := registry.Token{EIP2612: &registry.EIP712Domain{Name: "Coin", Version: "1"}}
+	if rapid.Bool().Draw(t, "authorizes") {
+		token.ERC3009 = &registry.ERC3009{Name: "Coin", Version: "2", Form: registry.BytesForm}
+	}
+	at := transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second, Token: token}
+	if rapid.Bool().Draw(t, "cancelled") {
+		i.Status = transfer.Cancelled
+	}
+	r, err := intents.NewRecord(i, at)
+	if err == nil && r.Signature != nil {
+		r.Signature.Permit, err = i.PermitOf(r.Signature.Allowance, at, big.NewInt(7))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

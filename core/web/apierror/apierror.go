@@ -146,6 +146,22 @@ var errorMap = []struct {
 		Message: "The quote of this intent has expired, so its transaction is not to be sent. Get a new quote with POST /v2/quotes, and make a new intent of it.",
 		Page:    Page{Title: "Expired", Text: "The quote of this intent has expired, so it is not to be paid for. Get a new quote, and make a new intent of it."},
 	}},
+	{intents.ErrSignature, Error{
+		Status: http.StatusUnprocessableEntity, Code: "SIGNATURE_INVALID",
+		Message: "The source account has not made this signature of the intent's typed data. Sign signing.typedData as it is, with eth_signTypedData_v4; " +
+			"an account with code must accept it by ERC-1271, and its own key does not count.",
+		Page: correctable("signature", "The source account has not made this signature. Sign again, with the account of the transfer."),
+	}},
+	{intents.ErrAccountNotDeployed, Error{
+		Status: http.StatusUnprocessableEntity, Code: "ACCOUNT_NOT_DEPLOYED",
+		Message: "The signature is good, and the account has no code yet, so no contract accepts it. Deploy the account, then send the inner signature of this one (ERC-6492).",
+		Page:    correctable("signature", "The account has no code yet. Deploy it, then sign again."),
+	}},
+	{intents.ErrNotSigned, Error{
+		Status: http.StatusConflict, Code: "NOT_SIGNED",
+		Message: "The intent has no signature to send. Its user signs signing.typedData; send the signature to POST /v2/transfers/{id}/signature.",
+		Page:    Page{Title: "Not signed", Text: "The transfer has no signature yet, so there is nothing to send."},
+	}},
 	{transfer.ErrTransition, Error{Status: http.StatusConflict, Code: "STATUS_CONFLICT", Message: "The intent's status does not allow this; see details.status and read it again."}},
 	{transfer.ErrNotRefundable, Error{
 		Status: http.StatusConflict, Code: "NOT_REFUNDABLE",
