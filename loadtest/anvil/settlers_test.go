@@ -202,10 +202,13 @@ func (c *replayedChain) balance(t *testing.T, account common.Address) *big.Int {
 	return balance.ToInt()
 }
 
-// revert returns the data that a call reverts with in the newest block.
+// revert returns the data that a call reverts with in the newest block, nothing if it succeeds.
 func (c *replayedChain) revert(t *testing.T, tx anvil.Transaction) (data string) {
 	t.Helper()
 	err := c.Try(t.Context(), nil, "eth_call", tx, "latest")
+	if err == nil {
+		return ""
+	}
 	if answer, ok := errors.AsType[*anvil.CallError](err); ok && json.Unmarshal(answer.Data, &data) == nil {
 		return data
 	}

@@ -39,7 +39,7 @@ func ErrorName(data []byte) string {
 // errorNames has the errors of all contracts by their selectors.
 var errorNames = sync.OnceValue(func() map[[4]byte]string {
 	names := map[[4]byte]string{}
-	for _, name := range []string{"InputSettlerEscrow", "OutputSettlerSimple", "OwnedOracle", "TestToken", "SmartAccount"} {
+	for _, name := range []string{"InputSettlerEscrow", "OutputSettlerSimple", "OwnedOracle", "Permit2", "TestToken", "SmartAccount"} {
 		for _, e := range MustCompiled(name).ABI.Errors {
 			names[[4]byte(e.ID[:4])] = e.Name
 		}

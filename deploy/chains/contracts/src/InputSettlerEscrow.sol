@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IInputOracle} from "./Oracle.sol";
-import {Payments} from "./Payments.sol";
+import {SignedPayments} from "./SignedPayments.sol";
 import {MandateOutput, NotImplemented, StandardOrder, WrongChain} from "./StandardOrder.sol";
 import {fillHash, lowAddress, toAddress} from "./StandardOrder.sol";
 
@@ -10,7 +10,7 @@ import {fillHash, lowAddress, toAddress} from "./StandardOrder.sol";
 /// @notice It holds the inputs of orders on their origin until a solver claims them or they expire, with the interface of the Open
 /// Intents Framework's InputSettlerEscrow and the native inputs of LI.FI's.
 /// @dev An order's status is set before anything is paid, so that a recipient or a token that calls back finds the order ended.
-contract InputSettlerEscrow is Payments {
+contract InputSettlerEscrow is SignedPayments {
     enum OrderStatus {
         None,
         Deposited,
@@ -23,6 +23,10 @@ contract InputSettlerEscrow is Payments {
         uint32 timestamp;
         bytes32 solver;
     }
+
+    bytes1 private constant PERMITTED = 0x00;
+    bytes1 private constant AUTHORIZED = 0x01;
+    bytes1 private constant SELF = 0xff;
 
     event Open(bytes32 indexed orderId, StandardOrder order);
     event Finalised(bytes32 indexed orderId, bytes32 solver, bytes32 destination);
@@ -48,13 +52,29 @@ contract InputSettlerEscrow is Payments {
 
     /// @notice Takes an order's inputs from the caller, who need not be the order's user.
     function open(StandardOrder calldata order) external payable onItsChain(order) {
-        if (order.user == address(0)) revert UserIsZero();
-        if (block.timestamp >= order.fillDeadline || block.timestamp >= order.expires) revert TimestampPassed();
-        if (order.fillDeadline > order.expires) revert FillDeadlineAfterExpiry(order.fillDeadline, order.expires);
-        bytes32 orderId = orderIdentifier(order);
-        if (orderStatus[orderId] != OrderStatus.None) revert InvalidOrderStatus();
-        orderStatus[orderId] = OrderStatus.Deposited;
+        bytes32 orderId = _begin(order);
         _collect(order.inputs);
+        emit Open(orderId, order);
+    }
+
+    /// @notice Takes an order's inputs from a sponsor, who need not be the order's user. Anyone may call it.
+    /// @param signature A byte with its type and the sponsor's signature: 0x00 for Permit2, 0x01 for authorizations of the tokens
+    /// (ERC-3009). 0xff alone, or nothing, is for a sponsor who is the caller and pays by allowance.
+    function openFor(StandardOrder calldata order, address sponsor, bytes calldata signature)
+        external
+        onItsChain(order)
+    {
+        bytes32 orderId = _begin(order);
+        bytes1 signatureType = signature.length == 0 ? SELF : signature[0];
+        if (signatureType == PERMITTED) {
+            _collectPermitted(order, sponsor, signature[1:]);
+        } else if (signatureType == AUTHORIZED) {
+            _collectAuthorized(order, orderId, sponsor, signature[1:]);
+        } else if (signatureType == SELF && sponsor == msg.sender) {
+            _collect(order.inputs);
+        } else {
+            revert SignatureNotSupported(signatureType);
+        }
         emit Open(orderId, order);
     }
 
@@ -100,6 +120,16 @@ contract InputSettlerEscrow is Payments {
                 abi.encode(order.outputs)
             )
         );
+    }
+
+    /// @dev Checks that the order can be opened and marks it as open.
+    function _begin(StandardOrder calldata order) private returns (bytes32 orderId) {
+        if (order.user == address(0)) revert UserIsZero();
+        if (block.timestamp >= order.fillDeadline || block.timestamp >= order.expires) revert TimestampPassed();
+        if (order.fillDeadline > order.expires) revert FillDeadlineAfterExpiry(order.fillDeadline, order.expires);
+        orderId = orderIdentifier(order);
+        if (orderStatus[orderId] != OrderStatus.None) revert InvalidOrderStatus();
+        orderStatus[orderId] = OrderStatus.Deposited;
     }
 
     /// @dev The call's value must be what the native inputs add up to.

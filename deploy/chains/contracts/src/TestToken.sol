@@ -61,7 +61,7 @@ contract TestToken is IERC20 {
         return true;
     }
 
-    function _move(address from, address to, uint256 value) private {
+    function _move(address from, address to, uint256 value) internal virtual {
         uint256 balance = balanceOf[from];
         if (balance < value) revert ERC20InsufficientBalance(from, balance, value);
         uint256 fee = takesFee ? value / 100 : 0;
