@@ -121,11 +121,15 @@ func (c *chain) ethConfig() (*ethconfig.Config, error) {
 	return &config, nil
 }
 
-// genesis funds the development accounts. Its extra data is a hash of the deployment, so that a chain with the deployment of
+// genesis funds the development accounts and has Permit2. Its extra data is a hash of the deployment, so that a chain with the deployment of
 // another version is not continued. It omits the contracts of EIP-2935 and EIP-4788: they write to the state in each block, which
 // would be 0.5 GB a day.
 func (c *chain) genesis() (*core.Genesis, error) {
 	hash, err := deploymentHash(c.id)
+	if err != nil {
+		return nil, err
+	}
+	code, err := permit2Code()
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +139,7 @@ func (c *chain) genesis() (*core.Genesis, error) {
 	alloc := core.SystemContractAllocs()
 	delete(alloc, params.HistoryStorageAddress)
 	delete(alloc, params.BeaconRootsAddress)
+	alloc[permit2] = types.Account{Code: code, Balance: new(big.Int)}
 	for _, account := range developmentAccounts() {
 		alloc[account] = types.Account{Balance: units(10_000, 18)}
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/accounts"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 	"github.com/google/go-cmp/cmp"
 
 	main "intents.internal/deploy/chains"
@@ -28,6 +30,7 @@ func TestLists(t *testing.T) {
 		Scheme, Deployment, InputSettler, OutputSettler, Oracle string
 		ClaimPeriod                                             int
 		Native, SameChain                                       bool
+		Signing                                                 []string
 	}
 	chains := readList[struct {
 		Chains []struct {
@@ -48,7 +51,7 @@ func TestLists(t *testing.T) {
 		}
 		want := []any{
 			fmt.Sprintf("0x%x", chainIDs[c.ChainID]), "test", "depth", uint32(2), uint32(1000),
-			[]settlement{{"oif-v1/StandardOrder", "local", inputSettler.Hex(), outputSettler.Hex(), oracle.Hex(), 15, true, true}},
+			[]settlement{{"oif-v1/StandardOrder", "local", inputSettler.Hex(), outputSettler.Hex(), oracle.Hex(), 15, true, true, []string{"erc3009", "permit2"}}},
 			uint8(0),
 			[32]byte{},
 			main.OwnerAddress,
@@ -62,9 +65,11 @@ func TestLists(t *testing.T) {
 			ChainID               uint64
 			Address, Name, Symbol string
 			Decimals              uint8
+			FeeOnTransfer         bool
+			ERC3009, EIP2612      *struct{ Name, Version string }
 		}
 	}](t, "lists/tokens.json").Tokens
-	if len(tokens) != 2*5 {
+	if len(tokens) != 2*6 {
 		t.Errorf("%d tokens", len(tokens))
 	}
 	for _, token := range tokens {
@@ -78,6 +83,21 @@ func TestLists(t *testing.T) {
 		}
 		if diff := cmp.Diff([]any{token.Name, token.Symbol, token.Decimals, token.Address}, got); diff != "" {
 			t.Errorf("%s:%s (-want +got):\n%s", chain, token.Address, diff)
+		}
+		want := []bool{address == tEURC, address == tEURC, address == tFEE}
+		if diff := cmp.Diff(want, []bool{token.ERC3009 != nil, token.EIP2612 != nil, token.FeeOnTransfer}); diff != "" {
+			t.Errorf("%s:%s: has ERC-3009, EIP-2612, a fee (-want +got):\n%s", chain, token.Address, diff)
+		}
+		for _, domain := range []*struct{ Name, Version string }{token.ERC3009, token.EIP2612} {
+			if domain == nil {
+				continue
+			}
+			want := domainSeparator(t, apitypes.TypedDataDomain{
+				Name: domain.Name, Version: domain.Version, ChainId: math.NewHexOrDecimal256(int64(token.ChainID)), VerifyingContract: token.Address, //nolint:gosec // small
+			})
+			if diff := cmp.Diff(want, call[[32]byte](t, shared, chain, address, main.FiatToken, "DOMAIN_SEPARATOR")); diff != "" {
+				t.Errorf("%s:%s: DOMAIN_SEPARATOR (-want +got):\n%s", chain, token.Address, diff)
+			}
 		}
 	}
 }
@@ -108,10 +128,11 @@ func TestDevelopmentAccounts(t *testing.T) {
 			request[*hexutil.Big](t, shared, chain, "eth_getBalance", idle, "latest").ToInt().String(),
 			balance(t, shared, chain, tUSDC, idle).String(), balance(t, shared, chain, tWETH, idle).String(),
 			balance(t, shared, chain, tFEE, idle).String(), balance(t, shared, chain, tUSDT, idle).String(),
+			balance(t, shared, chain, tEURC, idle).String(),
 		}
 		want := []string{
 			"1" + strings.Repeat("0", 4+18), "1" + strings.Repeat("0", 6+6), "1" + strings.Repeat("0", 6+18), "1" + strings.Repeat("0", 6+18),
-			"1" + strings.Repeat("0", 6+6),
+			"1" + strings.Repeat("0", 6+6), "1" + strings.Repeat("0", 6+6),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", chain, diff)
@@ -127,11 +148,13 @@ func TestFaucet(t *testing.T) {
 		request[*hexutil.Big](t, shared, chainB, "eth_getBalance", account, "latest").ToInt().String(),
 		balance(t, shared, chainB, tUSDC, account).String(), balance(t, shared, chainB, tWETH, account).String(),
 		balance(t, shared, chainB, tFEE, account).String(), balance(t, shared, chainB, tUSDT, account).String(),
+		balance(t, shared, chainB, tEURC, account).String(),
 	}
 	want := []string{
 		"1" + strings.Repeat("0", 19), "1" + strings.Repeat("0", 9), "1" + strings.Repeat("0", 21), "1" + strings.Repeat("0", 21), "1" + strings.Repeat("0", 9),
+		"1" + strings.Repeat("0", 9),
 	}
-	if diff := cmp.Diff(want, got); diff != "" || len(hashes) != 5 {
+	if diff := cmp.Diff(want, got); diff != "" || len(hashes) != 6 {
 		t.Errorf("%d transactions, balances (-want +got):\n%s", len(hashes), diff)
 	}
 }

@@ -9,17 +9,20 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/core/vm/runtime"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/deploy/chains/contracts"
 )
 
 var (
-	inputContract  = contracts.MustCompiled("InputSettlerEscrow")
-	outputContract = contracts.MustCompiled("OutputSettlerSimple")
-	oracleContract = contracts.MustCompiled("OwnedOracle")
-	tokenContract  = contracts.MustCompiled("TestToken")
-	tetherContract = contracts.MustCompiled("TestTether")
+	inputContract   = contracts.MustCompiled("InputSettlerEscrow")
+	outputContract  = contracts.MustCompiled("OutputSettlerSimple")
+	oracleContract  = contracts.MustCompiled("OwnedOracle")
+	tokenContract   = contracts.MustCompiled("TestToken")
+	tetherContract  = contracts.MustCompiled("TestTether")
+	fiatContract    = contracts.MustCompiled("TestFiatToken")
+	permit2Contract = contracts.MustCompiled("Permit2")
 )
 
 // The addresses are the same on both chains: they depend on the deployer and its nonce only, so on the order of deployment.
@@ -28,6 +31,10 @@ var (
 	outputSettler = crypto.CreateAddress(address(ownerKey), 4)
 	oracle        = crypto.CreateAddress(address(ownerKey), 5)
 )
+
+// permit2 is the address of Permit2 on most chains, which settlers have as a constant. Nothing can be deployed to it here, so its code is in
+// the genesis block.
+var permit2 = common.HexToAddress("0x000000000022D473030F116dDEE9F6B43aC78BA3")
 
 // These gas limits are sufficient for the deployed contracts.
 const (
@@ -41,11 +48,12 @@ type token struct {
 	address  common.Address
 }
 
-var tokens = [4]token{
+var tokens = [5]token{
 	{"tUSDC", 6, crypto.CreateAddress(address(ownerKey), 1)},
 	{"tWETH", 18, crypto.CreateAddress(address(ownerKey), 2)},
 	{"tFEE", 18, crypto.CreateAddress(address(ownerKey), 3)},
 	{"tUSDT", 6, crypto.CreateAddress(address(ownerKey), 6)},
+	{"tEURC", 6, crypto.CreateAddress(address(ownerKey), 7)},
 }
 
 // deploy executes the missing part of the deployment. The owner's nonce shows how much is done, because the deployment is its
@@ -102,6 +110,7 @@ func deployment() (calls []call, err error) {
 		{outputContract, nil},
 		{oracleContract, []any{address(ownerKey)}},
 		{tetherContract, []any{"Test Tether USD", "tUSDT", uint8(6)}},
+		{fiatContract, []any{"Test Euro Coin", "tEURC", uint8(6)}},
 	} {
 		creation, err := c.Creation(c.args...)
 		if err != nil {
@@ -135,4 +144,13 @@ func (t token) mint(account common.Address, amount int64) call {
 		panic(err) // unreachable: the ABI is the contract's own
 	}
 	return call{to: &t.address, data: data, gas: mintGas}
+}
+
+// permit2Code is what the creation of the contract leaves at an address.
+func permit2Code() ([]byte, error) {
+	code, _, _, err := runtime.Create(permit2Contract.Bytecode, &runtime.Config{GasLimit: creationGas})
+	if err != nil {
+		return nil, fmt.Errorf("create Permit2: %w", err)
+	}
+	return code, nil
 }

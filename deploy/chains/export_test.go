@@ -7,6 +7,8 @@ var (
 	OutputSettler   = outputContract.ABI
 	Oracle          = oracleContract.ABI
 	Token           = tokenContract.ABI
+	FiatToken       = fiatContract.ABI
+	Permit2         = permit2
 	OwnerAddress    = address(ownerKey)
 	DevelopmentKeys = developmentKeys
 )

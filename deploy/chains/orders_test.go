@@ -38,6 +38,7 @@ var (
 	tWETH = common.HexToAddress("0x1Fa5e93549a4c07583E8e20806E5249AB96D7321")
 	tFEE  = common.HexToAddress("0xEf8a97B2855FCb4445800a67Af9983f18E9c0B4D")
 	tUSDT = common.HexToAddress("0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581")
+	tEURC = common.HexToAddress("0x0Ae627987397e9aaADEeea8D9B57E01C48c504FE")
 
 	chainIDs = map[string]int64{chainA: 31337, chainB: 31338}
 )

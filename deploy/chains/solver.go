@@ -21,12 +21,14 @@ func runSolver(ctx context.Context, config config, quotes net.Listener, chains [
 
 // prices are of the native token and of the test tokens but tFEE, which takes a fee on transfers and cannot be an order's input.
 func prices() []solver.Price {
-	const dollar, ether = 100, 300_000
+	const dollar, euro, ether = 100, 110, 300_000
 	list := []solver.Price{{Decimals: 18, Cents: ether}}
 	for _, t := range tokens {
 		switch t.symbol {
 		case "tUSDC", "tUSDT":
 			list = append(list, solver.Price{Token: t.address, Decimals: t.decimals, Cents: dollar})
+		case "tEURC":
+			list = append(list, solver.Price{Token: t.address, Decimals: t.decimals, Cents: euro})
 		case "tWETH":
 			list = append(list, solver.Price{Token: t.address, Decimals: t.decimals, Cents: ether})
 		}
