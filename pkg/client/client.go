@@ -14,6 +14,11 @@
 // repeated, a POST only where it has an Idempotency-Key: [Transfers.Create], [Batches.Create] and [Webhooks.Create] make one and send it
 // with each try, so that a repeat never makes a second intent. Everything else is tried once. A wait that would outlast the context's deadline is not begun.
 //
+// # Signatures
+//
+// Who has no gas signs in place of sending: an intent with Signing has typed data, [Transfers.SubmitSignature] takes the signature, and any account
+// sends the transaction that [Transfers.Relay] then has.
+//
 // # Batches
 //
 // [Batches.Create] records many intents in one request, all or none, and cuts a list that is too long for one batch: with a key of your own the call

@@ -58,6 +58,8 @@ type CreateTransfer struct {
 	QuoteID string `json:"quoteId,omitempty"`
 	// Deadline is the time until which it may be sent, by default in an hour, or the quote's.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// Signing asks for an intent that its user signs in place of sending a transaction. Empty is one that the user sends.
+	Signing SigningScheme `json:"signing,omitempty"`
 	// Reference is a text of the caller's by which intents can be listed.
 	Reference string `json:"reference,omitempty"`
 	// IdempotencyKey names the intent among the account's, so that asking again does not make another. Empty lets the client make one, which
@@ -113,8 +115,10 @@ type Transfer struct {
 	Quote *UsedQuote `json:"quote"`
 	// Order is the order of the Open Intents Framework, nil of an intent whose scheme is no longer supported.
 	Order *Order `json:"order"`
-	// Tx is the transaction to sign, nil once it cannot be sent any more.
-	Tx            *Transaction          `json:"tx"`
+	// Tx is the transaction to sign, nil once it cannot be sent any more, and where Signing is set.
+	Tx *Transaction `json:"tx"`
+	// Signing is what the user signs in place of a transaction, nil where the user sends one.
+	Signing       *Signing              `json:"signing"`
 	Confirmations *Confirmations        `json:"confirmations"`
 	Transactions  []ObservedTransaction `json:"transactions"`
 	// Refundable is set while Transfers.Refund has the transaction that pays the sender back.
@@ -198,6 +202,8 @@ type TransferSummary struct {
 	Source      SummaryLeg       `json:"source"`
 	Destination SummaryLeg       `json:"destination"`
 	Reference   *string          `json:"reference"`
+	// Signing is how the user authorizes it by a signature, nil where the user sends a transaction.
+	Signing *SigningScheme `json:"signing"`
 	// BatchID and Ended are as in Transfer.
 	BatchID *string `json:"batchId"`
 	Ended   bool    `json:"ended"`

@@ -77,6 +77,10 @@ const (
 	CheckDeadline   CheckName = "deadline"
 	CheckSettler    CheckName = "settler"
 	CheckSimulation CheckName = "simulation"
+	// Of an intent that is signed.
+	CheckSignature     CheckName = "signature"
+	CheckNonce         CheckName = "nonce"
+	CheckAuthorization CheckName = "authorization"
 )
 
 // Refund returns the transaction on the source chain that pays the sender of an expired order back. Anyone may send it, and it is not to be
