@@ -1,14 +1,20 @@
 package main_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
 	main "intents.internal/deploy/chains"
@@ -51,38 +57,87 @@ func TestOpenFor(t *testing.T) {
 	t.Parallel()
 	user, relayer := newAccount(t, 3), newAccount(t, 4)
 	for _, chain := range []string{chainA, chainB} {
-		mined(t, shared, chain, send(t, shared, chain, user, tUSDC, pack(t, main.Token, "approve", main.Permit2, big.NewInt(1))))
-		for name, o := range map[string]order{"erc3009": signable(t, user, chain, tEURC), "permit2": signable(t, user, chain, tUSDC)} {
-			kind, typed := byte(0), o.permit()
-			if name == "erc3009" {
-				kind, typed = 1, o.authorization()
-			}
-			signature := request[hexutil.Bytes](t, shared, chain, "eth_signTypedData_v4", user, typed)
-			data := pack(t, main.InputSettler, "openFor", o.StandardOrder, user, append([]byte{kind}, signature...))
-			had := balance(t, shared, chain, common.BigToAddress(o.Inputs[0][0]), inputSettler)
+		mined(t, shared, chain, send(t, shared, chain, user, tUSDC, pack(t, main.Token, "approve", main.Permit2, big.NewInt(5e6))))
+		authorized, permitted := signable(t, shared, user, chain, tEURC), signable(t, shared, user, chain, tUSDC)
+		for o, data := range map[*order]hexutil.Bytes{
+			&authorized: authorized.openFor(t, shared, 1, authorized.authorization()), &permitted: permitted.openFor(t, shared, 0, permitted.permit()),
+		} {
+			token := common.BigToAddress(o.Inputs[0][0])
+			had := balance(t, shared, chain, token, user)
 			mined(t, shared, chain, send(t, shared, chain, relayer, inputSettler, data))
 			o.expect(t, shared, deposited)
-			if got := balance(t, shared, chain, common.BigToAddress(o.Inputs[0][0]), inputSettler); got.Cmp(had) <= 0 {
-				t.Errorf("%s on %s: the settler has %s, and had %s", name, chain, got, had)
+			if got := new(big.Int).Sub(had, balance(t, shared, chain, token, user)); got.Int64() != 5e6 {
+				t.Errorf("%s of %s on %s are taken", got, token, chain)
 			}
 		}
 	}
 }
 
-// signable returns an order of one unit of a token, which is not open.
-func signable(t *testing.T, user common.Address, chain string, token common.Address) order {
+// The solver opens a bridge that its user has only signed, once that is done, and then fills and claims it. It reports the transaction.
+func TestSolver_Relay(t *testing.T) {
+	t.Parallel()
+	events, relays, reported := make(chan string, 1), make(chan string, 2), make(chan string, 1)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /v2/events":
+			select {
+			case event := <-events:
+				fmt.Fprintf(w, `{"events":[%s],"next":"cursor"}`, event)
+			case <-r.Context().Done():
+			}
+		case "GET /v2/transfers/one/relay":
+			answer := <-relays
+			if strings.Contains(answer, "code") {
+				w.WriteHeader(http.StatusConflict)
+			}
+			fmt.Fprint(w, answer)
+		case "POST /v2/transfers/one/transaction":
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprint(w, `{"id":"one"}`)
+			reported <- string(body)
+		default:
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+		}
+	}))
+	t.Cleanup(gateway.Close)
+	p := start(t, t.TempDir(), "-gateway", gateway.URL)
+	o := signable(t, p, newAccount(t, 0), chainA, tEURC)
+	events <- fmt.Sprintf(`{"type":"transfer.created","data":{"id":"one","orderId":%q,"status":"created","signing":"erc3009"}}`, o.id)
+	relays <- `{"code":"NOT_SIGNED","message":"not yet"}`
+	relays <- fmt.Sprintf(`{"tx":{"chainId":31337,"to":%q,"data":%q,"value":"0"}}`, inputSettler, o.openFor(t, p, 1, o.authorization()))
+	o.awaitClaimed(t, p)
+	var report struct{ Hash common.Hash }
+	if err := json.Unmarshal([]byte(<-reported), &report); err != nil {
+		t.Fatal(err)
+	}
+	receipt := request[*types.Receipt](t, p, chainA, "eth_getTransactionReceipt", report.Hash)
+	if receipt == nil || receipt.Status != types.ReceiptStatusSuccessful || len(receipt.Logs) != 3 { // AuthorizationUsed, Transfer and Open
+		t.Errorf("the receipt of the reported transaction is %+v", receipt)
+	}
+}
+
+// signable returns a bridge of 5 of a token to 4 tUSDC, which is not open.
+func signable(t *testing.T, p *program, user common.Address, origin string, token common.Address) order {
 	t.Helper()
+	destination := map[string]string{chainA: chainB, chainB: chainA}[origin]
 	deadline := uint32(time.Now().Add(time.Hour).Unix()) //nolint:gosec // before 2106
-	o := order{origin: chain, destination: chain, StandardOrder: contracts.StandardOrder{
-		User: user, Nonce: big.NewInt(time.Now().UnixNano()), OriginChainId: big.NewInt(chainIDs[chain]),
-		Expires: deadline + 15, FillDeadline: deadline, InputOracle: outputSettler, Inputs: [][2]*big.Int{{token.Big(), big.NewInt(1)}},
+	o := order{origin: origin, destination: destination, StandardOrder: contracts.StandardOrder{
+		User: user, Nonce: big.NewInt(time.Now().UnixNano()), OriginChainId: big.NewInt(chainIDs[origin]),
+		Expires: deadline + 15, FillDeadline: deadline, InputOracle: oracle, Inputs: [][2]*big.Int{{token.Big(), big.NewInt(5e6)}},
 		Outputs: []contracts.MandateOutput{{
-			Oracle: contracts.Word(outputSettler), Settler: contracts.Word(outputSettler), ChainId: big.NewInt(chainIDs[chain]),
-			Token: contracts.Word(tWETH), Amount: big.NewInt(1e12), Recipient: contracts.Word(user),
+			Oracle: contracts.Word(oracle), Settler: contracts.Word(outputSettler), ChainId: big.NewInt(chainIDs[destination]),
+			Token: contracts.Word(tUSDC), Amount: big.NewInt(4e6), Recipient: contracts.Word(user),
 		}},
 	}}
-	o.id = call[[32]byte](t, shared, chain, inputSettler, main.InputSettler, "orderIdentifier", o.StandardOrder)
+	o.id = call[[32]byte](t, p, origin, inputSettler, main.InputSettler, "orderIdentifier", o.StandardOrder)
 	return o
+}
+
+// openFor is the data by which anybody opens the order with a signature of its user.
+func (o order) openFor(t *testing.T, p *program, kind byte, typed apitypes.TypedData) hexutil.Bytes {
+	t.Helper()
+	signature := request[hexutil.Bytes](t, p, o.origin, "eth_signTypedData_v4", o.User, typed)
+	return pack(t, main.InputSettler, "openFor", o.StandardOrder, o.User, append([]byte{kind}, signature...))
 }
 
 func (o order) authorization() apitypes.TypedData {

@@ -149,19 +149,24 @@ func (c *chain) transact(ctx context.Context, to common.Address, value *big.Int,
 	if err != nil {
 		return common.Hash{}, fmt.Errorf("pack %s: %w", method, err)
 	}
+	return c.execute(ctx, method, to, value, data)
+}
+
+// execute is transact for a call that is encoded already; name is for errors.
+func (c *chain) execute(ctx context.Context, name string, to common.Address, value *big.Int, data []byte) (common.Hash, error) {
 	tx, err := c.send(ctx, to, value, data)
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("send %s: %w", method, err)
+		return common.Hash{}, fmt.Errorf("send %s: %w", name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, receiptTimeout)
 	defer cancel()
 	receipt, err := bind.WaitMined(ctx, c.client, tx.Hash())
 	if err != nil {
 		c.forgetNonce()
-		return tx.Hash(), fmt.Errorf("wait for the transaction %s of %s: %w", tx.Hash(), method, err)
+		return tx.Hash(), fmt.Errorf("wait for the transaction %s of %s: %w", tx.Hash(), name, err)
 	}
 	if receipt.Status != types.ReceiptStatusSuccessful {
-		return tx.Hash(), fmt.Errorf("call %s: %w", method, &revertedError{tx.Hash()})
+		return tx.Hash(), fmt.Errorf("call %s: %w", name, &revertedError{tx.Hash()})
 	}
 	return tx.Hash(), nil
 }

@@ -20,13 +20,15 @@ const (
 	pageInterval = 2 * time.Second
 )
 
-// feed reads GET /v2/events and stores the references of orders.
+// feed reads GET /v2/events and stores the references of orders, and the intents that their users sign.
 type feed struct {
-	events *client.Events
-	health health
+	events    *client.Events
+	transfers *client.Transfers
+	health    health
 
 	mu         sync.Mutex
 	references map[common.Hash]string
+	signed     map[string]*signedIntent
 	upToDate   bool
 }
 
@@ -35,7 +37,10 @@ func newFeed(config Config) (*feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &feed{events: api.Events, references: map[common.Hash]string{}, health: health{log: config.Log.With("gateway", config.Gateway)}}, nil
+	return &feed{
+		events: api.Events, transfers: api.Transfers, references: map[common.Hash]string{}, signed: map[string]*signedIntent{},
+		health: health{log: config.Log.With("gateway", config.Gateway)},
+	}, nil
 }
 
 // reference returns the reference of an order's intent, empty if it has none. known is set if the account created the order's
@@ -83,5 +88,6 @@ func (f *feed) keep(events []client.Event, upToDate bool) {
 			reference = *event.Transfer.Reference
 		}
 		f.references[common.HexToHash(event.Transfer.OrderID)] = reference
+		f.keepSigned(event.Transfer, reference)
 	}
 }

@@ -1,4 +1,5 @@
-// Package solver is a demonstration of a solver: it pays the outputs of open orders and claims their inputs.
+// Package solver is a demonstration of a solver: it pays the outputs of open orders and claims their inputs. It relays too: it sends the
+// transactions of intents that their users only signed.
 //
 // It uses only what every solver can use: the public API's event feed and the chains' JSON-RPC. It quotes and fills by a table of prices,
 // stores nothing on disk and mints the tokens that it pays, so it is for local chains only.
@@ -95,6 +96,7 @@ func Run(ctx context.Context, config Config) (err error) {
 	defer cancel()
 	var loops sync.WaitGroup
 	loops.Go(func() { s.feed.run(ctx) })
+	loops.Go(func() { s.relay(ctx) })
 	loops.Go(func() {
 		if err = s.serveQuotes(ctx, config.Quotes); err != nil {
 			cancel()
