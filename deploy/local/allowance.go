@@ -15,40 +15,47 @@ type step struct {
 	done string
 }
 
-// steps returns the calls of a transaction as the chain needs them: an allowance that is enough is not granted again, and one that is neither
-// enough nor zero is set to zero first, since some tokens, such as USDT on Ethereum, refuse to change it.
+// steps returns the calls of a transaction as the chain needs them.
 func (n node) steps(ctx context.Context, tx *client.Transaction) (steps []step, err error) {
-	granting := tx.Calls.Calls[:min(len(tx.Allowances), len(tx.Calls.Calls))]
-	for i, approve := range granting {
-		needed := tx.Allowances[i]
-		amount, err := needed.Amount.Int()
+	granting := min(len(tx.Allowances), len(tx.Calls.Calls))
+	for _, needed := range tx.Allowances[:granting] {
+		grant, err := n.grant(ctx, needed)
 		if err != nil {
-			return nil, fmt.Errorf("read the amount of an allowance: %w", err)
+			return nil, err
 		}
-		granted, err := n.allowance(ctx, needed)
-		if err != nil {
-			return nil, fmt.Errorf("ask the token %s for the allowance: %w", needed.Token, err)
-		}
-		if granted.Cmp(amount) >= 0 {
-			continue
-		}
-		if granted.Sign() > 0 {
-			steps = append(steps, step{client.Call{To: needed.Reset.To, Value: "0x0", Data: needed.Reset.Data}, "reset"})
-		}
-		steps = append(steps, step{approve, "approved"})
+		steps = append(steps, grant...)
 	}
-	for _, call := range tx.Calls.Calls[len(granting):] {
+	for _, call := range tx.Calls.Calls[granting:] {
 		steps = append(steps, step{call, "sent"})
 	}
 	return steps, nil
+}
+
+// grant returns the calls that an allowance needs: one that is enough is not granted again, and one that is neither enough nor zero is set to zero
+// first, since some tokens, such as USDT on Ethereum, refuse to change it.
+func (n node) grant(ctx context.Context, needed client.Allowance) (steps []step, err error) {
+	amount, err := needed.Amount.Int()
+	if err != nil {
+		return nil, fmt.Errorf("read the amount of an allowance: %w", err)
+	}
+	granted, err := n.allowance(ctx, needed)
+	if err != nil {
+		return nil, fmt.Errorf("ask the token %s for the allowance: %w", needed.Token, err)
+	}
+	if granted.Cmp(amount) >= 0 {
+		return nil, nil
+	}
+	if granted.Sign() > 0 {
+		steps = append(steps, step{client.Call{To: needed.Reset.To, Value: "0x0", Data: needed.Reset.Data}, "reset"})
+	}
+	return append(steps, step{client.Call{To: needed.Approve.To, Value: "0x0", Data: needed.Approve.Data}, "approved"}), nil
 }
 
 // allowance asks the token how much the spender may draw from the owner.
 func (n node) allowance(ctx context.Context, needed client.Allowance) (*big.Int, error) {
 	const selector = "0xdd62ed3e" // allowance(address,address)
 	word := func(address string) string { return strings.Repeat("0", 24) + strings.TrimPrefix(address, "0x") }
-	token := needed.Token[strings.LastIndexByte(needed.Token, ':')+1:]
-	question := map[string]string{"to": token, "data": selector + word(needed.Owner) + word(needed.Spender)}
+	question := map[string]string{"to": address(needed.Token), "data": selector + word(needed.Owner) + word(needed.Spender)}
 	var returned string
 	if err := n.call(ctx, &returned, "eth_call", question, "latest"); err != nil {
 		return nil, err
@@ -59,3 +66,6 @@ func (n node) allowance(ctx context.Context, needed client.Allowance) (*big.Int,
 	}
 	return granted, nil
 }
+
+// address is the last part of a CAIP-10 id.
+func address(id string) string { return id[strings.LastIndexByte(id, ':')+1:] }

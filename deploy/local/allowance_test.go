@@ -20,6 +20,7 @@ func TestNode_Steps(t *testing.T) {
 	const owner, spender, token = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000", "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 	needing := client.Transaction{Allowances: []client.Allowance{{
 		Token: "eip155:31337:" + token, Owner: owner, Spender: spender, Amount: "1000", Reset: client.Approval{To: token, Value: "0", Data: "0xreset"},
+		Approve: client.Approval{To: token, Value: "0", Data: "0xapprove"},
 	}}}
 	needing.Calls.Calls = []client.Call{{To: token, Value: "0x0", Data: "0xapprove"}, {To: spender, Value: "0x0", Data: "0xopen"}}
 	plain := client.Transaction{}

@@ -49,7 +49,7 @@ func runSend(args []string) error {
 	dataFlag(flags, &data)
 	refund := flags.Bool("refund", false, "send the transaction that refunds the order, once it has expired")
 	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain, after the approval that it needs, and reports the hash.\nOf a batch's id it does so for each intent.\n\n")
+		fmt.Fprint(flags.Output(), "Usage: local send [flags] ID\n\nSends the transaction of the intent with this id or order id to its local chain, after the approval that it needs, and reports the hash.\nAn intent with signing it signs instead, and gives the signature to the service.\nOf a batch's id it does so for each intent.\n\n")
 		flags.PrintDefaults()
 	}
 	ids, err := parseMixed(flags, args)

@@ -62,6 +62,9 @@ func (s *sender) sendBatch(ctx context.Context, batch *client.Batch) error {
 }
 
 func (s *sender) sendIntent(ctx context.Context, intent *client.Transfer) error {
+	if intent.Signing != nil {
+		return s.signIntent(ctx, intent)
+	}
 	if intent.Status != client.StatusCreated || intent.Tx == nil {
 		return fmt.Errorf("the %s %s is %s: only an intent that is created, before its deadline, is sent", intent.Type, intent.ID, intent.Status)
 	}
@@ -170,7 +173,7 @@ func (s *sender) checkBalance(ctx context.Context, intent *client.Transfer, node
 	}
 	for _, check := range preflight.Checks {
 		if check.Name == client.CheckBalance && !check.OK {
-			return fmt.Errorf("%s\n%s", check.Detail, faucetHint(node, intent.Tx.From))
+			return fmt.Errorf("%s\n%s", check.Detail, faucetHint(node, address(intent.Source.Account)))
 		}
 	}
 	return nil
@@ -182,12 +185,16 @@ func (s *sender) sendCalls(ctx context.Context, node node, tx *client.Transactio
 	if err != nil {
 		return "", err
 	}
+	return s.sendSteps(ctx, node, steps, tx.From, tx.ChainID)
+}
+
+func (s *sender) sendSteps(ctx context.Context, node node, steps []step, from string, chain int64) (hash string, err error) {
 	for n, step := range steps {
-		hash, err = node.send(ctx, transaction{tx.From, step.To, step.Value, step.Data})
+		hash, err = node.send(ctx, transaction{from, step.To, step.Value, step.Data})
 		if err != nil {
-			return "", explain(err, node, tx.From, fmt.Sprintf("transaction %d of %d to %s", n+1, len(steps), step.To))
+			return "", explain(err, node, from, fmt.Sprintf("transaction %d of %d to %s", n+1, len(steps), step.To))
 		}
-		s.printf("%-9s %s (transaction %d of %d on eip155:%d)\n", step.done, hash, n+1, len(steps), tx.ChainID)
+		s.printf("%-9s %s (transaction %d of %d on eip155:%d)\n", step.done, hash, n+1, len(steps), chain)
 	}
 	return hash, nil
 }
