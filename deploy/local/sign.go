@@ -37,7 +37,7 @@ func (s *sender) signIntent(ctx context.Context, intent *client.Transfer) error 
 	if _, err := s.api.Transfers.SubmitSignature(ctx, intent.ID, signature); err != nil {
 		return fmt.Errorf("give the signature to the service: %w", hint(err))
 	}
-	s.printf("signed    %s\n", signing.Digest)
+	s.printf("signed    %s\n", *signing.Digest)
 	if intent.Reference != nil && *intent.Reference == "relay-myself" { // the demonstration solver does not relay it
 		s.printf("the service has the signature: send this transaction from any account and report its hash:\n")
 		s.printf("\n  curl -s %s/v2/transfers/%s/relay -H 'x-api-key: %s'\n", s.env["GATEWAY_URL"], intent.ID, s.env["TEST_KEY"])

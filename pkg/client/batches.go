@@ -170,6 +170,8 @@ type ExclusionReason string
 
 // Reasons, of which the first that applies is told.
 const (
+	// ExcludedSigning is of an intent that its user signs in place of sending a transaction.
+	ExcludedSigning ExclusionReason = "SIGNING"
 	// ExcludedStatus is of an intent that is not created any more, or has no Tx.
 	ExcludedStatus ExclusionReason = "STATUS"
 	// ExcludedNative is of a payment of the native asset, of which a batch leaves no log by which it could be found.

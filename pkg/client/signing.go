@@ -12,8 +12,8 @@ type Signing struct {
 	Scheme SigningScheme `json:"scheme"`
 	// TypedData is what to sign, nil once the intent cannot be signed any more.
 	TypedData *TypedData `json:"typedData"`
-	// Digest is the hash of TypedData (EIP-712): compute it from that before you sign.
-	Digest string `json:"digest"`
+	// Digest is the hash of TypedData (EIP-712): compute it from that before you sign. It is nil while the service has no domain of the token.
+	Digest *string `json:"digest"`
 	// ExpiresAt is until when a signature is taken.
 	ExpiresAt time.Time `json:"expiresAt"`
 	// Allowance is the one that Permit2 needs, nil for another scheme.
@@ -53,8 +53,31 @@ type TypedDataDomain struct {
 // Revocation makes signatures worthless. One of its members is nil: Tx is a transaction of the user, and TypedData is what the user signs for the
 // token's cancelAuthorization, which anyone can send.
 type Revocation struct {
-	Tx        *Transaction `json:"tx"`
-	TypedData *TypedData   `json:"typedData"`
+	Tx        *Transaction
+	TypedData *TypedData
+}
+
+// UnmarshalJSON tells the two apart by the member that typed data has.
+func (r *Revocation) UnmarshalJSON(text []byte) error {
+	*r = Revocation{}
+	var typed struct {
+		PrimaryType *string `json:"primaryType"`
+	}
+	if err := json.Unmarshal(text, &typed); err != nil {
+		return err
+	}
+	if typed.PrimaryType != nil {
+		return json.Unmarshal(text, &r.TypedData)
+	}
+	return json.Unmarshal(text, &r.Tx)
+}
+
+// MarshalJSON writes the one that is set.
+func (r Revocation) MarshalJSON() ([]byte, error) {
+	if r.TypedData != nil {
+		return json.Marshal(r.TypedData)
+	}
+	return json.Marshal(r.Tx)
 }
 
 // SubmitSignature gives the signature of an intent's Signing.TypedData, 0x and hexadecimal. Another valid one replaces it. It is tried once.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ const typedDataJSON = `{"types":{` +
 // An intent that is signed: typed data reaches the wallet as the service gave it, the signature the service, and the relay's transaction the caller.
 func TestTransfers_Signing(t *testing.T) {
 	t.Parallel()
-	const digest = "0x11"
+	digest := "0x11"
 	var requests []string
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -60,7 +61,7 @@ func TestTransfers_Signing(t *testing.T) {
 	}
 	signed.Signing.TypedData = nil
 	at := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
-	want := &client.Signing{Scheme: client.SigningSchemeERC3009, Digest: digest, ExpiresAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), SignedAt: &at}
+	want := &client.Signing{Scheme: client.SigningSchemeERC3009, Digest: &digest, ExpiresAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), SignedAt: &at}
 	if diff := gocmp.Diff(want, signed.Signing); diff != "" || made.Tx != nil {
 		t.Errorf("tx %v, signing (-want +got):\n%s", made.Tx, diff)
 	}
@@ -80,5 +81,27 @@ func TestTransfers_Signing(t *testing.T) {
 	}
 	if diff := gocmp.Diff(wanted, requests); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A cancelled intent has the transaction or the typed data by which its signatures become worthless.
+func TestRevocation_JSON(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		typedDataJSON,
+		`{"chainId":31337,"from":"0xaa","to":"0xbb","value":"0","data":"0x3ff9dcb1","allowances":[],"calls":{"version":"2.0.0","chainId":"0x7a69",` +
+			`"from":"0xaa","atomicRequired":false,"calls":[]}}`,
+		`null`,
+	} {
+		var revoke client.Revocation
+		if err := json.Unmarshal([]byte(text), &revoke); err != nil {
+			t.Fatal(err)
+		}
+		if (revoke.TypedData != nil) != (text == typedDataJSON) || (revoke.Tx != nil) != strings.Contains(text, "0x3ff9dcb1") {
+			t.Errorf("%s is %+v", text, revoke)
+		}
+		if got, err := json.Marshal(revoke); err != nil || string(got) != text {
+			t.Errorf("%s, %v, want %s", got, err, text)
+		}
 	}
 }
