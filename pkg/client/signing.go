@@ -50,34 +50,11 @@ type TypedDataDomain struct {
 	VerifyingContract string `json:"verifyingContract"`
 }
 
-// Revocation makes signatures worthless. One of its members is nil: Tx is a transaction of the user, and TypedData is what the user signs for the
+// Revocation makes signatures worthless. One of its members is nil: Transaction is one of the user, and TypedData is what the user signs for the
 // token's cancelAuthorization, which anyone can send.
 type Revocation struct {
-	Tx        *Transaction
-	TypedData *TypedData
-}
-
-// UnmarshalJSON tells the two apart by the member that typed data has.
-func (r *Revocation) UnmarshalJSON(text []byte) error {
-	*r = Revocation{}
-	var typed struct {
-		PrimaryType *string `json:"primaryType"`
-	}
-	if err := json.Unmarshal(text, &typed); err != nil {
-		return err
-	}
-	if typed.PrimaryType != nil {
-		return json.Unmarshal(text, &r.TypedData)
-	}
-	return json.Unmarshal(text, &r.Tx)
-}
-
-// MarshalJSON writes the one that is set.
-func (r Revocation) MarshalJSON() ([]byte, error) {
-	if r.TypedData != nil {
-		return json.Marshal(r.TypedData)
-	}
-	return json.Marshal(r.Tx)
+	*Transaction
+	*TypedData
 }
 
 // SubmitSignature gives the signature of an intent's Signing.TypedData, 0x and hexadecimal. Another valid one replaces it. It is tried once.

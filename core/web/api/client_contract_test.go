@@ -28,6 +28,7 @@ var clientMethods = map[string]string{
 	"listTokens": "Tokens.List", "listChains": "Chains.List",
 	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "cancelTransfer": "Transfers.Cancel",
 	"reportTransaction": "Transfers.Report", "preflightTransfer": "Transfers.Preflight", "getRefund": "Transfers.Refund",
+	"signTransfer": "Transfers.SubmitSignature", "getRelay": "Transfers.Relay",
 	"createBatch": "Batches.Create", "getBatch": "Batches.Get", "getBatchCalls": "Batches.Calls", "reportBatchTransaction": "Batches.Report",
 	"createQuotes": "Quotes.Create", "getQuote": "Quotes.Get", "listEvents": "Events.List",
 	"createWebhook": "Webhooks.Create", "listWebhooks": "Webhooks.List", "getWebhook": "Webhooks.Get", "updateWebhook": "Webhooks.Update",
@@ -45,7 +46,8 @@ var clientTypes = map[string]any{
 	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{},
 	"CreateBatchInput": client.CreateBatch{}, "CreatedBatch": client.CreatedBatch{}, "CreatedBatchSummary": client.Batch{}, "Batch": client.Batch{},
 	"BatchCalls": client.BatchCalls{}, "ReportBatchTransactionInput": client.ReportBatchTransaction{},
-	"Preflight": client.Preflight{}, "Refund": client.Refund{}, "CreateQuotesInput": client.CreateQuotes{}, "Quotes": client.QuoteList{},
+	"Preflight": client.Preflight{}, "Refund": client.Refund{}, "SignTransferInput": client.SubmitSignature{}, "Relay": client.Relay{},
+	"CreateQuotesInput": client.CreateQuotes{}, "Quotes": client.QuoteList{},
 	"Quote": client.Quote{}, "EventPage": client.EventPage{}, "WebhookDisabled": client.WebhookEvent{},
 	"Webhook": client.Webhook{}, "CreateWebhookInput": client.CreateWebhook{}, "CreatedWebhook": client.CreatedWebhook{},
 	"UpdateWebhookInput": client.UpdateWebhook{}, "RotateWebhookSecretInput": client.RotateWebhookSecret{}, "WebhookSecret": client.WebhookSecret{},
@@ -338,10 +340,14 @@ func jsonMembers(goType reflect.Type) map[string]reflect.Type {
 		return members
 	}
 	for field := range goType.Fields() {
+		embedded := field.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous:
-			maps.Copy(members, jsonMembers(field.Type))
+			maps.Copy(members, jsonMembers(embedded))
 		case name != "-" && name != "":
 			members[name] = field.Type
 		}
@@ -366,6 +372,7 @@ func TestClientContract_Examples(t *testing.T) {
 		"createTransfer": {client.CreateTransfer{}, client.Transfer{}}, "getTransfer": {nil, client.Transfer{}}, "listTransfers": {nil, []client.TransferSummary{}},
 		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}},
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},
+		"signTransfer": {client.SubmitSignature{}, client.Transfer{}}, "getRelay": {nil, client.Relay{}},
 		"createBatch": {client.CreateBatch{}, nil}, "getBatch": {nil, client.Batch{}}, "getBatchCalls": {nil, client.BatchCalls{}},
 		"reportBatchTransaction": {client.ReportBatchTransaction{}, client.Batch{}},
 		"createQuotes":           {client.CreateQuotes{}, client.QuoteList{}}, "getQuote": {nil, client.Quote{}}, "listEvents": {nil, client.EventPage{}},
