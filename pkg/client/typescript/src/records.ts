@@ -22,6 +22,12 @@ export type BatchFailure = Schemas['BatchFailure']
 export type Transaction = Schemas['Transaction']
 /** The parameter of wallet_sendCalls. */
 export type SendCalls = Schemas['SendCalls']
+/** What the user of an intent signs in place of a transaction. */
+export type Signing = Schemas['Signing']
+/** Typed structured data (EIP-712). */
+export type TypedData = Schemas['TypedData']
+/** The transaction of a signed intent, which any account can send. */
+export type Relay = Schemas['Relay']
 export type Preflight = Schemas['Preflight']
 export type Refund = Schemas['Refund']
 export type CreateQuotes = Schemas['CreateQuotesInput']

@@ -145,13 +145,16 @@ export interface paths {
          *     can carry it out: `SETTLER_NOT_CONFIGURED` where they have none, `NATIVE_NOT_SUPPORTED` where none takes the native asset as input. Anybody may
          *     open its order with money of their own; a refund always goes to `source.account`.
          *
+         *     With `signing` the user needs no gas: the record has typed data to sign in place of `tx`. Give the signature with `POST …/signature`; then any
+         *     account can send the transaction of `GET …/relay`.
+         *
          *     With the `quoteId` of a quote the intent has its amounts, deadline and contracts. Nothing else is needed then but `reference`, if you want
          *     one; what you name all the same must be the quote's, or the answer is `QUOTE_MISMATCH`. A quote makes one intent, however often and wherever
          *     it is used. Repeat the request with its `Idempotency-Key` if the answer was lost.
          *
          *     Faults are told in this order: 413, 415, 400, 403, 404, 422; of several of the last, the first in this order: `UNSUPPORTED_CHAIN`,
          *     `CHAIN_NOT_WATCHED` (where the operator wants chains to be followed), `CHAIN_MISMATCH`, `UNKNOWN_TOKEN`, `INVALID_AMOUNT`, `INVALID_RECIPIENT`, `SELF_TRANSFER`, `DESTINATION_AMOUNT_NOT_ALLOWED`,
-         *     `DESTINATION_AMOUNT_REQUIRED`, `INVALID_DEADLINE`, `SETTLER_NOT_CONFIGURED`, `NATIVE_NOT_SUPPORTED`, `IDEMPOTENCY_KEY_REUSED`. With a
+         *     `DESTINATION_AMOUNT_REQUIRED`, `INVALID_DEADLINE`, `SETTLER_NOT_CONFIGURED`, `NATIVE_NOT_SUPPORTED`, `SIGNING_NOT_SUPPORTED`, `IDEMPOTENCY_KEY_REUSED`. With a
          *     quote it is `QUOTE_MISMATCH` first, and 409 or 410 last. Needs the scope `intents:write`.
          */
         post: operations["createTransfer"];
@@ -264,7 +267,7 @@ export interface paths {
         };
         /**
          * Check the transaction of an intent before it is sent
-         * @description Simulates the calls of the intent's `tx.calls`, exactly these and one after the other, at the newest block of the source chain, without sending anything, and says what is wrong: `balance` of the source token, the input settler's `allowance`, the `deadline`, whether the input `settler` is there and has not opened the order yet, and the `simulation` itself with the reason of a revert. A missing allowance is `needed`, and not wrong, because `tx.calls` grants it. Where the node can simulate no call after another (`eth_simulateV1`), what comes after a needed approval is `unknown`, and not wrong either. A good answer is no promise: the chain goes on before the transaction is in a block. The gas and its price are not compared with the account's balance. A key of either environment may ask. Needs the scope `intents:read`.
+         * @description Simulates the calls of the intent's `tx.calls`, exactly these and one after the other, at the newest block of the source chain, without sending anything, and says what is wrong: `balance` of the source token, the input settler's `allowance`, the `deadline`, whether the input `settler` is there and has not opened the order yet, and the `simulation` itself with the reason of a revert. A missing allowance is `needed`, and not wrong, because `tx.calls` grants it. Where the node can simulate no call after another (`eth_simulateV1`), what comes after a needed approval is `unknown`, and not wrong either. With `signing` the transaction of `GET …/relay` is simulated, from an account that owns nothing, once there is a signature; `allowance` is that of Permit2, `signature` says whether the account has signed and still accepts it, `nonce` whether it can still be used, and `authorization` what the token itself says. A good answer is no promise: the chain goes on before the transaction is in a block. The gas and its price are not compared with the account's balance. A key of either environment may ask. Needs the scope `intents:read`.
          */
         get: operations["preflightTransfer"];
         put?: never;
@@ -293,6 +296,59 @@ export interface paths {
          * @description For a swap or bridge whose order is open, has expired and is neither filled nor refunded, as its record's `refundable` says: the transaction that has the input settler pay the input back to `source.account`. It is sent on the source chain, by any account, after `order.expires`, and costs its gas alone; the record then says `refunded`. The input settler is asked once more whether it still holds the input: 409 where the solver has claimed it. A key of either environment may ask. Needs the scope `intents:write`.
          */
         get: operations["getRefund"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/transfers/{id}/signature": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give the signature of an intent
+         * @description For an intent that was made with `signing`: the signature of `signing.typedData` by `source.account`, as `eth_signTypedData_v4` returns it. It is checked against the digest of the service's own record. A key's signature may have 64 bytes (EIP-2098), any `v` and any `s`, and is brought into the one form that contracts take. An account with code must accept the bytes as they are by ERC-1271, one delegated by EIP-7702 too, since the contracts ask by code. Another valid signature replaces the first. From then on `GET …/relay` has the transaction that any account can send. The signature itself is in no answer but that one; it is erased once the intent is confirmed or cancelled, and an hour after the deadline. Whoever gets hold of it can execute exactly this intent and nothing else.
+         *     The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
+         */
+        post: operations["signTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/transfers/{id}/relay": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the transaction of a signed intent
+         * @description The transaction that executes an intent whose user has signed it: `openFor` at the input settler for a swap or bridge, `transferWithAuthorization` of the token for a transfer. Any account can send it and pays its gas alone; simulate it just before with `GET …/preflight`, since the user may have moved the money or given the nonce up. Report its hash with `POST …/transaction`. It holds the signature, so keep it as secret as you would a signed cheque to a fixed payee. Signed in time, it stays after the quote has expired. A key of either environment may ask. Needs the scope `intents:write`.
+         */
+        get: operations["getRelay"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1192,7 +1248,12 @@ export interface components {
             /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
             amount: components["schemas"]["Amount"];
         };
-        /** @description An intent as lists show it, without accounts, tokens, `order` and `tx`, which the full record has. */
+        /**
+         * @description How a user authorizes an intent by a signature. `erc3009`: an authorization of the token itself, such as USDC; no transaction is needed before. `permit2`: Uniswap's Permit2, for any ERC-20 token; it needs an allowance of the token to Permit2 once.
+         * @enum {string}
+         */
+        "SigningScheme-2": "permit2" | "erc3009";
+        /** @description An intent as lists show it, without accounts, tokens, `order`, `tx` and what is signed, which the full record has. */
         TransferSummary: {
             /**
              * Format: uuid
@@ -1225,6 +1286,8 @@ export interface components {
              * @description The batch that the intent was created in; null for none.
              */
             batchId: string | null;
+            /** @description The scheme by which the user signs the intent; null for one whose user sends a transaction. */
+            signing: components["schemas"]["SigningScheme-2"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
         };
@@ -1264,6 +1327,8 @@ export interface components {
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
+            /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
+            signing?: components["schemas"]["SigningScheme-2"];
         };
         /** @description Which quote to make an intent of. Unknown or repeated fields and nulls are refused. */
         CreateQuotedTransferInput: {
@@ -1279,6 +1344,8 @@ export interface components {
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
+            /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
+            signing?: components["schemas"]["SigningScheme-2"];
         };
         /** @description One side of an intent. Account and token are on one chain. */
         Leg: {
@@ -1288,6 +1355,133 @@ export interface components {
             token: components["schemas"]["AccountId"];
             /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
             amount: components["schemas"]["Amount"];
+        };
+        /** @description Typed structured data (EIP-712). */
+        TypedData: {
+            /** @description All types that `primaryType` needs, and `EIP712Domain`. */
+            types: {
+                [key: string]: {
+                    /** @description Its name. */
+                    name: string;
+                    /** @description Its type. */
+                    type: string;
+                }[];
+            };
+            /** @description The contract that checks the signature. */
+            domain: {
+                /** @description Its name. */
+                name: string;
+                /** @description Its version; Permit2 has none. */
+                version?: string;
+                /**
+                 * Format: int64
+                 * @description EIP-155 chain number.
+                 */
+                chainId: number;
+                /** @description Its address. */
+                verifyingContract: string;
+            };
+            /** @description The type of `message`. */
+            primaryType: string;
+            /** @description The values: numbers of 256 bits are decimal strings. */
+            message: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description A call that sets an allowance. */
+        Approval: {
+            /** @description The token contract. */
+            to: string;
+            /**
+             * @description Always zero.
+             * @constant
+             */
+            value: "0";
+            /** @description Call data of `approve(address,uint256)`. */
+            data: string;
+        };
+        /** @description An ERC-20 allowance and the calls that grant and reset it. */
+        Allowance: {
+            token: components["schemas"]["AccountId"];
+            /** @description Who grants it: `tx.from`. */
+            owner: string;
+            /** @description Who may draw: the input settler. */
+            spender: string;
+            amount: components["schemas"]["Amount"];
+            /** @description The call that grants it. */
+            approve: components["schemas"]["Approval"];
+            /** @description The call that sets it to 0. Ask the token for `allowance(owner,spender)`, and send this first where it is neither 0 nor enough: some tokens, such as USDT on Ethereum, refuse to change an allowance that is not 0. `calls` does not have it. */
+            reset: components["schemas"]["Approval"];
+        };
+        /** @description A batch of calls for `wallet_sendCalls` (EIP-5792), to be handed to the wallet as it is: `wallet.request({method: "wallet_sendCalls", params: [tx.calls]})`. A wallet that cannot execute a batch as one transaction sends the calls one after the other. */
+        SendCalls: {
+            /**
+             * @description Version of EIP-5792's request.
+             * @constant
+             */
+            version: "2.0.0";
+            /** @description EIP-155 chain number in hexadecimal digits. */
+            chainId: string;
+            /** @description Address that signs and sends the calls, that of `source.account`. */
+            from: string;
+            /**
+             * @description The calls need not be executed as one.
+             * @constant
+             */
+            atomicRequired: false;
+            /** @description `approve(address,uint256)` where an allowance is needed, then the transaction itself, in the order of execution. Put the allowance's `reset` before them where one is needed. */
+            calls: {
+                /** @description Contract or account that is called. */
+                to: string;
+                /** @description Wei to send along, in hexadecimal digits. */
+                value: string;
+                /** @description Call data. */
+                data: string;
+            }[];
+        };
+        /** @description An unsigned transaction. The `tx` of an intent carries it out: for a transfer it pays the recipient, the native asset as the value, a token by `transfer(address,uint256)`; for a swap or bridge it opens the order at the input settler by `open(StandardOrder)`, the native input as the value. Sent from another account than `from` it opens the same order with the money of that account, and a refund goes to `order.user` all the same. The `tx` of a refund calls `refund(StandardOrder)` at the input settler. */
+        Transaction: {
+            /**
+             * Format: int64
+             * @description EIP-155 chain number, as transactions carry it, not the CAIP-2 form.
+             */
+            chainId: number;
+            /** @description Address that signs and sends it, that of `source.account`. A refund may be sent from any other. */
+            from: string;
+            /** @description Contract or account that is called. */
+            to: string;
+            /** @description Wei to send along, as a decimal string. */
+            value: string;
+            /** @description Call data. */
+            data: string;
+            /** @description ERC-20 allowances that must be in place before the transaction is sent; empty where none is needed. `calls` grants them too. */
+            allowances: components["schemas"]["Allowance"][];
+            /** @description The allowances and the transaction as one request to a wallet: the one parameter of `wallet_sendCalls` (EIP-5792). */
+            calls: components["schemas"]["SendCalls"];
+        };
+        /** @description What the user of an intent signs. The signature itself is in no record. */
+        Signing: {
+            scheme: components["schemas"]["SigningScheme-2"];
+            /** @description The parameter of `eth_signTypedData_v4`, as it is; null once the intent must not be signed: after `expiresAt`, when it is not `created` any more, and where `tx` would be null. */
+            typedData: components["schemas"]["TypedData"] | null;
+            /** @description What the signature is of (EIP-712). Compute it from `typedData` before signing, so that no page in between can show another. Null while the operator has no signing domain of the token. */
+            digest: string | null;
+            /**
+             * Format: date-time
+             * @description Until when a signature is taken: as for `tx`.
+             */
+            expiresAt: string;
+            /** @description The allowance to Permit2 that the transaction needs, as in `tx.allowances`; null for `erc3009`. */
+            allowance: components["schemas"]["Allowance"] | null;
+            /** @description Typed data of the token (EIP-2612) that grant the allowance by a signature, which anybody sends to the token's `permit`; null where the token has none, its nonce is not known, or the intent must not be signed. The record of a batch does not have it. One that was spent already is no failure. */
+            permit: components["schemas"]["TypedData"] | null;
+            /**
+             * Format: date-time
+             * @description When the last valid signature arrived; null before the first.
+             */
+            signedAt: string | null;
+            /** @description What makes the signatures of a cancelled intent worthless, null where none was given: for `permit2` a transaction of the user, for `erc3009` typed data that the user signs for the token's `cancelAuthorization(address,bytes32,bytes)`, which anybody sends. Until then whoever has a copy can still execute the intent. */
+            revoke: components["schemas"]["Transaction"] | components["schemas"]["TypedData"] | null;
         };
         /**
          * @description Why an intent failed. `TX_REVERTED`: the chain undid the transaction. `TX_REPLACED`: another transaction used its nonce and does something else. `TX_MISMATCH`: the transaction does not have the effect the intent asks for; tokens that take a fee on transfers end here, as less arrives than was asked for, and an order that was opened without its input. `ORDER_ID_MISMATCH`: the input settler opened another order.
@@ -1410,77 +1604,6 @@ export interface components {
             /** @description The packed encoding, whose Keccak-256 is `orderId`. */
             encoded: string;
         };
-        /** @description A call that sets an allowance. */
-        Approval: {
-            /** @description The token contract. */
-            to: string;
-            /**
-             * @description Always zero.
-             * @constant
-             */
-            value: "0";
-            /** @description Call data of `approve(address,uint256)`. */
-            data: string;
-        };
-        /** @description An ERC-20 allowance and the calls that grant and reset it. */
-        Allowance: {
-            token: components["schemas"]["AccountId"];
-            /** @description Who grants it: `tx.from`. */
-            owner: string;
-            /** @description Who may draw: the input settler. */
-            spender: string;
-            amount: components["schemas"]["Amount"];
-            /** @description The call that grants it. */
-            approve: components["schemas"]["Approval"];
-            /** @description The call that sets it to 0. Ask the token for `allowance(owner,spender)`, and send this first where it is neither 0 nor enough: some tokens, such as USDT on Ethereum, refuse to change an allowance that is not 0. `calls` does not have it. */
-            reset: components["schemas"]["Approval"];
-        };
-        /** @description A batch of calls for `wallet_sendCalls` (EIP-5792), to be handed to the wallet as it is: `wallet.request({method: "wallet_sendCalls", params: [tx.calls]})`. A wallet that cannot execute a batch as one transaction sends the calls one after the other. */
-        SendCalls: {
-            /**
-             * @description Version of EIP-5792's request.
-             * @constant
-             */
-            version: "2.0.0";
-            /** @description EIP-155 chain number in hexadecimal digits. */
-            chainId: string;
-            /** @description Address that signs and sends the calls, that of `source.account`. */
-            from: string;
-            /**
-             * @description The calls need not be executed as one.
-             * @constant
-             */
-            atomicRequired: false;
-            /** @description `approve(address,uint256)` where an allowance is needed, then the transaction itself, in the order of execution. Put the allowance's `reset` before them where one is needed. */
-            calls: {
-                /** @description Contract or account that is called. */
-                to: string;
-                /** @description Wei to send along, in hexadecimal digits. */
-                value: string;
-                /** @description Call data. */
-                data: string;
-            }[];
-        };
-        /** @description An unsigned transaction. The `tx` of an intent carries it out: for a transfer it pays the recipient, the native asset as the value, a token by `transfer(address,uint256)`; for a swap or bridge it opens the order at the input settler by `open(StandardOrder)`, the native input as the value. Sent from another account than `from` it opens the same order with the money of that account, and a refund goes to `order.user` all the same. The `tx` of a refund calls `refund(StandardOrder)` at the input settler. */
-        Transaction: {
-            /**
-             * Format: int64
-             * @description EIP-155 chain number, as transactions carry it, not the CAIP-2 form.
-             */
-            chainId: number;
-            /** @description Address that signs and sends it, that of `source.account`. A refund may be sent from any other. */
-            from: string;
-            /** @description Contract or account that is called. */
-            to: string;
-            /** @description Wei to send along, as a decimal string. */
-            value: string;
-            /** @description Call data. */
-            data: string;
-            /** @description ERC-20 allowances that must be in place before the transaction is sent; empty where none is needed. `calls` grants them too. */
-            allowances: components["schemas"]["Allowance"][];
-            /** @description The allowances and the transaction as one request to a wallet: the one parameter of `wallet_sendCalls` (EIP-5792). */
-            calls: components["schemas"]["SendCalls"];
-        };
         /** @description Depth of a block. */
         Confirmations: {
             /** @description Depth as far as the chain has been read: 1 in its newest block. */
@@ -1552,6 +1675,8 @@ export interface components {
              * @description The batch that the intent was created in; null for none.
              */
             batchId: string | null;
+            /** @description What the user signs in place of `tx`; null for an intent whose user sends a transaction. */
+            signing: components["schemas"]["Signing"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
@@ -1569,7 +1694,7 @@ export interface components {
             quote: components["schemas"]["UsedQuote"] | null;
             /** @description The order; null where an earlier version of the service recorded it under a scheme that is no longer supported. */
             order: components["schemas"]["Order"] | null;
-            /** @description The transaction to sign; null unless the intent is `created` or `submitted` and its `deadline` is ahead, that of a swap or bridge by more than two block times of the source chain and 5 seconds: no order is opened at its deadline or later. That of an intent made from a quote ends with `quote.expiresAt`, if that is earlier. Null too once a transaction of the intent stands in a block, while the operator has removed the order's deployment, and for a swap or bridge without `order`. Do not send one then that you were given earlier. */
+            /** @description The transaction to sign; null unless the intent is `created` or `submitted` and its `deadline` is ahead, that of a swap or bridge by more than two block times of the source chain and 5 seconds: no order is opened at its deadline or later. That of an intent made from a quote ends with `quote.expiresAt`, if that is earlier. Null too once a transaction of the intent stands in a block, while the operator has removed the order's deployment, for a swap or bridge without `order`, and with `signing`: executed both ways an intent is paid twice. Do not send one then that you were given earlier. */
             tx: components["schemas"]["Transaction"] | null;
             /** @description How deep the block is of the transaction that carries the intent; null while it is in no block. */
             confirmations: components["schemas"]["Confirmations"] | null;
@@ -1645,7 +1770,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "SIGNING_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
         ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
@@ -1669,7 +1794,7 @@ export interface components {
          * @description What was checked. More names may come.
          * @enum {string}
          */
-        PreflightCheckName: "balance" | "allowance" | "deadline" | "settler" | "simulation";
+        PreflightCheckName: "balance" | "allowance" | "deadline" | "settler" | "simulation" | "signature" | "nonce" | "authorization";
         /** @description One check. */
         PreflightCheck: {
             name: components["schemas"]["PreflightCheckName"];
@@ -1699,6 +1824,31 @@ export interface components {
         Refund: {
             /** @description The transaction to sign, on the source chain. */
             tx: components["schemas"]["Transaction"];
+        };
+        /** @description The signature of an intent. */
+        SignTransferInput: {
+            /** @description 64 bytes to 4 KiB, as the wallet returns them. */
+            signature: string;
+        };
+        /** @description What executes a signed intent. */
+        Relay: {
+            /** @description The transaction to send on the source chain, from any account. */
+            tx: {
+                /**
+                 * Format: int64
+                 * @description EIP-155 chain number.
+                 */
+                chainId: number;
+                /** @description The input settler, or the token of a transfer. */
+                to: string;
+                /**
+                 * @description Always zero.
+                 * @constant
+                 */
+                value: "0";
+                /** @description Call data, with the signature. */
+                data: string;
+            };
         };
         /** @description What to move. */
         BatchItem: {
@@ -1810,10 +1960,10 @@ export interface components {
             calls: components["schemas"]["SendCalls"];
         };
         /**
-         * @description The first that applies. `STATUS`: it is not `created`, or its `tx` is null. `NATIVE`: it pays the native asset, of which a batch leaves no log by which it could be found. `EXPIRES_SOON`: its deadline is less than a minute away.
+         * @description The first that applies. `SIGNING`: its user signs it, each intent by itself. `STATUS`: it is not `created`, or its `tx` is null. `NATIVE`: it pays the native asset, of which a batch leaves no log by which it could be found. `EXPIRES_SOON`: its deadline is less than a minute away.
          * @enum {string}
          */
-        ExclusionReason: "STATUS" | "NATIVE" | "EXPIRES_SOON";
+        ExclusionReason: "SIGNING" | "STATUS" | "NATIVE" | "EXPIRES_SOON";
         /** @description An intent that the requests do not pay for. */
         ExcludedTransfer: {
             /**
@@ -2025,6 +2175,8 @@ export interface components {
              * @description The batch that the intent was created in; null for none.
              */
             batchId: string | null;
+            /** @description The scheme by which the user signs the intent; null for one whose user sends a transaction. */
+            signing: components["schemas"]["SigningScheme-2"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
             /** @description The status before; null for `transfer.created`. */
@@ -3684,6 +3836,131 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["ChainUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    signTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignTransferInput"];
+            };
+        };
+        responses: {
+            /** @description The intent, with `signing.signedAt`. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["AddressOrChainNotAllowed"];
+            404: components["responses"]["NoSuchIntent"];
+            /** @description The intent was not made with `signing`, is not `created` any more, or is past `signing.expiresAt`: `STATUS_CONFLICT`. */
+            409: components["responses"]["StatusConflict"];
+            413: components["responses"]["KeyedBodyTooLarge"];
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description `SIGNATURE_INVALID`: the source account has not made this signature. `ACCOUNT_NOT_DEPLOYED`: it has (ERC-6492), but has no code yet, so no contract would accept it; deploy the account, then send the inner signature. `CHAIN_NOT_WATCHED`: no node of the chain can be asked whether the account's code accepts it, and its key has not made it. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @enum {string} */
+                        code?: "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "CHAIN_NOT_WATCHED";
+                    };
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["ChainUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    getRelay: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transaction to send on the source chain. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Relay"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["AddressNotAllowed"];
+            /** @description The account has no such intent: `NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
+            404: components["responses"]["NoSuchIntent"];
+            /** @description The intent has no signature: `NOT_SIGNED`. Or its deadline is too near, it was cancelled, or its transaction was seen on chain: `STATUS_CONFLICT`. */
+            409: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatusConflictError"] | (components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "NOT_SIGNED";
+                    });
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
             504: components["responses"]["KeyedTimeout"];
             default: components["responses"]["OtherRefusal"];
         };

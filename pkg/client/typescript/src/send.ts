@@ -35,9 +35,12 @@ async function sendBy(sendTx: SendTx, wallet: ViemClient, transfer: Transfer, { 
   const expiry = Math.min(Date.parse(deadline), quote ? Date.parse(quote.expiresAt) : Infinity)
   if (expiry <= Date.now()) throw new SendError('EXPIRED', `transfer ${id} expired at ${new Date(expiry).toISOString()}; create another`)
   const hash = await sendTx(wallet, tx, options)
-  const record = await patiently(() => client.transfers.report(id, hash)).catch((cause: unknown) => { throw new ReportError(hash, cause) })
-  return { hash, record }
+  return { hash, record: await reported(client, id, hash) }
 }
+
+/** Tells the service a hash and returns the record. */
+export const reported = (client: SendOptions['client'], id: string, hash: Hash): Promise<Transfer> =>
+  patiently(() => client.transfers.report(id, hash)).catch((cause: unknown) => { throw new ReportError(hash, cause) })
 
 type SendTx = (wallet: ViemClient, tx: Transaction, options?: SendTxOptions) => Promise<Hash>
 

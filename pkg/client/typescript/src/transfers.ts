@@ -1,6 +1,6 @@
 import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
 import type { Clock } from './clock.js'
-import type { CreateTransfer, Preflight, Refund, Transfer, TransferQuery, TransferSummary } from './records.js'
+import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferQuery, TransferSummary } from './records.js'
 import type { CallOptions } from './transport.js'
 import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
@@ -25,6 +25,10 @@ export interface Transfers {
   cancel(id: string, options?: CallOptions): Promise<Transfer>
   /** Tells the service the hash of a transaction that was sent for the intent. It is not tried again. */
   report(id: string, hash: string, options?: CallOptions): Promise<Transfer>
+  /** Gives the signature of an intent that was made with `signing`, as `sign` of `@transfer-intents/client/viem` returns it. It is not tried again. */
+  submitSignature(id: string, signature: string, options?: CallOptions): Promise<Transfer>
+  /** The transaction of a signed intent, which any account can send. Send it with `relay` of `@transfer-intents/client/viem`. */
+  relay(id: string, options?: CallOptions): Promise<Relay>
   /** What the intent's transaction would do now. */
   preflight(id: string, options?: CallOptions): Promise<Preflight>
   /** The transaction that returns the money of an order that nobody filled. Send it with `sendTx` of `@transfer-intents/client/viem`. */
@@ -59,6 +63,9 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
       dataOf(api.http.POST('/v2/transfers', { params: { header: idempotencyKey(options?.idempotencyKey) }, body, ...api.with(options) })),
     cancel: async (id, options) => dataOf(api.http.POST('/v2/transfers/{id}/cancel', at(id, options))),
     report: async (id, hash, options) => dataOf(api.http.POST('/v2/transfers/{id}/transaction', { body: { hash }, ...at(id, options) })),
+    submitSignature: async (id, signature, options) =>
+      dataOf(api.http.POST('/v2/transfers/{id}/signature', { body: { signature }, ...at(id, options) })),
+    relay: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/relay', at(id, options))),
     preflight: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/preflight', at(id, options))),
     refund: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/refund', at(id, options))),
     waitFor: (id, options) => waitFor(get, feed, clock, id, options),

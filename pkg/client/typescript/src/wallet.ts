@@ -4,11 +4,11 @@ import { systemClock } from './clock.js'
 import { ApiError } from './error.js'
 import type { SendCalls } from './records.js'
 
-/** Why a transaction was not carried out. */
-export type SendErrorReason = 'NO_TX' | 'EXPIRED' | 'OTHER_CHAIN' | 'OTHER_ACCOUNT' | 'REVERTED'
+/** Why a transaction was not carried out, or an intent not signed. */
+export type SendErrorReason = 'NO_TX' | 'EXPIRED' | 'OTHER_CHAIN' | 'OTHER_ACCOUNT' | 'WRONG_DIGEST' | 'REVERTED'
 
 /**
- * A transaction that was refused before the wallet was asked, or one of whose calls the wallet or the chain has refused: nothing was paid, and of a
+ * A transaction or signature that was refused before the wallet was asked, or one of whose calls the wallet or the chain has refused: nothing was paid, and of a
  * batch nothing that is not reported.
  */
 export class SendError extends Error {

@@ -21,6 +21,7 @@ export function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from]
     eth_getTransactionReceipt: ([hash]) => receipt(hash),
     eth_getTransactionByHash: ([hash]) => ({ hash, from, nonce: '0x0', blockNumber: '0x1', blockHash: hashOf(99), value: '0x0', input: '0x', gas: '0x1', type: '0x2', transactionIndex: '0x0' }),
     eth_sendTransaction: ([{ to, value, data }]) => hashOf(sent.push({ to, value: value ?? '0x0', data })),
+    eth_signTypedData_v4: ([signer, typedData]) => `0x${sent.push({ signer, ...JSON.parse(typedData) })}`,
     wallet_getCapabilities: () => {
       if (!atomic) throw Object.assign(new Error('no such method'), { code: -32601 })
       return { '0x7a69': { atomic: { status: atomic } } }
