@@ -30,6 +30,12 @@ const leastDeadline = "66 seconds"
 // tether is a token of the local chains that refuses to change an allowance that is not zero.
 const tether = "0x7688CF3f08d8bd601797a7776eCA1dd71A0bB581"
 
+// euro is a token of the local chains that takes signed authorizations.
+const euro = "0x0Ae627987397e9aaADEeea8D9B57E01C48c504FE"
+
+// localSolver is the account of the demonstration solver.
+const localSolver = "0xE7c89F39Fc0eF4C1C7D9e5bF09E51aa5540353CB"
+
 // The first intent of README.md and the walk of deploy/local/README.md, word for word, beside a stack that deploy/local runs: only ID, FROM, TO, DATA and HASH are filled in, NEXT as the
 // comment says, and a deadline that no person has to meet. It waits for an order that expires, and uses the console's quotes meanwhile, so it
 // must start among the first: Go starts parallel tests in the reverse order of their files' names, of which this one's is near the end.
@@ -81,6 +87,7 @@ func TestReadme_Walk(t *testing.T) {
 	t.Run("quotes in the console", w.walkQuotes)
 
 	w.payBatch(send)
+	w.signBridge(send)
 
 	go func() { // what is left is a wait
 		underWay.Wait()
@@ -101,7 +108,7 @@ func TestReadme_Walk(t *testing.T) {
 type readmeWalk struct {
 	t        *testing.T
 	root     string
-	commands []string // eval, create(), a transfer, a quote, a swap of it, two bridges, send, send by hand, report, events, refund, a batch
+	commands []string // eval, create(), a transfer, a quote, a swap of it, two bridges, send, send by hand, report, events, refund, a batch, a bridge to sign
 	env      []string
 	next     string          // the cursor of the events
 	seen     map[string]bool // the statuses that events have told of, by intent
@@ -188,7 +195,7 @@ func (w *readmeWalk) readCommands() {
 			}
 		}
 	}
-	if len(w.commands) != 13 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
+	if len(w.commands) != 14 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
 		w.t.Fatalf("the pages have other commands than this test knows: %q", w.commands)
 	}
 }
@@ -209,6 +216,24 @@ func (w *readmeWalk) payBatch(send string) {
 	}
 	w.run(filled(send, "ID", made.ID))
 	w.await(confirmed)
+}
+
+// signBridge creates the bridge that its user signs, and signs it. The local solver opens it.
+func (w *readmeWalk) signBridge(send string) {
+	w.t.Helper()
+	made := decoded[intents.Transfer](w.t, w.run(w.commands[13]))
+	if made.Tx != nil || made.Signing == nil || made.Signing.TypedData == nil {
+		w.t.Fatalf("made %+v", made)
+	}
+	w.run(filled(send, "ID", made.ID))
+	w.await(map[string]string{made.ID: "filled"})
+	read := decoded[intents.Transfer](w.t, w.run(`curl -s $GATEWAY_URL/v2/transfers/`+made.ID+` -H "x-api-key: $TEST_KEY"`))
+	opened := decoded[struct{ Result struct{ From string } }](w.t, w.run(fmt.Sprintf(
+		`curl -s $CHAIN_31337_RPC_URL -H 'content-type: application/json' -d '{"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionByHash", "params": [%q]}'`,
+		read.Metadata.Hash)))
+	if !strings.EqualFold(opened.Result.From, localSolver) {
+		w.t.Errorf("%s opened %+v, want the solver", opened.Result.From, read)
+	}
 }
 
 // run runs a command in a shell at the root of the checkout and returns its standard output.
@@ -269,6 +294,10 @@ sped-up bridge: created submitted confirmed filled, open replaced, open carries
 replaced transfer: created submitted failed TX_REPLACED, send replaced
 replaced swap: created submitted failed TX_REPLACED, open replaced
 refunded bridge: created submitted confirmed refunded, open carries
+signed transfer: created submitted confirmed, send carries
+signed bridge: created submitted confirmed filled, open carries
+signed swap of Permit2: created submitted confirmed filled, open carries
+revoked swap of Permit2: created cancelled
 cancelled swap: created cancelled
 unsent bridge: created expired
 batch in turn: confirmed confirmed confirmed filled
@@ -285,7 +314,7 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 	project := newNodeProject(w.t)
 	project.installClient(w.t)
 	chain := func(id uint64) map[string]any {
-		return map[string]any{"id": id, "url": w.value(fmt.Sprintf("CHAIN_%d_RPC_URL", id)), "token": localUSDC, "tether": tether}
+		return map[string]any{"id": id, "url": w.value(fmt.Sprintf("CHAIN_%d_RPC_URL", id)), "token": localUSDC, "tether": tether, "euro": euro}
 	}
 	input := encode(w.t, map[string]any{"gateway": w.value("GATEWAY_URL"), "chains": []any{chain(31337), chain(31338)}})
 	var said string

@@ -1,17 +1,18 @@
 // An account of its own creates intents of all kinds with the TypeScript client, computes the ids of their orders, sends their transactions
 // with viem, and follows their events to the end: as they come, sped up, replaced by other transactions, refunded, cancelled, and left until the
-// deadline. One is made of a quote, waited for, and told of by a webhook. Two batches are sent by wallets, one that takes several calls in one request
+// deadline. Some are only signed, and others send their transactions. One is made of a quote, waited for, and told of by a webhook. Two batches are sent by wallets, one that takes several calls in one request
 // and one that does not.
 //
-// Standard input is {gateway, chains: [{id, url, token, tether}, {…}]}: the URLs of the service and of two chains' nodes, and two test tokens
-// on each, of which tether refuses to change an allowance that is not zero. A solver fills the orders, and a relay attests its fills.
+// Standard input is {gateway, chains: [{id, url, token, tether, euro}, {…}]}: the URLs of the service and of two chains' nodes, and three test tokens
+// on each: tether refuses to change an allowance that is not zero, and euro takes authorizations (ERC-3009). A solver fills the orders and relays
+// signed intents, and a relay attests its fills.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, verifyWebhook } from '@transfer-intents/client'
-import { callsOf, send as sendIntent, sendBatch, sendTx } from '@transfer-intents/client/viem'
+import { callsOf, relay, send as sendIntent, sendBatch, sendTx, sign as signIntent } from '@transfer-intents/client/viem'
 import {
   concat, createPublicClient, createWalletClient, custom, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbiParameters, parseGwei,
 } from 'viem'
@@ -127,6 +128,45 @@ async function refund({ account, intent: { id } }) {
   await sendTx(walletOf(account), (await client.transfers.refund(id)).tx)
 }
 
+// sign gives the service the signature of an intent. The solver sends its transaction, unless its reference says otherwise.
+async function sign({ account, intent }) {
+  const signature = await signIntent(walletOf(account), intent)
+  const { signing } = await patient(() => client.transfers.submitSignature(intent.id, signature))
+  assert.ok(signing.signedAt)
+  assert.ok(!JSON.stringify(signing).includes(signature.slice(2)))
+}
+
+// funded is a new account with the tokens of the chain.
+async function funded() {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await node.request({ method: 'faucet_fund', params: [account.address] })
+  return account
+}
+
+const grantPermit2 = async ({ account, intent: { signing: { allowance } } }) =>
+  waitMined(node, await walletOf(account).sendTransaction({ to: allowance.approve.to, data: allowance.approve.data }))
+
+// signAndRelay has an account of somebody else send the transaction of a signed intent.
+async function signAndRelay(scenario) {
+  await grantPermit2(scenario)
+  await sign(scenario)
+  await relay(walletOf(await funded()), scenario.intent, { client })
+}
+
+// signAndRevoke takes a signature back: somebody who has kept the transaction cannot open the order after that.
+async function signAndRevoke(scenario) {
+  const { account, intent: { id } } = scenario
+  await grantPermit2(scenario)
+  await sign(scenario)
+  const { tx: { to, data } } = await client.transfers.relay(id)
+  const { signing: { revoke } } = await patient(() => client.transfers.cancel(id))
+  await assert.rejects(client.transfers.relay(id), { code: 'STATUS_CONFLICT' })
+  await node.call({ to, data })
+  await waitMined(node, await sendTx(walletOf(account), revoke))
+  const invalidNonce = '0x756688fe'
+  await assert.rejects(node.call({ to, data }), (error) => error.walk((cause) => cause.data === invalidNonce) !== null)
+}
+
 const cancel = ({ intent }) => patient(() => client.transfers.cancel(intent.id))
 
 // sendAndWait sends an intent and waits until it is filled, and for the webhook that tells so.
@@ -171,24 +211,31 @@ const scenarios = [
   { name: 'replaced transfer', kind: 'transfer', run: replace, ends: 'failed' },
   { name: 'replaced swap', kind: 'swap', run: replace, ends: 'failed' },
   { name: 'refunded bridge', kind: 'unpayable bridge', run: send, ends: 'refunded', seconds: 64 },
+  { name: 'signed transfer', kind: 'euro transfer', signing: 'erc3009', run: sign, ends: 'confirmed' },
+  { name: 'signed bridge', kind: 'euro bridge', signing: 'erc3009', run: sign, ends: 'filled' },
+  { name: 'signed swap of Permit2', kind: 'swap', signing: 'permit2', reference: 'relay-myself', run: signAndRelay, ends: 'filled' },
+  { name: 'revoked swap of Permit2', kind: 'swap', signing: 'permit2', reference: 'relay-myself', run: signAndRevoke, ends: 'cancelled' },
   { name: 'cancelled swap', kind: 'swap', run: cancel, ends: 'cancelled' },
   { name: 'unsent bridge', kind: 'bridge', run: () => {}, ends: 'expired', seconds: 64 },
 ]
 
 async function create(scenario, index) {
-  scenario.account = development(index + 1)
+  scenario.account = scenario.signing ? await funded() : development(index + 1)
   const at = (chain, token, amount) => ({ account: `eip155:${chain.id}:${scenario.account.address}`, token: `eip155:${chain.id}:${token}`, amount })
   const destination = {
     transfer: { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` },
+    'euro transfer': { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` },
     swap: at(here, native, '990'),
     bridge: at(there, there.token, '990'),
     'tether bridge': at(there, there.token, '990'),
+    'euro bridge': at(there, there.token, '990'),
     'unpayable bridge': at(there, native, `1${'0'.repeat(30)}`), // no solver has as much
   }[scenario.kind]
   const deadline = scenario.seconds && new Date(Math.ceil(Date.now() / 1000 + scenario.seconds) * 1000).toISOString()
-  const source = at(here, scenario.kind === 'tether bridge' ? here.tether : here.token, '1000')
+  const source = at(here, { tether: here.tether, euro: here.euro }[scenario.kind.split(' ')[0]] ?? here.token, '1000')
   if (scenario === quoted) scenario.quoteId = await quoteOf(source, destination)
-  scenario.intent = await client.transfers.create(scenario.quoteId ? { quoteId: scenario.quoteId } : { source, destination, deadline })
+  const { signing, reference } = scenario
+  scenario.intent = await client.transfers.create(scenario.quoteId ? { quoteId: scenario.quoteId } : { source, destination, deadline, signing, reference })
   assert.equal(orderId(scenario.intent.order), scenario.intent.orderId)
   assert.equal(scenario.intent.type, scenario.kind.split(' ').at(-1))
   scenario.steps = []
@@ -248,8 +295,7 @@ function atOnce(account) {
 
 // payBatch has a new account create three payments, two of them equal, and a swap, and a wallet pay for them. It returns how they have ended.
 async function payBatch(walletOf, maxCalls) {
-  const account = privateKeyToAccount(generatePrivateKey())
-  await node.request({ method: 'faucet_fund', params: [account.address] })
+  const account = await funded()
   const client = createClient({ baseUrl: gateway, key: await newKey() }) // whose limit nobody else uses
   const own = `eip155:${here.id}:${account.address}`
   const item = (amount, destination) => ({ source: { account: own, token: `eip155:${here.id}:${here.token}`, amount }, destination })
