@@ -98,10 +98,9 @@ type Revocation struct {
 	TypedData *TypedData
 }
 
-// SignatureAt returns what the user signs at the moment, nil for an intent whose user sends a transaction. The order is the intent's; that of a
-// transfer is not used.
+// SignatureAt returns what the user signs at the moment, nil for an intent whose user sends a transaction and for one without an order.
 func (i *Intent) SignatureAt(order *Order, m Moment) (*Signature, error) {
-	if i.Signing.Scheme == "" || i.Type != Transfer && order == nil {
+	if i.Signing.Scheme == "" || order == nil {
 		return nil, nil //nolint:nilnil // nothing is signed
 	}
 	s := &Signature{Signing: i.Signing, ExpiresAt: i.SendBy(m.BlockTime)}

@@ -44,6 +44,8 @@ var unbounded = map[string]string{
 	"OrderOutput/properties/chainId":                              "sixteen digits, see caip.ParseChainID",
 	"Order/properties/originChainId":                              "sixteen digits",
 	"Transaction/properties/chainId":                              "sixteen digits",
+	"Relay/properties/tx/properties/chainId":                      "sixteen digits",
+	"TypedData/properties/domain/properties/chainId":              "sixteen digits",
 	"ChainNotAllowedError/properties/chainId":                     "sixteen digits",
 }
 

@@ -21,7 +21,7 @@ func summary(kind string) string {
 	arrives := map[string]string{"transfer": "5", "swap": "4", "bridge": "4"}[kind]
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
 		"metadata":{"chainId":"eip155:11155111"},"source":{"amount":"5"},"destination":{"amount":%q},
-		"reference":null,"batchId":null,"ended":false}`, kind, arrives)
+		"reference":null,"batchId":null,"signing":null,"ended":false}`, kind, arrives)
 }
 
 func maskOrderIDs(a answer) answer {
