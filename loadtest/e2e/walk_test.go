@@ -294,14 +294,11 @@ sped-up bridge: created submitted confirmed filled, open replaced, open carries
 replaced transfer: created submitted failed TX_REPLACED, send replaced
 replaced swap: created submitted failed TX_REPLACED, open replaced
 refunded bridge: created submitted confirmed refunded, open carries
-signed transfer: created submitted confirmed, send carries
-signed bridge: created submitted confirmed filled, open carries
-signed swap of Permit2: created submitted confirmed filled, open carries
-revoked swap of Permit2: created cancelled
 cancelled swap: created cancelled
 unsent bridge: created expired
 batch in turn: confirmed confirmed confirmed filled
 batch at once: confirmed confirmed confirmed filled
+signed: confirmed filled filled cancelled
 `
 
 // startLifecycles starts js/lifecycle.mjs beside the walk, which takes intents of every kind to their ends with viem and an account of its
