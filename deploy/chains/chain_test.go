@@ -93,7 +93,7 @@ func TestLists(t *testing.T) {
 				continue
 			}
 			want := domainSeparator(t, apitypes.TypedDataDomain{
-				Name: domain.Name, Version: domain.Version, ChainId: math.NewHexOrDecimal256(int64(token.ChainID)), VerifyingContract: token.Address, //nolint:gosec // small
+				Name: domain.Name, Version: domain.Version, ChainId: math.NewHexOrDecimal256(int64(token.ChainID)), VerifyingContract: token.Address,
 			})
 			if diff := cmp.Diff(want, call[[32]byte](t, shared, chain, address, main.FiatToken, "DOMAIN_SEPARATOR")); diff != "" {
 				t.Errorf("%s:%s: DOMAIN_SEPARATOR (-want +got):\n%s", chain, token.Address, diff)

@@ -120,7 +120,7 @@ func TestSolver_Relay(t *testing.T) {
 func signable(t *testing.T, p *program, user common.Address, origin string, token common.Address) order {
 	t.Helper()
 	destination := map[string]string{chainA: chainB, chainB: chainA}[origin]
-	deadline := uint32(time.Now().Add(time.Hour).Unix()) //nolint:gosec // before 2106
+	deadline := uint32(time.Now().Add(time.Hour).Unix())
 	o := order{origin: origin, destination: destination, StandardOrder: contracts.StandardOrder{
 		User: user, Nonce: big.NewInt(time.Now().UnixNano()), OriginChainId: big.NewInt(chainIDs[origin]),
 		Expires: deadline + 15, FillDeadline: deadline, InputOracle: oracle, Inputs: [][2]*big.Int{{token.Big(), big.NewInt(5e6)}},

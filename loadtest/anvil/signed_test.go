@@ -69,8 +69,8 @@ type signedState struct {
 // head is the settler of the recording that ours follows. Of the two others, older ones, each has a witness of its own.
 const head = "head"
 
-// unsigned are the cases that are not replayed, and why.
-var unsigned = map[string]string{
+// unreplayed are the cases that are not replayed, and why.
+var unreplayed = map[string]string{
 	"3009: payer on the token's blacklist": "our token has no blacklist",
 	"3009: token paused":                   "our token cannot be paused",
 }
@@ -109,13 +109,13 @@ func TestSigned_Recording(t *testing.T) {
 	t.Parallel()
 	r := readSignedRecording(t)
 	w := startSignedReplay(t, r)
-	for name := range unsigned {
+	for name := range unreplayed {
 		if !slices.ContainsFunc(r.Cases, func(c signedCase) bool { return c.Name == name }) {
 			t.Errorf("no case %q", name)
 		}
 	}
 	for _, c := range r.Cases {
-		if c.Settler == head && unsigned[c.Name] == "" {
+		if c.Settler == head && unreplayed[c.Name] == "" {
 			w.replay(t, c)
 		}
 	}
@@ -288,7 +288,7 @@ func (w *signedReplay) signedState(t *testing.T, c signedCase) signedState {
 		OrderStatus:      anvil.Read[uint8](t, w.Node, w.input, "orderStatus", c.OrderID),
 		SettlerBalance:   anvil.Read[*big.Int](t, w.Node, token, "balanceOf", w.input.Address).String(),
 		PayerBalance:     anvil.Read[*big.Int](t, w.Node, token, "balanceOf", w.payer(c)).String(),
-		Permit2NonceUsed: used.Bit(int(o.Nonce.Uint64()&255)) == 1, //nolint:gosec // a byte
+		Permit2NonceUsed: used.Bit(int(o.Nonce.Uint64()&255)) == 1,
 	}
 }
 
@@ -303,7 +303,7 @@ func (w *signedReplay) probe(t *testing.T, r signedRecording) {
 		if p.Settler == head {
 			tx.From, tx.To = w.accounts["relayer"], &w.input.Address
 		}
-		w.PassTime(t, time.Unix(int64(p.Time), 0)) //nolint:gosec // a time
+		w.PassTime(t, time.Unix(int64(p.Time), 0))
 		want := p.Revert.String()
 		switch {
 		case strings.HasPrefix(p.Probe, "an unpaid"):
