@@ -16,6 +16,7 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/registry"
+	"intents.internal/core/rooms"
 	"intents.internal/core/rpc"
 	"intents.internal/pkg/caip"
 )
@@ -25,7 +26,36 @@ const checksAtOnce = 16
 
 // checkChains runs `core chains check`: a line on standard error as each provider has answered, then the table on standard output. With a
 // file it checks the chains of that list as they would be after its import, and stores nothing.
-func checkChains(ctx context.Context, file ...string) (err error) {
+func checkChains(ctx context.Context, file ...string) error {
+	return withProviders(ctx, func(store *rooms.Rooms, current *registry.Snapshot, client *rpc.Client) error {
+		progress, err := store.Intents.AllProgress(ctx)
+		if err != nil {
+			return err
+		}
+		ids := chainsToCheck(client, current)
+		var unread error
+		if len(file) > 0 {
+			if current, unread, err = readPlanned(file[0], current); err != nil {
+				return err
+			}
+			ids = ids[:0]
+			for _, c := range current.Chains {
+				ids = append(ids, c.ID)
+			}
+		}
+		findings := checkAll(ctx, client, ids, current, progress)
+		if len(file) > 0 {
+			requireProviders(findings, current)
+		}
+		if err := printFindings(os.Stdout, findings); err != nil {
+			return err
+		}
+		return errors.Join(unread, faults(findings))
+	})
+}
+
+// withProviders has a check read the registry and ask the providers of CORE_RPC_FILE.
+func withProviders(ctx context.Context, check func(store *rooms.Rooms, current *registry.Snapshot, client *rpc.Client) error) (err error) {
 	config, providers, err := readWithProviders(Config.checkDatabase)
 	if err != nil {
 		return err
@@ -42,10 +72,6 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	if err != nil {
 		return err
 	}
-	progress, err := store.Intents.AllProgress(ctx)
-	if err != nil {
-		return err
-	}
 	client, err := rpc.NewClient(providers, rpc.Options{})
 	if err != nil {
 		return fmt.Errorf("CORE_RPC_FILE: %w", err)
@@ -54,25 +80,7 @@ func checkChains(ctx context.Context, file ...string) (err error) {
 	if config.RPCFile == "" {
 		fmt.Fprintln(os.Stderr, "CORE_RPC_FILE names no file, so no chain is watched")
 	}
-	ids := chainsToCheck(client, current)
-	var unread error
-	if len(file) > 0 {
-		if current, unread, err = readPlanned(file[0], current); err != nil {
-			return err
-		}
-		ids = ids[:0]
-		for _, c := range current.Chains {
-			ids = append(ids, c.ID)
-		}
-	}
-	findings := checkAll(ctx, client, ids, current, progress)
-	if len(file) > 0 {
-		requireProviders(findings, current)
-	}
-	if err := printFindings(os.Stdout, findings); err != nil {
-		return err
-	}
-	return errors.Join(unread, faults(findings))
+	return check(store, current, client)
 }
 
 // readPlanned returns a registry with only the chains of a file, as they would be after its import. refused is set if some of its
@@ -94,7 +102,7 @@ func readPlanned(file string, current *registry.Snapshot) (planned *registry.Sna
 			chains[i] = entry.Over(known)
 		}
 	}
-	return registry.NewSnapshot(current.Version, chains, nil), unusableRows(len(list.Refused)), nil
+	return registry.NewSnapshot(current.Version, chains, slices.Clone(current.Tokens)), unusableRows(len(list.Refused)), nil
 }
 
 func unusableRows(count int) error {
@@ -140,13 +148,16 @@ func checkAll(
 			asking.Go(func() {
 				turns <- struct{}{}
 				defer func() { <-turns }()
-				*f = checkProvider(ctx, id.String(), name, p, definition)
+				*f = checkProvider(ctx, id.String(), name, p, definition, current.TokensOn(id))
 				if why := progress[id].Stopped; why != "" {
 					f.problem("the chain is stopped, as %s: core chains resume", why)
 				}
 				printing.Lock()
 				defer printing.Unlock()
 				fmt.Fprintf(os.Stderr, "%s %s: %s\n", f.chain, f.host, cmp.Or(strings.Join(f.problems, "; "), "ok"))
+				for _, note := range f.notes {
+					fmt.Fprintf(os.Stderr, "%s %s: warning: %s\n", f.chain, f.host, note)
+				}
 			})
 		}
 	}
@@ -179,12 +190,13 @@ func chainsToCheck(client *rpc.Client, current *registry.Snapshot) []caip.ChainI
 
 func printFindings(to io.Writer, findings []finding) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "chain\tname\thost\tlatency\thead\tage\tsafe\tfinalized\tlogs\tproblem")
+	fmt.Fprintln(table, "chain\tname\thost\tlatency\thead\tage\tsafe\tfinalized\tlogs\tsigning\tproblem")
 	word := map[bool]string{true: "yes", false: "no"}
 	for _, f := range findings {
-		measured := "-\t-\t-\t-\t-\t-"
+		measured := "-\t-\t-\t-\t-\t-\t-"
 		if f.answered {
-			measured = fmt.Sprintf("%d ms\t%d\t%s\t%s\t%s\t%d", max(1, f.latency.Milliseconds()), f.head, f.age.Round(time.Second), word[f.safe], word[f.finalized], f.logRange)
+			measured = fmt.Sprintf("%d ms\t%d\t%s\t%s\t%s\t%d\t%s", max(1, f.latency.Milliseconds()), f.head, f.age.Round(time.Second),
+				word[f.safe], word[f.finalized], f.logRange, cmp.Or(strings.Join(f.signing, "; "), "-"))
 		}
 		problem := cmp.Or(strings.Join(f.problems, "; "), "-")
 		if f.host == "" {
@@ -202,8 +214,12 @@ func faults(findings []finding) error {
 			faulty++
 		}
 	}
+	return faultyLines(faulty, len(findings))
+}
+
+func faultyLines(faulty, lines int) error {
 	if faulty == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d lines have a problem", faulty, len(findings))
+	return fmt.Errorf("%d of %d lines have a problem", faulty, lines)
 }

@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"encoding/json"
+	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,12 +13,14 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
 
@@ -29,6 +32,22 @@ var (
 	noNative           = rpctest.Revert{0xfb, 0xc1, 0xd8, 0xe2} // CodeSize0()
 )
 
+// The errors of a settler that takes both schemes of signing and compares balances.
+var (
+	unpaidPermit2 = rpctest.Revert(hexutil.MustDecode("0x08c379a0" + strings.Repeat("0", 62) + "20" + strings.Repeat("0", 62) + "14" +
+		common.Bytes2Hex([]byte("TRANSFER_FROM_FAILED")) + strings.Repeat("0", 24)))
+	invalidBalanceDelta = append(rpctest.Revert(crypto.Keccak256([]byte("InvalidBalanceDelta(uint256,uint256)"))[:4]), append(rpctest.Word(1), rpctest.Word(0)...)...)
+)
+
+// opensFor has openFor of a contract answer to signatures of Permit2 and of ERC-3009; nil is success.
+func opensFor(served *rpctest.Chain, contract string, permit2, erc3009 error) {
+	served.SetFunction(common.HexToAddress(contract), openFor, func(c rpctest.Call) ([]byte, error) {
+		arguments := c.Data[len(rpctest.Selector{}):]
+		signature := new(big.Int).SetBytes(arguments[2*common.HashLength : 3*common.HashLength]).Uint64()
+		return nil, map[byte]error{0: permit2, 1: erc3009}[arguments[signature+common.HashLength]]
+	})
+}
+
 // node serves a chain of 300 blocks with the contracts of some settlements.
 func node(t *testing.T, id uint64, settlements ...registry.Settlement) (*rpctest.Chain, *rpctest.Node) {
 	t.Helper()
@@ -36,6 +55,7 @@ func node(t *testing.T, id uint64, settlements ...registry.Settlement) (*rpctest
 	served.SetTime(time.Now().Add(-300 * time.Second))
 	served.SetPeriod(time.Second)
 	served.MineEmpty(299)
+	served.SetCode(common.HexToAddress(transfer.Permit2Address), []byte{1})
 	for _, s := range settlements {
 		for _, address := range []string{s.InputSettler, s.OutputSettler, s.Oracle} {
 			served.SetCode(common.HexToAddress(address), []byte{1})
@@ -44,6 +64,7 @@ func node(t *testing.T, id uint64, settlements ...registry.Settlement) (*rpctest
 		answer(served, s.OutputSettler, getFillRecord, rpctest.Word(0))
 		answer(served, s.Oracle, isProven, rpctest.Word(0))
 		served.SetFunction(common.HexToAddress(s.InputSettler), rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, invalidNativeValue })
+		opensFor(served, s.InputSettler, unpaidPermit2, invalidBalanceDelta)
 	}
 	return served, rpctest.Serve(t, served)
 }
@@ -141,20 +162,20 @@ func TestCheckChains(t *testing.T) {
 	table := rows(got.Out, hosts)
 	slices.Sort(table[1:]) // of a chain, the providers come in the file's order, which a map has not
 	want := []string{
-		"chain name host latency head age safe finalized logs problem",
-		"eip155:1 Ethereum DOWN - - - - - - no answer: EOF",
-		"eip155:1 Ethereum UNTAGGED ? 299 ? no no 300 no block tag finalized, which finality finalized needs",
-		"eip155:11155111 Sepolia SEPOLIA ? 299 ? yes yes 300 -",
-		"eip155:421614 Arbitrum Sepolia LIMITED ? 299 ? no no 100 -",
-		"eip155:4711 - STRANGER ? 299 ? no no 300 the chain is not registered: core chains import",
-		"eip155:84532 Base Sepolia BARE ? 299 ? no no 300 test: no code at the input settler " + input +
+		"chain name host latency head age safe finalized logs signing problem",
+		"eip155:1 Ethereum DOWN - - - - - - - no answer: EOF",
+		"eip155:1 Ethereum UNTAGGED ? 299 ? no no 300 - no block tag finalized, which finality finalized needs",
+		"eip155:11155111 Sepolia SEPOLIA ? 299 ? yes yes 300 test permit2,erc3009 -",
+		"eip155:421614 Arbitrum Sepolia LIMITED ? 299 ? no no 100 - -",
+		"eip155:4711 - STRANGER ? 299 ? no no 300 - the chain is not registered: core chains import",
+		"eip155:84532 Base Sepolia BARE ? 299 ? no no 300 - test: no code at the input settler " + input +
 			"; test: no code at the output settler " + output + "; test: no code at the oracle " + oracle,
-		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + " answers 0x" + strings.Repeat("0", 63) + "1, not a zero word" +
+		"eip155:84532 Base Sepolia OTHER ? 299 ? no no 300 test permit2 test: orderStatus(0) of the input settler " + input + " answers 0x" + strings.Repeat("0", 63) + "1, not a zero word" +
 			"; test: getFillRecord(0, 0) of the output settler " + output + " answers 0x, not a zero word",
-		"eip155:84532 Base Sepolia REVERTS ? 299 ? no no 300 test: orderStatus(0) of the input settler " + input + ": eth_call: error 3: execution reverted",
-		"eip155:84532 Base Sepolia STATELESS ? 299 ? no no 300 the contracts of its settlements: eth_getCode: error -32601: no such method",
-		"eip155:84532 Base Sepolia WRONG - - - - - - wrong chain: the node serves eip155:5, not eip155:84532",
-		"eip155:99000000001 Far Testnet, whose number fits no 32 bits - - - - - - - no providers: not watched",
+		"eip155:84532 Base Sepolia REVERTS ? 299 ? no no 300 test permit2 test: orderStatus(0) of the input settler " + input + ": eth_call: error 3: execution reverted",
+		"eip155:84532 Base Sepolia STATELESS ? 299 ? no no 300 - the contracts of its settlements: eth_getCode: error -32601: no such method",
+		"eip155:84532 Base Sepolia WRONG - - - - - - - wrong chain: the node serves eip155:5, not eip155:84532",
+		"eip155:99000000001 Far Testnet, whose number fits no 32 bits - - - - - - - - no providers: not watched",
 	}
 	slices.Sort(want[1:])
 	if diff := cmp.Diff(want, table); diff != "" {

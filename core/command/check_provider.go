@@ -36,15 +36,18 @@ type finding struct {
 	safe, finalized bool
 	// logRange is the largest of logRanges that works, or the whole of a shorter chain.
 	logRange uint64
+	// signing tells of each settlement which schemes of signing are proven, and notes what is no fault and worth knowing.
+	signing  []string
 	problems []string
+	notes    []string
 }
 
 func (f *finding) problem(form string, args ...any) {
 	f.problems = append(f.problems, strings.ReplaceAll(fmt.Sprintf(form, args...), f.host+": ", ""))
 }
 
-// checkProvider makes the calls that the watcher makes. definition is nil for a chain that is not registered.
-func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, definition *registry.Chain) finding {
+// checkProvider makes the calls that the watcher makes. definition is nil for a chain that is not registered; tokens are those of the chain.
+func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, definition *registry.Chain, tokens []registry.Token) finding {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	f := finding{chain: id, name: name, host: p.Host()}
@@ -69,7 +72,7 @@ func checkProvider(ctx context.Context, id, name string, p *rpc.Provider, defini
 	}
 	f.answered, f.head, f.age = true, head.Number, max(0, time.Since(head.Time))
 	f.checkTags(ctx, p, definition.Finality)
-	f.checkSettlements(ctx, p, definition.Settlements)
+	f.checkSettlements(ctx, p, definition, tokens)
 	f.checkLogs(ctx, p, settlers(definition.Settlements))
 	return f
 }

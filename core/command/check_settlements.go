@@ -10,7 +10,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
-	"github.com/google/uuid"
 
 	"intents.internal/core/registry"
 	"intents.internal/core/rpc"
@@ -46,8 +45,10 @@ func (c contractCheck) callsForZero(function string, data []byte) contractCheck 
 	return c
 }
 
-// checkSettlements asks, all in one batch, whether the contracts of each deployment are there and are settlers.
-func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlements []registry.Settlement) {
+// checkSettlements asks, all in one batch, whether the contracts of each deployment are there and are settlers, and then what the input settlers
+// do. tokens are those of the chain.
+func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, definition *registry.Chain, tokens []registry.Token) {
+	settlements := definition.Settlements
 	var checks []contractCheck
 	for _, s := range settlements {
 		checks = append(checks,
@@ -73,7 +74,15 @@ func (f *finding) checkSettlements(ctx context.Context, p *rpc.Provider, settlem
 	for _, c := range checks {
 		f.checkContract(c)
 	}
-	f.checkNative(ctx, p, settlements)
+	const contracts = 3
+	var there []registry.Settlement
+	for n, s := range settlements {
+		if code, err := checks[n*contracts].code.Result(); err == nil && len(code) > 0 {
+			there = append(there, s)
+		}
+	}
+	f.checkNative(ctx, p, there)
+	f.checkSigning(ctx, p, signingTokens(definition, tokens), there)
 }
 
 // invalidNativeValue is the error of a settler that takes the native token as input, for an order whose input is not sent along.
@@ -88,13 +97,6 @@ func (f *finding) checkNative(ctx context.Context, p *rpc.Provider, settlements 
 		open, err := nativeOpen(f.chain, s)
 		if err != nil {
 			f.problem("%s: open with the native token: %v", s.Deployment, err)
-			continue
-		}
-		code := rpc.Code(open.To, rpc.Latest)
-		if err := ask(ctx, p, code); err != nil {
-			continue // as for its code before
-		}
-		if there, _ := code.Result(); len(there) == 0 {
 			continue
 		}
 		err = ask(ctx, p, rpc.CallContract(open, rpc.Latest))
@@ -117,22 +119,25 @@ func nativeOpen(id string, s registry.Settlement) (rpc.Message, error) {
 		return rpc.Message{}, err
 	}
 	const user = "0x000000000000000000000000000000000000dEaD"
-	leg := transfer.Leg{
-		Account: caip.AccountID{Chain: source, Address: user}, Token: caip.AccountID{Chain: source, Address: registry.NativeAddress}, Amount: big.NewInt(1),
-	}
 	now := time.Now()
-	intent := transfer.Intent{
-		ID: uuid.New(), Type: transfer.Bridge, Status: transfer.Created, Source: leg, Destination: leg, Deadline: now.Add(time.Hour),
-		Settlement: transfer.Settlement{
-			Scheme: s.Scheme, Deployment: s.Deployment, InputSettler: s.InputSettler, OutputSettler: s.OutputSettler,
-			InputOracle: s.Oracle, OutputOracle: s.Oracle, Expires: now.Add(2 * time.Hour),
-		},
-	}
+	intent := probeIntent(s, caip.AccountID{Chain: source, Address: user}, caip.AccountID{Chain: source, Address: registry.NativeAddress}, now)
 	tx, err := intent.Tx(transfer.Moment{Now: now})
 	if err != nil {
 		return rpc.Message{}, err
 	}
 	return rpc.Message{From: common.HexToAddress(user), To: common.HexToAddress(tx.To), Data: tx.Data}, nil
+}
+
+// probeIntent is an intent of one unit of a token, whose order its user has neither the tokens nor an allowance for.
+func probeIntent(s registry.Settlement, user, token caip.AccountID, now time.Time) *transfer.Intent {
+	leg := transfer.Leg{Account: user, Token: token, Amount: big.NewInt(1)}
+	return &transfer.Intent{
+		ID: transfer.NewID(now), Type: transfer.Bridge, Status: transfer.Created, Source: leg, Destination: leg, Deadline: now.Add(time.Hour),
+		Settlement: transfer.Settlement{
+			Scheme: s.Scheme, Deployment: s.Deployment, InputSettler: s.InputSettler, OutputSettler: s.OutputSettler,
+			InputOracle: s.Oracle, OutputOracle: s.Oracle, Expires: now.Add(2 * time.Hour),
+		},
+	}
 }
 
 func (f *finding) checkContract(c contractCheck) {

@@ -19,7 +19,7 @@ import (
 
 const (
 	chainsUsage = usageError("use: core chains import FILE, core chains list, core chains check [FILE], or core chains resume CHAIN --from N")
-	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] FILE, or core tokens sources")
+	tokensUsage = usageError("use: core tokens import [--source NAME] [--license SPDX] FILE, core tokens check [FILE], or core tokens sources")
 )
 
 // changeChains runs `core chains …`.
@@ -46,10 +46,13 @@ func changeChains(ctx context.Context, args []string) error {
 	})
 }
 
-// changeTokens runs `core tokens import` and `core tokens sources`.
+// changeTokens runs `core tokens …`.
 func changeTokens(ctx context.Context, args []string) error {
-	if len(args) == 1 && args[0] == "sources" {
+	switch {
+	case len(args) == 1 && args[0] == "sources":
 		return withStore(func(store *rooms.Rooms) error { return printTokenSources(ctx, store) })
+	case (len(args) == 1 || len(args) == 2) && args[0] == "check":
+		return checkTokens(ctx, args[1:]...)
 	}
 	command, err := parseTokenImport(args)
 	if err != nil {
@@ -109,10 +112,7 @@ func (c tokenImport) run(ctx context.Context, store *rooms.Rooms) error {
 	if err != nil {
 		return err
 	}
-	list, err := registry.ReadTokenList(bytes.NewReader(text), func(id caip.ChainID) bool {
-		_, ok := current.Chain(id)
-		return ok
-	})
+	list, err := registry.ReadTokenList(bytes.NewReader(text), registered(current))
 	if err != nil {
 		return err
 	}
@@ -122,6 +122,14 @@ func (c tokenImport) run(ctx context.Context, store *rooms.Rooms) error {
 		origin.License = cmp.Or(c.Origin.License, origin.License)
 	}
 	return importTokens(ctx, store, current, list)
+}
+
+// registered reports whether a chain is known.
+func registered(current *registry.Snapshot) func(caip.ChainID) bool {
+	return func(id caip.ChainID) bool {
+		_, ok := current.Chain(id)
+		return ok
+	}
 }
 
 func importChains(ctx context.Context, store *rooms.Rooms, text []byte) error {
@@ -144,7 +152,8 @@ func printRefusedChains(list registry.ChainList) {
 	}
 }
 
-func importTokens(ctx context.Context, store *rooms.Rooms, current *registry.Snapshot, list registry.TokenList) error {
+// printLeftOut prints which rows of a list are refused, and how many are of chains that are not registered.
+func printLeftOut(list registry.TokenList) {
 	for _, r := range list.Refused {
 		printRefusal("token", r.Row, r.Name, r.Reason)
 	}
@@ -152,6 +161,10 @@ func importTokens(ctx context.Context, store *rooms.Rooms, current *registry.Sna
 		fmt.Printf("left out: %d tokens of %s, which is not registered; import the chain with `core chains import` first to have them\n",
 			list.Unknown[number], caip.EIP155Chain(number))
 	}
+}
+
+func importTokens(ctx context.Context, store *rooms.Rooms, current *registry.Snapshot, list registry.TokenList) error {
+	printLeftOut(list)
 	imported, err := store.Registry.ImportTokens(ctx, list.Tokens, time.Now(), progress("tokens", len(list.Tokens)))
 	if err != nil {
 		return err

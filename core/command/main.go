@@ -31,6 +31,8 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core chains resume CHAIN --from N      watch a chain again that was stopped, from this block on
   core tokens import FILE                add and update tokens from a token list; - reads standard input; --source NAME and
                                          --license SPDX are recorded with the tokens
+  core tokens check [FILE]               ask every provider of CORE_RPC_FILE whether tokens take the signatures that their erc3009 and
+                                         eip2612 say; print a table; with a file, only about the tokens of that list
   core tokens sources                    print how many tokens come from which source, and under which licence
   core accounts list                     print the accounts that have not ended, oldest first
   core accounts create EMAIL [NAME]      make an account and print its password, once
