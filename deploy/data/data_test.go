@@ -44,6 +44,7 @@ type tokenList struct {
 		ChainID    uint64 `json:"chainId"`
 		Address    string `json:"address"`
 		Extensions source `json:"extensions"`
+		ERC3009    any    `json:"erc3009"`
 	} `json:"tokens"`
 }
 
@@ -110,10 +111,13 @@ func TestTokens(t *testing.T) {
 		environment[number] = chain.Environment
 	}
 	list := decode[tokenList](t, "tokens.json")
-	present, inEnvironment := map[string]bool{}, map[string]int{}
+	present, inEnvironment, signed := map[string]bool{}, map[string]int{}, 0
 	for _, token := range list.Tokens {
 		present[fmt.Sprintf("%d:%s", token.ChainID, token.Address)] = true
 		inEnvironment[environment[token.ChainID]]++
+		if token.ERC3009 != nil {
+			signed++
+		}
 	}
 	for number := range environment {
 		// Tempo (4217) has no coin.
@@ -136,6 +140,7 @@ func TestTokens(t *testing.T) {
 		fmt.Sprintf("| %d eip155 chains: ", len(environment)),
 		fmt.Sprintf("| %s tokens on those chains (%s live, %d test) ",
 			thousands(len(list.Tokens)), thousands(inEnvironment["live"]), inEnvironment["test"]),
+		fmt.Sprintf("%d rows have `erc3009`", signed),
 	} {
 		if !strings.Contains(readme, line) {
 			t.Errorf("README.md does not say %q", line)

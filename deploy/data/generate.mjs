@@ -78,6 +78,21 @@ const LICENSES = {
   ...Object.fromEntries(Object.entries(PACKAGES).map(([name, { license }]) => [sourceName(name), license])),
 }
 
+// Circle's USDC, by chain and address: the name in the EIP-712 domain of its authorizations (ERC-3009) and permits (EIP-2612), whose version is 2. The
+// name differs by chain and is the contract's name(). `core tokens check` compares both with the contract.
+const USDC_DOMAINS = {
+  '1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48': 'USD Coin',
+  '10:0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85': 'USD Coin',
+  '137:0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359': 'USD Coin',
+  '143:0x754704Bc059F8C67012fEd69BC8A327a5aafb603': 'USD Coin',
+  '8453:0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913': 'USD Coin',
+  '42161:0xaf88d065e77c8cC2239327C5EDb3A432268e5831': 'USD Coin',
+  '84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e': 'USDC',
+  '421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d': 'USD Coin',
+  '11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238': 'USDC',
+  '11155420:0x5fd84259d66Cd46123540766Be93DFE6D43130D7': 'USDC',
+}
+
 // https://eips.ethereum.org/EIPS/eip-7528
 const NATIVE_ADDRESS = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 // What the Superchain list writes for the native asset: no contract, and the predeploy that OP Mainnet gave up in 2021.
@@ -239,6 +254,19 @@ function mergeTokens(sources, getAddress) {
     a.chainId - b.chainId || (a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1))
 }
 
+// addDomains adds what signatures of USDC's holders are made with.
+function addDomains(tokens) {
+  const domains = new Map(Object.entries(USDC_DOMAINS))
+  const rows = tokens.map(({ extensions, ...row }) => {
+    const key = `${row.chainId}:${row.address}`
+    const domain = domains.has(key) && { name: domains.get(key), version: '2' }
+    domains.delete(key)
+    return { ...row, ...(domain && { erc3009: domain, eip2612: domain }), extensions }
+  })
+  if (domains.size > 0) throw new Error(`no source has ${[...domains.keys()].join(', ')}`)
+  return rows
+}
+
 // What the list says of its sources.
 function describeSources(names, rows) {
   const counts = rows && countBy(rows, (row) => row.extensions.source)
@@ -281,7 +309,7 @@ const sources = await loadSources(root)
 
 const ids = [...ENVIRONMENT.keys()].sort((a, b) => a - b)
 const chains = new Map(ids.map((id) => [id, publishedChain(id, sources)]))
-const tokens = mergeTokens(publishedTokens(chains, sources), sources.getAddress)
+const tokens = addDomains(mergeTokens(publishedTokens(chains, sources), sources.getAddress))
 console.log(`${chains.size} chains, ${tokens.length} tokens`)
 
 const write = (file, text) => writeFileSync(join(out, file), text)
