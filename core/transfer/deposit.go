@@ -21,10 +21,25 @@ type deposits []deposit
 
 // depositAt returns what a log shows to be paid to the intent's input settler; ok is false for any other log.
 func (i *Intent) depositAt(l evm.Log) (paid deposit, ok bool) {
-	if len(l.Topics) != 3 || l.Topics[0] != erc20Topic || l.Topics[2] != addressTopic(i.Settlement.InputSettler) || len(l.Data) != word {
+	if !isTransfer(l) || l.Topics[2] != addressTopic(i.Settlement.InputSettler) {
 		return paid, false
 	}
 	return deposit{l.Address, new(big.Int).SetBytes(l.Data)}, true
+}
+
+// withdraws reports whether a log shows that the intent's input settler pays an ERC-20 token.
+func (i *Intent) withdraws(l evm.Log) bool {
+	return isTransfer(l) && l.Topics[1] == addressTopic(i.Settlement.InputSettler)
+}
+
+// movesInput reports whether a log shows a payment of the intent's input token to or by its input settler.
+func (i *Intent) movesInput(l evm.Log) bool {
+	_, deposited := i.depositAt(l)
+	return l.Address == i.input().token && (deposited || i.withdraws(l))
+}
+
+func isTransfer(l evm.Log) bool {
+	return len(l.Topics) == 3 && l.Topics[0] == erc20Topic && len(l.Data) == word
 }
 
 // take uses up the last deposit of at least an input; ok is false without one. A native input leaves no Transfer.
@@ -51,7 +66,8 @@ func (i *Intent) input() deposit {
 }
 
 // classifyOpen judges the logs of one receipt. An Open is no deposit: some tokens accept a call that pays nothing, and the settler opens the order
-// then. So an ERC-20 input needs its Transfer to the settler earlier in the receipt, and each Transfer pays for one Open.
+// then. So an ERC-20 input needs its Transfer to the settler earlier in the receipt, and each Transfer pays for one Open. An Open of
+// openForAndFinalise needs the order's Finalised in its place. What the settler pays on, as that function does, is no deposit any more.
 func (i *Intent) classifyOpen(logs []evm.Log) (state State, logIndex int64) {
 	state = Mismatch
 	settler := common.HexToAddress(i.Settlement.InputSettler)
@@ -60,8 +76,11 @@ func (i *Intent) classifyOpen(logs []evm.Log) (state State, logIndex int64) {
 		if paid, ok := i.depositAt(l); ok {
 			unused = append(unused, paid)
 		}
+		if i.withdraws(l) {
+			unused.take(deposit{l.Address, new(big.Int)})
+		}
 		if t, ok := i.MatchLog(i.Source.Account.Chain, l); ok && t.Role == RoleOpen {
-			if unused.take(i.input()) {
+			if l.Topics[0] == openPaidTopic && i.finalisedIn(logs) || l.Topics[0] == openTopic && unused.take(i.input()) {
 				return Mined, t.LogIndex
 			}
 			return Mismatch, 0
@@ -74,6 +93,14 @@ func (i *Intent) classifyOpen(logs []evm.Log) (state State, logIndex int64) {
 		}
 	}
 	return state, 0
+}
+
+// finalisedIn reports whether the settler has paid out the intent's order in the logs of one receipt.
+func (i *Intent) finalisedIn(logs []evm.Log) bool {
+	return slices.ContainsFunc(logs, func(l evm.Log) bool {
+		t, ok := i.MatchLog(i.Source.Account.Chain, l)
+		return ok && t.Role == RoleFinalise
+	})
 }
 
 // The words of a StandardOrder in the data of Open, which begins with the order's own offset: where the offset of the inputs is, and of how many

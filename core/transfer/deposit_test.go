@@ -96,6 +96,57 @@ func TestIntent_ClassifyOpen(t *testing.T) {
 	}
 }
 
+// openForAndFinalise, for orders on one chain, pays the input elsewhere: its Open needs the order's Finalised in the same receipt.
+func TestIntent_ClassifyOpenAndFinalised(t *testing.T) {
+	t.Parallel()
+	intent := newIntent(transfer.Swap)
+	log := func(signature string, change func(*evm.Log)) evm.Log {
+		l := evm.Log{Address: common.HexToAddress(inputSettler), Topics: []common.Hash{event(signature), intent.OrderID}}
+		change(&l)
+		return l
+	}
+	same := func(*evm.Log) {}
+	other := func(l *evm.Log) { l.Topics[1] = hashB }
+	foreign := func(l *evm.Log) { l.Address = common.HexToAddress(alice) }
+	const opening, finalising = "Open(bytes32)", "Finalised(bytes32,bytes32,bytes32)"
+	if topic := event(opening); topic != common.HexToHash("0xddffb592d6434d02d388cf2eb4fbfa796fbfcd09e278d3466e7194dfd3c23a04") {
+		t.Errorf("topic %s", topic)
+	}
+	open, finalised, paid, paidOn := log(opening, same), log(finalising, same), paidTo(inputSettler, 1_000_000), paidTo(bob, 999_000)
+	paidOn.Topics[1] = padded(inputSettler)
+	otherOpen, otherFinalised := log(opening, other), log(finalising, other)
+	for name, c := range map[string]struct {
+		logs  []evm.Log
+		want  transfer.State
+		index int64
+	}{
+		"opened and finalised":        {[]evm.Log{open, paidTo(bob, 1_000_000), finalised}, transfer.Mined, 0},
+		"not finalised":               {[]evm.Log{open}, transfer.Mismatch, 0},
+		"a deposit is no Finalised":   {[]evm.Log{paid, open}, transfer.Mismatch, 0},
+		"another order is finalised":  {[]evm.Log{open, log(finalising, other)}, transfer.Mismatch, 0},
+		"finalised by anybody":        {[]evm.Log{open, log(finalising, foreign)}, transfer.Mismatch, 0},
+		"another order":               {[]evm.Log{otherOpen, otherFinalised}, transfer.OrderMismatch, 0},
+		"opened by anybody":           {[]evm.Log{log(opening, foreign), finalised}, transfer.Mismatch, 0},
+		"Finalised is no deposit":     {[]evm.Log{opened(intent), finalised}, transfer.Mismatch, 0},
+		"the order before is another": {[]evm.Log{otherOpen, open, finalised}, transfer.Mined, 1},
+		"the other order's input":     {[]evm.Log{otherOpen, paid, paidOn, otherFinalised, opened(intent)}, transfer.Mismatch, 0},
+		"an input of its own":         {[]evm.Log{otherOpen, paid, paidOn, otherFinalised, paid, opened(intent)}, transfer.Mined, 5},
+		"paid on afterwards":          {[]evm.Log{paid, opened(intent), paidOn}, transfer.Mined, 1},
+		"an older order is paid out":  {[]evm.Log{paidOn, otherFinalised, paid, opened(intent)}, transfer.Mined, 3},
+	} {
+		for n := range c.logs {
+			c.logs[n].Index = uint(n)
+			if !intent.Concerns(c.logs[n]) && c.logs[n].Address == common.HexToAddress(inputSettler) && c.logs[n].Topics[1] == intent.OrderID {
+				t.Errorf("%s: log %d does not concern the intent", name, n)
+			}
+		}
+		receipt := evm.Receipt{Succeeded: true, Logs: c.logs, TxHash: hashA, BlockNumber: 7, BlockHash: block7.Hash}
+		if state, index := intent.Classify(transfer.Inclusion{Receipt: receipt}); state != c.want || index != c.index {
+			t.Errorf("%s: %s at log %d", name, state, index)
+		}
+	}
+}
+
 // endlessInputs and farInputs are the data of an Open whose inputs are more, or further away, than the data.
 func endlessInputs(data []byte) []byte { return withWord(data, 9, 255) }
 func farInputs(data []byte) []byte     { return withWord(data, 7, 255) }

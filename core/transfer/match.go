@@ -16,7 +16,10 @@ import (
 
 // The events of an order. The order id is the second topic of those of the settlers.
 var (
-	openTopic      = topic("Open(bytes32," + standardOrder + ")")
+	openTopic = topic("Open(bytes32," + standardOrder + ")")
+	// openPaidTopic is of openForAndFinalise of LI.FI's settlers, for orders on one chain: the settler passes the input on to whom the solver names,
+	// and emits Finalised in the same transaction.
+	openPaidTopic  = topic("Open(bytes32)")
 	finalisedTopic = topic("Finalised(bytes32,bytes32,bytes32)")
 	refundedTopic  = topic("Refunded(bytes32)")
 	filledTopic    = topic("OutputFilled(bytes32,bytes32,uint32," + mandateOutput + ",uint256)")
@@ -24,10 +27,10 @@ var (
 )
 
 // SettlerTopics are the first topics of all events that ParseSettlerEvent parses.
-var SettlerTopics = []common.Hash{openTopic, finalisedTopic, refundedTopic, filledTopic}
+var SettlerTopics = []common.Hash{openTopic, openPaidTopic, finalisedTopic, refundedTopic, filledTopic}
 
 var settlerRoles = map[common.Hash]Role{
-	openTopic: RoleOpen, finalisedTopic: RoleFinalise, refundedTopic: RoleRefund, filledTopic: RoleFill,
+	openTopic: RoleOpen, openPaidTopic: RoleOpen, finalisedTopic: RoleFinalise, refundedTopic: RoleRefund, filledTopic: RoleFill,
 }
 
 // MaxEventData is more than the data of any event of an order that an intent makes: its callback data and context are empty.
@@ -55,7 +58,8 @@ func ParseSettlerEvent(l evm.Log) (e SettlerEvent, ok bool) {
 
 // MatchLog returns the transaction of the intent that a settler's event on a chain shows. ok is false for an event of another order, for
 // an event from another contract or chain than in the intent's settlement, because anybody can emit events, and for a fill of another
-// output or of less: anybody can have the real settler emit OutputFilled for any order id with an output of their own.
+// output or of less: anybody can have the real settler emit OutputFilled for any order id with an output of their own. An opening still needs its
+// deposit: see Classify.
 func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool) {
 	e, ok := ParseSettlerEvent(l)
 	if !ok || e.OrderID != i.OrderID || !i.HasOrder() {
@@ -65,7 +69,8 @@ func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool
 	if e.Role == RoleFill {
 		from, settler = i.Destination.Account.Chain, i.Settlement.OutputSettler
 	}
-	if chain != from || l.Address != common.HexToAddress(settler) || e.Role == RoleFill && !i.fills(l.Data) {
+	if chain != from || l.Address != common.HexToAddress(settler) || e.Role == RoleFill && !i.fills(l.Data) ||
+		l.Topics[0] == openPaidTopic && i.Type != Swap {
 		return t, false
 	}
 	return Transaction{
@@ -78,15 +83,14 @@ func (i *Intent) MatchLog(chain caip.ChainID, l evm.Log) (t Transaction, ok bool
 const filledHead = 4
 
 // Concerns reports whether a log of a receipt can decide about the intent: its payment or one of another amount, an event of its order, the
-// opening of another order at its settler, or a deposit of its token there. Judge and MatchesReceipt need no others.
+// opening of another order at its settler, or a payment of its token to or by the settler. Judge and MatchesReceipt need no others.
 func (i *Intent) Concerns(l evm.Log) bool {
 	if !i.HasOrder() {
 		return i.moves(l)
 	}
 	e, ok := ParseSettlerEvent(l)
 	settler := common.HexToAddress(i.Settlement.InputSettler)
-	paid, deposited := i.depositAt(l)
-	return deposited && paid.token == i.input().token || ok && (e.OrderID == i.OrderID || e.Role == RoleOpen && l.Address == settler)
+	return i.movesInput(l) || ok && (e.OrderID == i.OrderID || e.Role == RoleOpen && l.Address == settler)
 }
 
 // fills reports whether the data of OutputFilled are of the intent's output, in all of its fields, and of at least its amount. Who the

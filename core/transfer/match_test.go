@@ -57,17 +57,17 @@ func TestIntent_MatchLog(t *testing.T) {
 		data      []byte
 		role      transfer.Role // empty for none
 	}{
-		"open":                              {"Open(bytes32," + orderType + ")", input, sepolia, order, transfer.RoleOpen},
-		"finalise":                          {"Finalised(bytes32,bytes32,bytes32)", input, sepolia, make([]byte, 64), transfer.RoleFinalise},
-		"refund":                            {"Refunded(bytes32)", input, sepolia, nil, transfer.RoleRefund},
-		"fill":                              {"OutputFilled(bytes32,bytes32,uint32," + outputType + ",uint256)", output, baseSepolia, fillLog(intent).Data, transfer.RoleFill},
-		"open by the output settler":        {"Open(bytes32," + orderType + ")", output, sepolia, order, ""},
-		"open on the destination":           {"Open(bytes32," + orderType + ")", input, baseSepolia, order, ""},
-		"refund on the destination":         {"Refunded(bytes32)", input, baseSepolia, nil, ""},
-		"refund by the output settler":      {"Refunded(bytes32)", output, baseSepolia, nil, ""},
-		"finalise by anybody":               {"Finalised(bytes32,bytes32,bytes32)", common.HexToAddress(alice), sepolia, make([]byte, 64), ""},
-		"a wrapper's Open without an order": {"Open(bytes32)", input, sepolia, nil, ""},
-		"the purchase of an order":          {"OrderPurchased(bytes32,bytes32,bytes32)", input, sepolia, make([]byte, 64), ""},
+		"open":                           {"Open(bytes32," + orderType + ")", input, sepolia, order, transfer.RoleOpen},
+		"finalise":                       {"Finalised(bytes32,bytes32,bytes32)", input, sepolia, make([]byte, 64), transfer.RoleFinalise},
+		"refund":                         {"Refunded(bytes32)", input, sepolia, nil, transfer.RoleRefund},
+		"fill":                           {"OutputFilled(bytes32,bytes32,uint32," + outputType + ",uint256)", output, baseSepolia, fillLog(intent).Data, transfer.RoleFill},
+		"open by the output settler":     {"Open(bytes32," + orderType + ")", output, sepolia, order, ""},
+		"open on the destination":        {"Open(bytes32," + orderType + ")", input, baseSepolia, order, ""},
+		"refund on the destination":      {"Refunded(bytes32)", input, baseSepolia, nil, ""},
+		"refund by the output settler":   {"Refunded(bytes32)", output, baseSepolia, nil, ""},
+		"finalise by anybody":            {"Finalised(bytes32,bytes32,bytes32)", common.HexToAddress(alice), sepolia, make([]byte, 64), ""},
+		"openForAndFinalise of a bridge": {"Open(bytes32)", input, sepolia, nil, ""},
+		"the purchase of an order":       {"OrderPurchased(bytes32,bytes32,bytes32)", input, sepolia, make([]byte, 64), ""},
 	} {
 		log := evm.Log{
 			Address: c.emitter, Topics: []common.Hash{event(c.signature), intent.OrderID}, Data: c.data,

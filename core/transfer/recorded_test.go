@@ -17,7 +17,7 @@ func (c recordedCase) last() transfer.Status {
 		if step.Status == 0 && step.opens(c) && !opened {
 			status = transfer.Failed
 		}
-		opened = opened || step.Status == 1 && (step.opens(c) || step.Step == "openFor")
+		opened = opened || step.Status == 1 && (step.opens(c) || strings.HasPrefix(step.Step, "openFor"))
 		switch {
 		case !opened || step.After == nil:
 		case step.After.FillRecord[0] != "0" && c.Order.ours():

@@ -29,6 +29,11 @@ func Opened(i *transfer.Intent) Log {
 	return settlerLog(i.Settlement.InputSettler, "Open(bytes32,"+standardOrder+")", i, refund.Data[len(Selector{}):])
 }
 
+// OpenedToFinalise is the event by which openForAndFinalise opens an intent's order, whose Finalised stands in the same transaction.
+func OpenedToFinalise(i *transfer.Intent) Log {
+	return settlerLog(i.Settlement.InputSettler, "Open(bytes32)", i, nil)
+}
+
 // Deposited is the event by which the source token tells that the input settler has the intent's input.
 func Deposited(i *transfer.Intent) Log { return Paid(i, i.Settlement.InputSettler) }
 
