@@ -63,7 +63,7 @@ type chainTokens struct {
 	authorized []registry.Token
 }
 
-// signingTokens finds the wrapped native token by its symbol: W and that of the native currency, else WETH.
+// signingTokens finds the wrapped native token by its symbol: the chain's WrappedNative, else W and that of the native currency, else WETH.
 func signingTokens(c *registry.Chain, tokens []registry.Token) chainTokens {
 	found := chainTokens{chain: c.ID}
 	bySymbol := func(symbol string) *registry.Token {
@@ -74,8 +74,14 @@ func signingTokens(c *registry.Chain, tokens []registry.Token) chainTokens {
 		}
 		return nil
 	}
-	if found.wrapped = bySymbol("W" + c.NativeCurrency.Symbol); found.wrapped == nil {
-		found.wrapped = bySymbol("WETH")
+	symbols := []string{"W" + c.NativeCurrency.Symbol, "WETH"}
+	if c.WrappedNative != "" {
+		symbols = []string{c.WrappedNative}
+	}
+	for _, symbol := range symbols {
+		if found.wrapped == nil {
+			found.wrapped = bySymbol(symbol)
+		}
 	}
 	found.any = found.wrapped
 	for _, t := range tokens {
@@ -232,7 +238,7 @@ func (c signingCheck) permit2Missing(permit2Code *rpc.Call[[]byte]) string {
 // erc3009Missing returns why authorizations of tokens cannot be used, or "".
 func (c signingCheck) erc3009Missing() string {
 	if c.unpaid == nil {
-		return "no wrapped native token of the chain is registered to try it with"
+		return "no wrapped native token of the chain is registered to try it with: wrappedNative of the chain names it"
 	}
 	err := c.unpaid.Err()
 	data, reverted := revertData(err)

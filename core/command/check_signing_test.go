@@ -73,6 +73,7 @@ func TestCheckChains_RecordedSigning(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims   map[string][]string
 		tokens   []any
+		wrapped  string // its symbol, where the chain names it
 		change   func(*rpctest.Chain)
 		signing  string // the column
 		problems []string
@@ -102,6 +103,14 @@ func TestCheckChains_RecordedSigning(t *testing.T) {
 			claims: map[string][]string{"head": {"erc3009"}}, tokens: []any{weth, tokenRow(r, r.Chain.VRSToken, "OLD", authorizations("New dollar", "1", "vrs"))},
 			signing: "head permit2,erc3009 (opens unpaid orders)", warnings: 1,
 		},
+		"a wrapped token of another symbol": {
+			claims: map[string][]string{"head": {"erc3009"}}, tokens: []any{tokenRow(r, r.Chain.WETH9, "tWETH", nil)}, signing: "head permit2",
+			problems: []string{"erc3009, which is not proven: no wrapped native token of the chain is registered to try it with: wrappedNative of the chain"},
+		},
+		"a wrapped token that the chain names": {
+			claims: map[string][]string{"head": {"erc3009"}}, tokens: []any{tokenRow(r, r.Chain.WETH9, "tWETH", nil)}, wrapped: "tWETH",
+			signing: "head permit2,erc3009 (opens unpaid orders)", warnings: 1,
+		},
 		"no tokens": {
 			claims: map[string][]string{"head": {"permit2", "erc3009"}}, signing: "head none",
 			problems: []string{"permit2, which is not proven: no ERC-20 token of the chain", "erc3009, which is not proven: no wrapped native token"},
@@ -114,7 +123,11 @@ func TestCheckChains_RecordedSigning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			database := pgtest.Database(t)
-			chains := listFile(t, "chains", recordedChainRow(r, c.claims))
+			row := recordedChainRow(r, c.claims)
+			if c.wrapped != "" {
+				row["wrappedNative"] = c.wrapped
+			}
+			chains := listFile(t, "chains", row)
 			importsChains(t, database, chains, "chains: 1 added, 0 updated, 0 unchanged, 0 refused")
 			if len(c.tokens) > 0 {
 				if got := core(t, "", on(database), "tokens", "import", listFile(t, "tokens", c.tokens...)); got.Code != 0 {
@@ -160,7 +173,7 @@ func TestCheckChains_Signing(t *testing.T) {
 		"balances are compared":     {unpaidPermit2, invalidBalanceDelta, "test permit2,erc3009", ""},
 		"the token refuses":         {unpaidPermit2, selector("SignatureAndInputsNotEqual()"), "test permit2,erc3009", ""},
 		"no signatures at all":      {rpctest.Revert{}, rpctest.Revert{}, "test none", "permit2, which is not proven: The transaction reverts without a reason."},
-		"no ERC-3009":               {unpaidPermit2, selector("SignatureNotSupported(bytes1)"), "test permit2", "erc3009, which is not proven: The transaction reverts with the error 0x5d0b6f18."},
+		"no ERC-3009":               {unpaidPermit2, selector("SignatureNotSupported(bytes1)"), "test permit2", "erc3009, which is not proven: The transaction reverts, because the settler does not know this kind of signature."},
 		"a bare revert":             {unpaidPermit2, rpctest.Revert{}, "test permit2", "erc3009, which is not proven: The transaction reverts without a reason."},
 		"free orders with Permit2":  {nil, invalidBalanceDelta, "test erc3009", "permit2, which is not proven: openFor takes an order that nobody has paid"},
 		"another text than Permit2": {rpctest.Revert(common.FromHex("0x08c379a0")), invalidBalanceDelta, "test erc3009", "permit2, which is not proven: The transaction reverts"},

@@ -30,6 +30,9 @@ type Chain struct {
 	// MaxRPCURLs, each of at most MaxRPCURLBytes. They are https, or http to a loopback address, and never the private URLs of
 	// CORE_RPC_FILE.
 	RPCURLs []string
+	// WrappedNative is the symbol of the token that wraps the native currency, which checks of settlers are made with. It is empty for W and the
+	// currency's symbol, or WETH.
+	WrappedNative string
 }
 
 // The bounds and the defaults of Confirmations and BlockTime.

@@ -29,6 +29,7 @@ type ChainEntry struct {
 	KeepFinality      bool
 	KeepBlockTime     bool
 	KeepRPCURLs       bool
+	KeepWrappedNative bool
 	// DefaultDepth means that the confirmations are the default of the block time that the chain has after the import.
 	DefaultDepth bool
 }
@@ -50,6 +51,9 @@ func (e ChainEntry) Over(known Chain) Chain {
 	}
 	if e.KeepRPCURLs {
 		after.RPCURLs = known.RPCURLs
+	}
+	if e.KeepWrappedNative {
+		after.WrappedNative = known.WrappedNative
 	}
 	if e.DefaultDepth && !e.KeepConfirmations {
 		after.Confirmations = DefaultDepth(after.BlockTime)
@@ -79,10 +83,11 @@ type chainJSON struct {
 	Finality      json.RawMessage `json:"finality"`
 	BlockTimeMS   json.RawMessage `json:"blockTimeMs"`
 	RPCURLs       json.RawMessage `json:"rpcUrls"`
+	WrappedNative json.RawMessage `json:"wrappedNative"`
 }
 
 // ReadChainList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
-// finality?, blockTimeMs?, rpcUrls?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means
+// finality?, blockTimeMs?, rpcUrls?, wrappedNative?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means
 // that the complete file could not be read.
 func ReadChainList(r io.Reader) (ChainList, error) {
 	var file struct {
@@ -140,6 +145,10 @@ func (e *ChainEntry) readOperatorData(r chainJSON) (err error) {
 	if e.Settlements, err = parseSettlements(r.Settlements); err != nil {
 		return err
 	}
+	e.KeepWrappedNative = r.WrappedNative == nil
+	if e.WrappedNative, err = parseWrappedNative(r.WrappedNative); err != nil {
+		return err
+	}
 	if e.RPCURLs, err = parseRPCURLs(r.RPCURLs); err != nil {
 		return err
 	}
@@ -162,6 +171,16 @@ func decodeStrictly(raw json.RawMessage, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
+}
+
+func parseWrappedNative(raw json.RawMessage) (symbol string, err error) {
+	if unset(raw) {
+		return "", nil
+	}
+	if err := json.Unmarshal(raw, &symbol); err != nil || !isSymbol(symbol) {
+		return "", fmt.Errorf("wrappedNative must be the symbol of a token, of 1 to %d printable characters", maxSymbolLength)
+	}
+	return symbol, nil
 }
 
 func parseFinality(raw json.RawMessage) (Finality, error) {

@@ -25,7 +25,7 @@ func TestReadChainList(t *testing.T) {
 				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether,
 				Confirmations: 12, Finality: registry.Depth, BlockTime: 12 * time.Second,
 			},
-			KeepSettlements: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true,
+			KeepSettlements: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true, KeepWrappedNative: true,
 		}
 		change(e)
 		return e
@@ -90,6 +90,11 @@ func TestReadChainList(t *testing.T) {
 		{row: row(15, `,"rpcUrls":["`+longest+`"`+strings.Repeat(`,"https://a"`, 7)+`]`), want: published(15, func(e *registry.ChainEntry) {
 			e.KeepRPCURLs, e.RPCURLs = false, append([]string{longest}, slices.Repeat([]string{"https://a"}, 7)...)
 		})},
+		{row: row(19, `,"wrappedNative":"WBNB"`), want: published(19, func(e *registry.ChainEntry) { e.KeepWrappedNative, e.WrappedNative = false, "WBNB" })},
+		{row: row(20, `,"wrappedNative":null`), want: published(20, func(e *registry.ChainEntry) { e.KeepWrappedNative = false })},
+		{row: row(9, `,"wrappedNative":""`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
+		{row: row(9, `,"wrappedNative":7`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
+		{row: row(9, `,"wrappedNative":"`+strings.Repeat("W", 33)+`"`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
 		{row: row(9, `,"rpcUrls":["https://a"`+strings.Repeat(`,"https://a"`, 8)+`]`), reason: "rpcUrls must be an array of at most 8 strings"},
 		{row: row(9, `,"rpcUrls":"https://a"`), reason: "rpcUrls must be an array of at most 8 strings"},
 		{row: row(9, `,"rpcUrls":[1]`), reason: "rpcUrls must be an array of at most 8 strings"},

@@ -169,13 +169,14 @@ func TestImportChains_OperatorData(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	keepAll := func(e *registry.ChainEntry) {
-		e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs = true, true, true, true, true
+		e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs, e.KeepWrappedNative = true, true, true, true, true, true
 	}
 	type data struct {
 		Confirmations uint64
 		Finality      registry.Finality
 		BlockTime     time.Duration
 		RPCURLs       []string
+		WrappedNative string
 	}
 	urls := []string{"https://rpc.example.org/v1", `https://rpc.example.org/a,"{}\'b`}
 	for _, step := range []struct {
@@ -183,39 +184,47 @@ func TestImportChains_OperatorData(t *testing.T) {
 		change func(*registry.ChainEntry)
 		want   data
 	}{
-		{"a new chain", keepAll, data{12, registry.Depth, 12 * time.Second, nil}},
+		{"a new chain", keepAll, data{12, registry.Depth, 12 * time.Second, nil, ""}},
 		{"all", func(e *registry.ChainEntry) {
-			e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs = 10_000, registry.Finalized, 50*time.Millisecond, urls
-		}, data{10_000, registry.Finalized, 50 * time.Millisecond, urls}},
-		{"none", keepAll, data{10_000, registry.Finalized, 50 * time.Millisecond, urls}},
+			e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs, e.WrappedNative = 10_000, registry.Finalized, 50*time.Millisecond, urls, "WBNB"
+		}, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
+		{"none", keepAll, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
 		{"confirmations", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
-		}, data{1, registry.Finalized, 50 * time.Millisecond, urls}},
+		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
 		{"the default confirmations, which the block time gives", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.DefaultDepth, e.Confirmations = false, true, 12
-		}, data{1200, registry.Finalized, 50 * time.Millisecond, urls}},
+		}, data{1200, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
 		{"confirmations again", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
-		}, data{1, registry.Finalized, 50 * time.Millisecond, urls}},
+		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
 		{"finality", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepFinality, e.Finality = false, registry.Safe
-		}, data{1, registry.Safe, 50 * time.Millisecond, urls}},
+		}, data{1, registry.Safe, 50 * time.Millisecond, urls, "WBNB"}},
 		{"block time", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepBlockTime, e.BlockTime = false, 10*time.Minute
-		}, data{1, registry.Safe, 10 * time.Minute, urls}},
+		}, data{1, registry.Safe, 10 * time.Minute, urls, "WBNB"}},
 		{"RPC URLs", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs, e.RPCURLs = false, urls[:1]
-		}, data{1, registry.Safe, 10 * time.Minute, urls[:1]}},
+		}, data{1, registry.Safe, 10 * time.Minute, urls[:1], "WBNB"}},
 		{"the RPC URLs taken away", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs = false
-		}, data{1, registry.Safe, 10 * time.Minute, nil}},
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "WBNB"}},
+		{"the wrapped coin", func(e *registry.ChainEntry) {
+			keepAll(e)
+			e.KeepWrappedNative, e.WrappedNative = false, "WETH9"
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "WETH9"}},
+		{"the usual one", func(e *registry.ChainEntry) {
+			keepAll(e)
+			e.KeepWrappedNative = false
+		}, data{1, registry.Safe, 10 * time.Minute, nil, ""}},
 	} {
 		importChains(t, store, entry(1, step.change))
 		snapshot, err := store.Registry.Registry(t.Context())
@@ -223,7 +232,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, _ := snapshot.Chain(caip.EIP155Chain(1))
-		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime, got.RPCURLs}); diff != "" {
+		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime, got.RPCURLs, got.WrappedNative}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}

@@ -93,7 +93,7 @@ func (o Origin) Validate() error {
 
 func (d Token) validate() error {
 	switch {
-	case !printable(d.Symbol) || utf8.RuneCountInString(d.Symbol) > maxSymbolLength:
+	case !isSymbol(d.Symbol):
 		return fmt.Errorf("symbol must have 1 to %d printable characters", maxSymbolLength)
 	case len(d.Metadata) > maxMetadataLength || strings.IndexByte(d.Metadata, 0) >= 0:
 		return fmt.Errorf("logoURI must have at most %d bytes", maxMetadataLength)
@@ -147,6 +147,8 @@ func samePointee[T comparable](a, b *T) bool {
 	}
 	return *a == *b
 }
+
+func isSymbol(s string) bool { return printable(s) && utf8.RuneCountInString(s) <= maxSymbolLength }
 
 func printable(s string) bool {
 	if s == "" || !utf8.ValidString(s) || strings.TrimSpace(s) != s {
