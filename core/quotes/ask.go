@@ -210,7 +210,7 @@ func requestOf(route *transfer.Route, settlement transfer.Settlement, now time.T
 func newQuote(by transfer.Caller, route *transfer.Route, of question, offer provider.Offer, known *registry.Snapshot, now time.Time) quote.Quote {
 	q := quote.Quote{
 		ID: transfer.NewID(now), AccountID: by.AccountID, Environment: by.Environment, Provider: of.Name, Kind: of.Kind, Type: route.Type,
-		Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, Settlement: of.Settlement,
+		Source: route.Source, Destination: route.Destination, Deadline: route.Deadline, DefaultDeadline: route.DefaultDeadline, Settlement: of.Settlement,
 		Duration: offer.Duration, CreatedAt: now, ExpiresAt: offer.ValidUntil,
 	}
 	if q.Kind == quote.ExactOutput {

@@ -26,6 +26,7 @@ type row struct {
 	Kind             quote.Kind          `bun:"kind"`
 	Type             transfer.Type       `bun:"type"`
 	Deadline         time.Time           `bun:"deadline"`
+	DefaultDeadline  bool                `bun:"default_deadline"`
 	OrderScheme      string              `bun:"order_scheme"`
 	Deployment       string              `bun:"deployment"`
 	InputSettler     string              `bun:"input_settler"`
@@ -51,7 +52,7 @@ func newRow(q quote.Quote) row {
 	r := row{
 		AccountID: q.AccountID, ID: q.ID, Environment: q.Environment, Provider: q.Provider, Kind: q.Kind, Type: q.Type,
 		Sides:    intents.NewSides(q.Source, q.Destination),
-		Deadline: q.Deadline, OrderScheme: q.Settlement.Scheme, Deployment: q.Settlement.Deployment,
+		Deadline: q.Deadline, DefaultDeadline: q.DefaultDeadline, OrderScheme: q.Settlement.Scheme, Deployment: q.Settlement.Deployment,
 		InputSettler: q.Settlement.InputSettler, OutputSettler: q.Settlement.OutputSettler,
 		InputOracle: q.Settlement.InputOracle, OutputOracle: q.Settlement.OutputOracle, Expires: q.Settlement.Expires,
 		Fees: []fee{}, EstimatedSeconds: int(q.Duration / time.Second), CreatedAt: q.CreatedAt, ExpiresAt: q.ExpiresAt, TransferID: q.TransferID,
@@ -69,7 +70,7 @@ func (r row) quote() (quote.Quote, error) {
 	}
 	q := quote.Quote{
 		ID: r.ID, AccountID: r.AccountID, Environment: r.Environment, Provider: r.Provider, Kind: r.Kind, Type: r.Type,
-		Source: source, Destination: destination, Deadline: r.Deadline.UTC(),
+		Source: source, Destination: destination, Deadline: r.Deadline.UTC(), DefaultDeadline: r.DefaultDeadline,
 		Settlement: transfer.Settlement{
 			Scheme: r.OrderScheme, Deployment: r.Deployment, InputSettler: r.InputSettler, OutputSettler: r.OutputSettler,
 			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: r.Expires.UTC(),

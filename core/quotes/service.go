@@ -115,7 +115,12 @@ func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q qu
 
 // complete returns the request with what its quote has; ok is false if it names something else.
 func complete(r wire.TransferRequest, q quote.Quote) (completed wire.TransferRequest, ok bool) {
-	completed = wire.TransferRequest{Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID}
+	completed = wire.TransferRequest{
+		Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID, Signing: r.Signing,
+	}
+	if r.Signing != "" && q.DefaultDeadline && r.Deadline.IsZero() {
+		completed.Deadline = time.Time{}
+	}
 	if !r.Deadline.IsZero() && !r.Deadline.Truncate(time.Second).Equal(q.Deadline) {
 		return completed, false
 	}

@@ -48,7 +48,7 @@ func TestNewRoute(t *testing.T) {
 	for _, kind := range []transfer.Type{transfer.Swap, transfer.Bridge} {
 		for _, missing := range []string{"source", "destination"} {
 			request := newRequest(kind, usdc)
-			want := &transfer.Route{Type: kind, LeastValidity: 15 * time.Second}
+			want := &transfer.Route{Type: kind, DefaultDeadline: true, LeastValidity: 15 * time.Second}
 			for _, n := range []int{0, 2} {
 				alone := here
 				alone.Settlements = here.Settlements[n : n+1]

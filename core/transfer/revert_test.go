@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/go-cmp/cmp"
 
@@ -58,8 +59,9 @@ func TestRevertReason_Errors(t *testing.T) {
 		"CodeSize0()", "ERC20InsufficientAllowance(address,uint256,uint256)", "ERC20InsufficientBalance(address,uint256,uint256)",
 		"ERC20InvalidApprover(address)", "ERC20InvalidReceiver(address)", "ERC20InvalidSender(address)", "ERC20InvalidSpender(address)",
 		"FailedCall()", "FillDeadlineAfterExpiry(uint32,uint32)", "HasDirtyBits()", "InsufficientBalance(uint256,uint256)",
-		"InvalidBalanceDelta(uint256,uint256)", "InvalidNativeValue(uint256,uint256)", "InvalidOrderStatus()", "NativeTokenNotSupported()",
-		"ReentrancyDetected()", "SafeERC20FailedOperation(address)", "TimestampNotPassed()", "TimestampPassed()", "UserIsZero()",
+		"InvalidBalanceDelta(uint256,uint256)", "InvalidNativeValue(uint256,uint256)", "InvalidOrderStatus()", "InvalidSigner()",
+		"NativeTokenNotSupported()", "ReentrancyDetected()", "SafeERC20FailedOperation(address)", "SignatureAndInputsNotEqual()",
+		"SignatureNotSupported(bytes1)", "TimestampNotPassed()", "TimestampPassed()", "UserIsZero()",
 		"WrongChain(uint256,uint256)",
 	}
 	var got []string
@@ -75,6 +77,13 @@ func TestRevertReason_Errors(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	plain := []string{"Error(string)", "Panic(uint256)", "TransferFailed()"} // the first two have texts of their own, and the last is of payouts
+	for selector, signature := range recordedGasless(t).Errors {
+		reason := transfer.RevertReason(common.FromHex(selector))
+		if strings.HasPrefix(reason, "The transaction reverts, because ") == slices.Contains(plain, signature) {
+			t.Errorf("signed orders, %s: %s", signature, reason)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ type Route struct {
 	// Source and Destination are the sides; the amount that is asked for is nil.
 	Source, Destination Leg
 	Deadline            time.Time
+	// DefaultDeadline means that the request named none.
+	DefaultDeadline bool
 	// LastUse is until when a quote can make the order: later the order would have less than its least lifetime.
 	LastUse time.Time
 	// LeastValidity is how long a quote must hold for its order to be opened: two blocks of the source chain, and quoteReserve to sign and send.
@@ -55,7 +57,7 @@ func NewRoute(created time.Time, r wire.TransferRequest, known *registry.Snapsho
 		return nil, err
 	}
 	route := &Route{
-		Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline,
+		Type: d.kind, Source: d.source, Destination: d.destination, Deadline: deadline, DefaultDeadline: r.Deadline.IsZero(),
 		LastUse: deadline.Add(-leastLifetime(d.kind, d.sourceChain, d.minDeadline())), LeastValidity: leastValidity(d.sourceChain),
 	}
 	for _, p := range usable {

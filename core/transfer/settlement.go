@@ -119,7 +119,7 @@ func (d *draft) deployments(visit func(deployment) (more bool)) error {
 			case origin.Scheme != destination.Scheme || origin.Deployment != destination.Deployment, d.kind == Swap && !origin.SameChain:
 			case !d.takesSignatures(origin):
 				unsigned = true
-			case native && !origin.Native:
+			case native && !origin.Native && d.request.Signing == "":
 				refused = true
 			default:
 				if found = true; !visit(deployment{origin, destination}) {

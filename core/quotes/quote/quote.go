@@ -41,6 +41,8 @@ type Quote struct {
 	// Deadline and Settlement are those of the intent that the quote makes.
 	Deadline   time.Time
 	Settlement transfer.Settlement
+	// DefaultDeadline means that the quote was asked for without a deadline. One that is signed then has a shorter default of its own.
+	DefaultDeadline bool
 	Fees       []Fee
 	// Duration is how long the provider expects the fill to take, 0 if it says nothing.
 	Duration time.Duration
