@@ -2,7 +2,6 @@ package command_test
 
 import (
 	"encoding/json"
-	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -36,15 +36,33 @@ var (
 var (
 	unpaidPermit2 = rpctest.Revert(hexutil.MustDecode("0x08c379a0" + strings.Repeat("0", 62) + "20" + strings.Repeat("0", 62) + "14" +
 		common.Bytes2Hex([]byte("TRANSFER_FROM_FAILED")) + strings.Repeat("0", 24)))
+	invalidSigner       = rpctest.Revert(crypto.Keccak256([]byte("InvalidSigner()"))[:4])
 	invalidBalanceDelta = append(rpctest.Revert(crypto.Keccak256([]byte("InvalidBalanceDelta(uint256,uint256)"))[:4]), append(rpctest.Word(1), rpctest.Word(0)...)...)
 )
 
-// opensFor has openFor of a contract answer to signatures of Permit2 and of ERC-3009; nil is success.
-func opensFor(served *rpctest.Chain, contract string, permit2, erc3009 error) {
-	served.SetFunction(common.HexToAddress(contract), openFor, func(c rpctest.Call) ([]byte, error) {
-		arguments := c.Data[len(rpctest.Selector{}):]
-		signature := new(big.Int).SetBytes(arguments[2*common.HashLength : 3*common.HashLength]).Uint64()
-		return nil, map[byte]error{0: permit2, 1: erc3009}[arguments[signature+common.HashLength]]
+// opensFor has openFor of a contract answer to the user's signatures for Permit2, to those of others, and to ERC-3009; nil is success.
+func opensFor(t *testing.T, served *rpctest.Chain, id uint64, contract string, permit2, forged, erc3009 error) {
+	t.Helper()
+	r := *recorded(t)
+	r.Chain.ChainID = int64(id) //nolint:gosec // G115: the chains of tests
+	address := common.HexToAddress(contract)
+	served.SetFunction(address, openFor, func(c rpctest.Call) ([]byte, error) {
+		given, err := arguments("openFor", c.Data)
+		if err != nil {
+			return nil, err
+		}
+		order, signature := *abi.ConvertType(given[0], new(calledOrder)).(*calledOrder), given[2].([]byte)
+		if signature[0] == 1 {
+			return nil, erc3009
+		}
+		signed, err := signedBy(order.User, r.permit(order, address, "permit2"), signature[1:])
+		switch {
+		case err != nil:
+			return nil, err
+		case !signed:
+			return nil, forged
+		}
+		return nil, permit2
 	})
 }
 
@@ -64,7 +82,7 @@ func node(t *testing.T, id uint64, settlements ...registry.Settlement) (*rpctest
 		answer(served, s.OutputSettler, getFillRecord, rpctest.Word(0))
 		answer(served, s.Oracle, isProven, rpctest.Word(0))
 		served.SetFunction(common.HexToAddress(s.InputSettler), rpctest.Open, func(rpctest.Call) ([]byte, error) { return nil, invalidNativeValue })
-		opensFor(served, s.InputSettler, unpaidPermit2, invalidBalanceDelta)
+		opensFor(t, served, id, s.InputSettler, unpaidPermit2, invalidSigner, invalidBalanceDelta)
 	}
 	return served, rpctest.Serve(t, served)
 }

@@ -98,9 +98,9 @@ func signingTokens(c *registry.Chain, tokens []registry.Token) chainTokens {
 // signingCheck is what is asked of the input settler of one settlement.
 type signingCheck struct {
 	registry.Settlement
-	// permit2 opens an order that is rightly signed by Permit2, and unpaid one of the wrapped native token with an empty authorization. Both are nil
-	// where there is no token to try with.
-	permit2, unpaid *rpc.Call[[]byte]
+	// permit2 opens an order that is rightly signed for Permit2, forged one that is signed by another key, and unpaid one of the wrapped native token
+	// with an empty authorization. They are nil where there is no token to try with.
+	permit2, forged, unpaid *rpc.Call[[]byte]
 }
 
 // checkSigning asks, all in one batch, which schemes of signing the input settlers of settlements take. A scheme that is claimed and not proven is a
@@ -118,7 +118,7 @@ func (f *finding) checkSigning(ctx context.Context, p *rpc.Provider, tokens chai
 			f.problem("%s: signing: %v", s.Deployment, err)
 			return
 		}
-		for _, call := range []*rpc.Call[[]byte]{c.permit2, c.unpaid} {
+		for _, call := range []*rpc.Call[[]byte]{c.permit2, c.forged, c.unpaid} {
 			if call != nil {
 				calls = append(calls, call)
 			}
@@ -133,46 +133,52 @@ func (f *finding) checkSigning(ctx context.Context, p *rpc.Provider, tokens chai
 
 func newSigningCheck(s registry.Settlement, tokens chainTokens) (signingCheck, error) {
 	c := signingCheck{Settlement: s}
-	key, err := newProbeKey()
+	user, err := newProbeKey()
+	if err != nil {
+		return c, err
+	}
+	stranger, err := newProbeKey()
 	if err != nil {
 		return c, err
 	}
 	for _, probe := range []struct {
 		token  *registry.Token
-		scheme wire.SigningScheme
+		signer *probeKey
 		call   **rpc.Call[[]byte]
-	}{{tokens.any, wire.Permit2, &c.permit2}, {tokens.wrapped, wire.ERC3009, &c.unpaid}} {
+	}{{tokens.any, &user, &c.permit2}, {tokens.any, &stranger, &c.forged}, {tokens.wrapped, nil, &c.unpaid}} {
 		if probe.token == nil {
 			continue
 		}
-		message, err := openForProbe(s, key, probe.token.ID, probe.scheme)
-		if err != nil {
+		if *probe.call, err = openForProbe(s, user, probe.token.ID, probe.signer); err != nil {
 			return c, err
 		}
-		*probe.call = rpc.CallContract(message, rpc.Latest)
 	}
 	return c, nil
 }
 
-// openForProbe is a call of openFor for an order that its user cannot pay: rightly signed for Permit2, or with an empty authorization of ERC-3009.
-func openForProbe(s registry.Settlement, key probeKey, token caip.AccountID, scheme wire.SigningScheme) (rpc.Message, error) {
-	user := caip.AccountID{Chain: token.Chain, Address: key.address().Hex()}
-	order, err := probeIntent(s, user, token, time.Now()).Order()
+// openForProbe is a call of openFor for an order that its user cannot pay: signed for Permit2 by a key, or for nil with an empty authorization of
+// ERC-3009.
+func openForProbe(s registry.Settlement, user probeKey, token caip.AccountID, signer *probeKey) (*rpc.Call[[]byte], error) {
+	order, err := probeIntent(s, caip.AccountID{Chain: token.Chain, Address: user.address().Hex()}, token, time.Now()).Order()
 	if err != nil {
-		return rpc.Message{}, err
+		return nil, err
 	}
-	var signature []byte
-	if scheme == wire.Permit2 {
+	scheme, signature := wire.ERC3009, []byte(nil)
+	if signer != nil {
+		scheme = wire.Permit2
 		typed, err := order.Permit2Permit()
 		if err != nil {
-			return rpc.Message{}, err
+			return nil, err
 		}
-		if signature, err = key.sign(typed); err != nil {
-			return rpc.Message{}, err
+		if signature, err = signer.sign(typed); err != nil {
+			return nil, err
 		}
 	}
 	call, err := order.OpenFor(scheme, signature)
-	return rpc.Message{From: key.address(), To: common.HexToAddress(call.To), Data: call.Data}, err
+	if err != nil {
+		return nil, err
+	}
+	return rpc.CallContract(rpc.Message{From: user.address(), To: common.HexToAddress(call.To), Data: call.Data}, rpc.Latest), nil
 }
 
 // judgeSigning compares what the answers to a check prove with what the settlement claims.
@@ -180,7 +186,7 @@ func (f *finding) judgeSigning(ctx context.Context, p *rpc.Provider, tokens chai
 	opensUnpaid := c.opensUnpaid()
 	missing := map[wire.SigningScheme]string{wire.Permit2: c.permit2Missing(permit2Code), wire.ERC3009: c.erc3009Missing()}
 	if opensUnpaid && slices.Contains(c.Signing, wire.ERC3009) {
-		missing[wire.ERC3009] = unprovenTokens(ctx, p, tokens.authorized, c.InputSettler)
+		missing[wire.ERC3009] = unprovenTokens(ctx, p, tokens.authorized, c.Settlement)
 	}
 	var proven []string
 	for _, scheme := range wire.SigningSchemes {
@@ -223,12 +229,15 @@ func (c signingCheck) permit2Missing(permit2Code *rpc.Call[[]byte]) string {
 		return "openFor takes an order that nobody has paid"
 	}
 	data, reverted := revertData(c.permit2.Err())
+	forged, _ := revertData(c.forged.Err())
 	text, _ := abi.UnpackRevert(data)
 	switch {
 	case !reverted:
 		return c.permit2.Err().Error()
-	case text == transferFromFailed:
+	case text == transferFromFailed && bytes.Equal(forged, invalidSigner):
 		return ""
+	case text == transferFromFailed:
+		return "openFor does not refuse another account's signature"
 	case bytes.Equal(data, invalidSigner):
 		return "openFor takes signatures of another witness than the one with the order's user, so that others could open orders with the user's tokens"
 	}
@@ -240,13 +249,22 @@ func (c signingCheck) erc3009Missing() string {
 	if c.unpaid == nil {
 		return "no wrapped native token of the chain is registered to try it with: wrappedNative of the chain names it"
 	}
-	err := c.unpaid.Err()
-	data, reverted := revertData(err)
-	switch {
-	case err == nil, bytes.Equal(data, signatureRefused), bytes.HasPrefix(data, invalidBalanceDelta):
+	if c.unpaid.Err() == nil {
 		return ""
+	}
+	return authorizationUnread(c.unpaid)
+}
+
+// authorizationUnread returns why the answer to an empty authorization does not show that the settler has taken it to the token, or "".
+func authorizationUnread(opening *rpc.Call[[]byte]) string {
+	data, reverted := revertData(opening.Err())
+	switch {
+	case opening.Err() == nil:
+		return "openFor takes an empty authorization"
 	case !reverted:
-		return err.Error()
+		return opening.Err().Error()
+	case bytes.Equal(data, signatureRefused), bytes.HasPrefix(data, invalidBalanceDelta):
+		return ""
 	}
 	return transfer.RevertReason(data)
 }
@@ -260,15 +278,35 @@ func revertData(err error) (data []byte, reverted bool) {
 	return answer.Data, true
 }
 
-// unprovenTokens returns why tokens cannot be taken by authorizations to an input settler, or "".
-func unprovenTokens(ctx context.Context, p *rpc.Provider, tokens []registry.Token, settler string) string {
-	var reasons []string
-	probes, err := askTokens(ctx, p, tokens, settler)
+// unprovenTokens returns why tokens cannot be taken by authorizations to an input settler that opens unpaid orders, or "".
+func unprovenTokens(ctx context.Context, p *rpc.Provider, tokens []registry.Token, s registry.Settlement) string {
+	if len(tokens) == 0 {
+		return ""
+	}
+	user, err := newProbeKey()
 	if err != nil {
 		return err.Error()
 	}
-	for _, probe := range probes {
-		if faults := probe.authorizationFaults(); len(faults) > 0 {
+	openings := make([]*rpc.Call[[]byte], len(tokens))
+	var calls []rpc.Request
+	for n, t := range tokens {
+		if openings[n], err = openForProbe(s, user, t.ID, nil); err != nil {
+			return err.Error()
+		}
+		calls = append(calls, openings[n])
+	}
+	_ = ask(ctx, p, calls...) // the errors of its calls are judged one by one
+	probes, err := askTokens(ctx, p, tokens, s.InputSettler)
+	if err != nil {
+		return err.Error()
+	}
+	var reasons []string
+	for n, probe := range probes {
+		faults := probe.authorizationFaults()
+		if unread := authorizationUnread(openings[n]); unread != "" {
+			faults = append(faults, unread)
+		}
+		if len(faults) > 0 {
 			reasons = append(reasons, fmt.Sprintf("%s %s: %s", probe.token.Symbol, probe.token.ID.Address, strings.Join(faults, ", ")))
 		}
 	}

@@ -99,6 +99,13 @@ func TestCheckChains_RecordedSigning(t *testing.T) {
 				`form "bytes": receiveWithAuthorization refuses a right signature: The transaction reverts with the text "FiatTokenV2: invalid signature".`,
 			}, warnings: 1,
 		},
+		"a settler that reads no authorizations": {
+			claims: map[string][]string{"head": {"erc3009"}}, tokens: []any{weth, dollar("USD Coin")}, signing: "head none (opens unpaid orders)",
+			change: func(c *rpctest.Chain) {
+				c.SetFunction(r.Chain.Settlers["head"], openFor, func(rpctest.Call) ([]byte, error) { return nil, nil })
+			},
+			problems: []string{"USDC " + r.Chain.FiatTokenV2_2.Hex() + ": openFor takes an empty authorization"}, warnings: 1,
+		},
 		"a token that takes v, r and s alone is no input": {
 			claims: map[string][]string{"head": {"erc3009"}}, tokens: []any{weth, tokenRow(r, r.Chain.VRSToken, "OLD", authorizations("New dollar", "1", "vrs"))},
 			signing: "head permit2,erc3009 (opens unpaid orders)", warnings: 1,
@@ -167,21 +174,22 @@ func TestCheckChains_Signing(t *testing.T) {
 	s := known.Settlements[0]
 	selector := func(signature string) rpctest.Revert { return rpctest.Revert(crypto.Keccak256([]byte(signature))[:4]) }
 	for name, c := range map[string]struct {
-		permit2, erc3009 error
-		signing, want    string // want is empty for none
+		permit2, forged, erc3009 error
+		signing, want            string // want is empty for none
 	}{
-		"balances are compared":     {unpaidPermit2, invalidBalanceDelta, "test permit2,erc3009", ""},
-		"the token refuses":         {unpaidPermit2, selector("SignatureAndInputsNotEqual()"), "test permit2,erc3009", ""},
-		"no signatures at all":      {rpctest.Revert{}, rpctest.Revert{}, "test none", "permit2, which is not proven: The transaction reverts without a reason."},
-		"no ERC-3009":               {unpaidPermit2, selector("SignatureNotSupported(bytes1)"), "test permit2", "erc3009, which is not proven: The transaction reverts, because the settler does not know this kind of signature."},
-		"a bare revert":             {unpaidPermit2, rpctest.Revert{}, "test permit2", "erc3009, which is not proven: The transaction reverts without a reason."},
-		"free orders with Permit2":  {nil, invalidBalanceDelta, "test erc3009", "permit2, which is not proven: openFor takes an order that nobody has paid"},
-		"another text than Permit2": {rpctest.Revert(common.FromHex("0x08c379a0")), invalidBalanceDelta, "test erc3009", "permit2, which is not proven: The transaction reverts"},
+		"balances are compared":     {unpaidPermit2, invalidSigner, invalidBalanceDelta, "test permit2,erc3009", ""},
+		"the token refuses":         {unpaidPermit2, invalidSigner, selector("SignatureAndInputsNotEqual()"), "test permit2,erc3009", ""},
+		"no signatures at all":      {rpctest.Revert{}, invalidSigner, rpctest.Revert{}, "test none", "permit2, which is not proven: The transaction reverts without a reason."},
+		"no ERC-3009":               {unpaidPermit2, invalidSigner, selector("SignatureNotSupported(bytes1)"), "test permit2", "erc3009, which is not proven: The transaction reverts, because the settler does not know this kind of signature."},
+		"a bare revert":             {unpaidPermit2, invalidSigner, rpctest.Revert{}, "test permit2", "erc3009, which is not proven: The transaction reverts without a reason."},
+		"free orders with Permit2":  {nil, invalidSigner, invalidBalanceDelta, "test erc3009", "permit2, which is not proven: openFor takes an order that nobody has paid"},
+		"forged signatures":         {unpaidPermit2, unpaidPermit2, invalidBalanceDelta, "test erc3009", "permit2, which is not proven: openFor does not refuse another account's signature"},
+		"another text than Permit2": {rpctest.Revert(common.FromHex("0x08c379a0")), invalidSigner, invalidBalanceDelta, "test erc3009", "permit2, which is not proven: The transaction reverts"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			served, node := node(t, 11155111, s)
-			opensFor(served, s.InputSettler, c.permit2, c.erc3009)
+			opensFor(t, served, 11155111, s.InputSettler, c.permit2, c.forged, c.erc3009)
 			got := core(t, "", append(on(database), "CORE_RPC_FILE="+providersFile(t, map[string][]string{known.ID.String(): {node.URL()}})), "chains", "check")
 			if (got.Code == 0) != (c.want == "") || !strings.Contains(got.Out, " "+c.signing+" ") || !strings.Contains(got.Out, c.want) {
 				t.Errorf("exit %d, want %q and %q:\n%s", got.Code, c.signing, c.want, got.Out)

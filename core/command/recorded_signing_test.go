@@ -37,6 +37,10 @@ type recordedChain struct {
 	}
 	Types  map[string]apitypes.Types
 	Probes []recordedProbe
+	Cases  []struct {
+		Name  string
+		Steps []struct{ Revert hexutil.Bytes }
+	}
 }
 
 type recordedProbe struct {
@@ -83,6 +87,16 @@ func (r *recordedChain) find(settler, witness, token, probe string) ([]byte, err
 		}
 	}
 	return nil, fmt.Errorf("nothing is recorded of %q", []string{settler, witness, token, probe})
+}
+
+// revert is the error of the only step of a recorded case.
+func (r *recordedChain) revert(name string) error {
+	for _, c := range r.Cases {
+		if c.Name == name {
+			return rpctest.Revert(c.Steps[0].Revert)
+		}
+	}
+	return fmt.Errorf("no case is %q", name)
 }
 
 // The selectors that checks of signing call.
@@ -197,6 +211,8 @@ func (r *recordedChain) settler(name string) rpctest.Function {
 			return nil, fmt.Errorf("sponsor %v, order %+v", given[1], order)
 		case bytes.Equal(signature, []byte{1}) && token == r.Chain.WETH9:
 			return r.find(name, "", "", "an unpaid 3009 order of the wrapped native token")
+		case bytes.Equal(signature, []byte{1}):
+			return nil, r.revert("3009: wrong signer")
 		}
 		for kind, witness := range map[string]string{"permit2": "with user", "permit2WithoutUser": "without user"} {
 			signed, err := signedBy(order.User, r.permit(order, r.Chain.Settlers[name], kind), signature[1:])
@@ -207,7 +223,7 @@ func (r *recordedChain) settler(name string) rpctest.Function {
 				return r.find(name, witness, "", "")
 			}
 		}
-		return nil, fmt.Errorf("%s was asked otherwise than recorded: %x", name, c.Data)
+		return nil, r.revert("permit2: wrong signer")
 	}
 }
 

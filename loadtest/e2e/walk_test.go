@@ -87,6 +87,7 @@ func TestReadme_Walk(t *testing.T) {
 	t.Run("quotes in the console", w.walkQuotes)
 
 	w.payBatch(send)
+	w.checkSigning()
 	w.signBridge(send)
 
 	go func() { // what is left is a wait
@@ -216,6 +217,17 @@ func (w *readmeWalk) payBatch(send string) {
 	}
 	w.run(filled(send, "ID", made.ID))
 	w.await(confirmed)
+}
+
+// checkSigning has core prove what the local chains' lists say of signing.
+func (w *readmeWalk) checkSigning() {
+	w.t.Helper()
+	for command, proven := range map[string]string{"chains check": " local permit2,erc3009 ", "tokens check": `"Test Euro Coin" "2" bytes`} {
+		out := w.run(`CORE_DATABASE_URL="$DATABASE_URL" CORE_RPC_FILE="$LOCAL_DATA/rpc.json" "$LOCAL_DATA/bin/core" ` + command)
+		if strings.Count(out, proven) != 2 {
+			w.t.Errorf("%s does not say %q of both chains:\n%s", command, proven, out)
+		}
+	}
 }
 
 // signBridge creates the bridge that its user signs, and signs it. The local solver opens it.
