@@ -44,7 +44,7 @@ var (
 func opensFor(t *testing.T, served *rpctest.Chain, id uint64, contract string, permit2, forged, erc3009 error) {
 	t.Helper()
 	r := *recorded(t)
-	r.Chain.ChainID = int64(id) //nolint:gosec // G115: the chains of tests
+	r.Chain.ChainID = int64(id)
 	address := common.HexToAddress(contract)
 	served.SetFunction(address, openFor, func(c rpctest.Call) ([]byte, error) {
 		given, err := arguments("openFor", c.Data)

@@ -169,7 +169,8 @@ func (p tokenProbe) separatorFault(d registry.EIP712Domain) string {
 		return err.Error()
 	}
 	if !bytes.Equal(answer, want[:]) {
-		return fmt.Sprintf("DOMAIN_SEPARATOR() answers 0x%x, which is not of the name %q and version %q", answer[:min(len(answer), common.HashLength)], d.Name, d.Version)
+		return fmt.Sprintf("DOMAIN_SEPARATOR() answers 0x%x, which is not of the name %q and version %q",
+			answer[:min(len(answer), common.HashLength)], d.Name, d.Version)
 	}
 	return ""
 }

@@ -158,14 +158,14 @@ func (r *recordedChain) typedData(kind, primary string, domain apitypes.TypedDat
 type calledOrder struct {
 	User          common.Address
 	Nonce         *big.Int
-	OriginChainId *big.Int //nolint:revive,staticcheck // the name of the ABI, by which the decoder finds it
+	OriginChainId *big.Int // the decoder spells chainId so
 	Expires       uint32
 	FillDeadline  uint32
 	InputOracle   common.Address
 	Inputs        [][2]*big.Int
 	Outputs       []struct {
 		Oracle, Settler       [32]byte
-		ChainId               *big.Int //nolint:revive,staticcheck // as above
+		ChainId               *big.Int
 		Token                 [32]byte
 		Amount                *big.Int
 		Recipient             [32]byte

@@ -36,7 +36,9 @@ func TestFollow_OpenAndFinalised(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
 	finalised, reported, bare := w.intent(pgtest.SwapBody), w.intent(pgtest.SwapBody), w.intent(pgtest.SwapBody)
-	at := func(i *transfer.Intent, logs ...rpctest.Log) rpctest.Tx { return w.tx(i.Settlement.InputSettler, logs...) }
+	at := func(i *transfer.Intent, logs ...rpctest.Log) rpctest.Tx {
+		return w.tx(i.Settlement.InputSettler, logs...)
+	}
 	first := at(finalised, rpctest.OpenedToFinalise(finalised), rpctest.Filled(finalised), rpctest.Finalised(finalised))
 	second := at(reported, rpctest.OpenedToFinalise(reported), rpctest.Filled(reported), rpctest.Finalised(reported))
 	w.report(reported, w.hash(second))
