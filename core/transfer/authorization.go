@@ -2,7 +2,14 @@ package transfer
 
 import (
 	"errors"
+	"maps"
 	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"intents.internal/core/evm"
+	"intents.internal/pkg/wire"
 )
 
 // Authorization is a transfer that a token's owner authorizes by a signature (ERC-3009). It is valid from the beginning until Before, and once:
@@ -38,11 +45,40 @@ var (
 	authorizationState           = selector("authorizationState(address,bytes32)")
 )
 
-// The events of ERC-3009, whose topics are the authorizer and the nonce.
-var (
-	AuthorizationUsedTopic     = topic("AuthorizationUsed(address,bytes32)")
-	AuthorizationCanceledTopic = topic("AuthorizationCanceled(address,bytes32)")
+// AuthorizationEnd is how an authorization has ended.
+type AuthorizationEnd string
+
+// The two ends.
+const (
+	AuthorizationUsed     AuthorizationEnd = "used"
+	AuthorizationCanceled AuthorizationEnd = "canceled"
 )
+
+// authorizationEnds are the events of ERC-3009 by their first topics.
+var authorizationEnds = map[common.Hash]AuthorizationEnd{
+	topic("AuthorizationUsed(address,bytes32)"): AuthorizationUsed, topic("AuthorizationCanceled(address,bytes32)"): AuthorizationCanceled,
+}
+
+// AuthorizationTopics are the topics of the logs that tell how the authorization of a signed transfer has ended.
+func (i *Intent) AuthorizationTopics() [][]common.Hash {
+	return [][]common.Hash{slices.Collect(maps.Keys(authorizationEnds)), {addressTopic(i.Source.Account.Address)}, {i.OrderID}}
+}
+
+// MatchAuthorization returns how a log of the token tells that the authorization of a signed transfer has ended; ok is false for any other log.
+func (i *Intent) MatchAuthorization(l evm.Log) (end AuthorizationEnd, ok bool) {
+	if i.Signing.Scheme != wire.ERC3009 || i.Type != Transfer || len(l.Topics) != 3 || l.Address != common.HexToAddress(i.Source.Token.Address) ||
+		l.Topics[1] != addressTopic(i.Source.Account.Address) || l.Topics[2] != i.OrderID {
+		return "", false
+	}
+	end, ok = authorizationEnds[l.Topics[0]]
+	return end, ok
+}
+
+// AuthorizationStateCall returns the calldata that asks the token whether the authorization of a signed transfer was used or cancelled.
+func (i *Intent) AuthorizationStateCall() ([]byte, error) {
+	a := Authorization{From: i.Source.Account.Address, Nonce: i.OrderID}
+	return a.StateCall()
+}
 
 // TypedData is what the owner signs.
 func (a *Authorization) TypedData() (*TypedData, error) {

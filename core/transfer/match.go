@@ -86,7 +86,8 @@ const filledHead = 4
 // opening of another order at its settler, or a payment of its token to or by the settler. Judge and MatchesReceipt need no others.
 func (i *Intent) Concerns(l evm.Log) bool {
 	if !i.HasOrder() {
-		return i.moves(l)
+		_, ends := i.MatchAuthorization(l)
+		return ends || i.moves(l)
 	}
 	e, ok := ParseSettlerEvent(l)
 	settler := common.HexToAddress(i.Settlement.InputSettler)
@@ -165,8 +166,18 @@ func (i *Intent) sends(t evm.Transaction) bool {
 	return t.From == common.HexToAddress(i.Source.Account.Address) && t.To != nil && *t.To == common.HexToAddress(i.Destination.Account.Address)
 }
 
+// classifyERC20 looks for the payment. That of an intent which is signed stands with the use of its own authorization: another payment of the
+// same amount is another intent's, or none that the signature has made.
 func (i *Intent) classifyERC20(in Inclusion) (State, int64) {
-	for _, l := range in.Receipt.Logs {
+	logs := in.Receipt.Logs
+	if i.Signing.Scheme != "" {
+		used := slices.IndexFunc(logs, func(l evm.Log) bool { end, ok := i.MatchAuthorization(l); return ok && end == AuthorizationUsed })
+		if used < 0 {
+			return Mismatch, 0
+		}
+		logs = slices.Concat(logs[used:], logs[:used]) // tokens tell of the use first
+	}
+	for _, l := range logs {
 		if i.pays(l) && !in.taken(int64(l.Index)) { //nolint:gosec // an index in a block
 			return Mined, int64(l.Index) //nolint:gosec // as above
 		}

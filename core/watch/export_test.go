@@ -41,6 +41,9 @@ func (l Loop) Tick(ctx context.Context) (more bool, err error) {
 	return more, l.repairer.repair(ctx)
 }
 
+// DueAuthorizations has the next tick ask the tokens of signed transfers.
+func (l Loop) DueAuthorizations() { l.repairer.authorizations.last = time.Time{} }
+
 // Unleased is the loop of a chain without a lease: it cannot write.
 func (w *Watcher) Unleased(id caip.ChainID) Loop {
 	chain, _ := w.Client.Chain(id)

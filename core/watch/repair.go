@@ -41,6 +41,8 @@ type repairer struct {
 	searches map[eventKey]uint64
 	// logs is how many ranges of logs the round may still read.
 	logs int
+	// authorizations is where the round of signed transfers is.
+	authorizations authorizationRound
 }
 
 func newRepairer(l *loop) *repairer {
@@ -81,6 +83,9 @@ func (r *repairer) repair(ctx context.Context) error {
 	calls := at.provider.CallsWithin(max(r.period(), repairPeriod)) / repairPart
 	limit := min(max(calls, minRepaired), maxRepaired)
 	if err := r.compareUnopened(ctx, at, int64(limit)); err != nil {
+		return err
+	}
+	if err := r.compareAuthorizations(ctx, at, limit); err != nil {
 		return err
 	}
 	orders, next, err := r.Store.DueOrders(ctx, r.id, r.turn, limit)
@@ -304,41 +309,52 @@ func (r *repairer) searching(o intents.Followed) bool {
 func (r *repairer) findEvent(
 	ctx context.Context, at settlerView, o intents.Followed, settler common.Address, role transfer.Role,
 ) (t transfer.Transaction, ok bool, err error) {
-	key := eventKey{o.Key(), role}
-	to, open := r.searches[key]
-	if !open {
-		to = at.Confirmed
-	}
+	to := at.Confirmed
 	if role == transfer.RoleOpen {
 		to = at.ReadTo
 	}
-	delete(r.searches, key)
 	topics := [][]common.Hash{transfer.SettlerTopics, {o.Intent.OrderID}}
+	ok, err = r.findLog(ctx, at, o, role, to, settler, topics, func(log evm.Log) (ok bool) {
+		t, ok = o.Intent.MatchLog(at.chain, log)
+		return ok && t.Role == role
+	})
+	return t, ok, err
+}
+
+// findLog looks for a contract's log about an intent that matches, from a block back to the time of the intent. Where the round has read its
+// ranges, found is false and the next round goes on.
+func (r *repairer) findLog(
+	ctx context.Context, at settlerView, o intents.Followed, role transfer.Role, to uint64, contract common.Address, topics [][]common.Hash,
+	matches func(evm.Log) bool,
+) (found bool, err error) {
+	key := eventKey{o.Key(), role}
+	if earlier, open := r.searches[key]; open && role != transfer.RoleOpen {
+		to = earlier
+	}
+	delete(r.searches, key)
 	for ; ; r.logs-- {
 		if r.logs <= 0 {
 			if len(r.searches) < maxKeptSearches {
 				r.searches[key] = to
 			}
-			return t, false, nil
+			return false, nil
 		}
 		from := to + 1 - min(to+1, at.provider.LogRange())
-		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{settler}, Topics: topics})
+		logs := rpc.Logs(rpc.LogFilter{From: from, To: to, Addresses: []common.Address{contract}, Topics: topics})
 		first := rpc.BlockByNumber(rpc.Number(from))
 		_ = at.provider.Do(ctx, logs, first) // Result returns the same error
-		found, err := logs.Result()
+		read, err := logs.Result()
 		if errors.Is(err, rpc.ErrRange) && to > from {
 			continue
 		}
 		if err != nil {
-			return t, false, err
+			return false, err
 		}
-		for _, log := range found {
-			if t, ok = o.Intent.MatchLog(at.chain, log); ok && t.Role == role {
-				return t, true, nil
-			}
+		if slices.ContainsFunc(read, matches) {
+			return true, nil
 		}
 		if block, err := first.Result(); err != nil || from == 0 || isBefore(block, o.Intent.CreatedAt) {
-			return t, false, errors.Join(err, errMissingLogs)
+			return false, errors.Join(err, errMissingLogs)
 		}
 		to = from - 1
 	}
