@@ -53,7 +53,7 @@ func (s *Store) SignedTransfers(ctx context.Context, chain caip.ChainID, turn Si
 	var rows []TransferRow
 	err = s.db.NewSelect().Model(&rows).ModelTableExpr(`(SELECT signed.* FROM unnest(?::uuid[], ?::uuid[]) AS turn (account_id, after)
 		CROSS JOIN LATERAL (SELECT * FROM transfers WHERE source_chain = ? AND account_id = turn.account_id AND id > turn.after AND `+signedTransfers+`
-			ORDER BY id LIMIT ?) AS signed) AS transfers`, pgdialect.Array(ids), pgdialect.Array(afters), chain.String(), share).Scan(ctx)
+			ORDER BY id LIMIT ?) AS signed) AS transfers`, pgdialect.Array(ids), pgdialect.Array(afters), chain.String(), share+1).Scan(ctx)
 	if err != nil {
 		return nil, turn, fmt.Errorf("read the signed transfers on %s: %w", chain, err)
 	}
@@ -66,10 +66,11 @@ func (s *Store) SignedTransfers(ctx context.Context, chain caip.ChainID, turn Si
 	}
 	has := map[uuid.UUID]int{}
 	for _, intent := range readEach(s, rows, TransferRow.Intent) {
-		page = append(page, Followed{Observation{AccountID: intent.AccountID, TransferID: intent.ID}, intent})
-		if has[intent.AccountID]++; has[intent.AccountID] == share {
-			next.After[intent.AccountID] = intent.ID
+		if has[intent.AccountID]++; has[intent.AccountID] > share { // there are more
+			next.After[intent.AccountID] = page[len(page)-1].TransferID
+			continue
 		}
+		page = append(page, Followed{Observation{AccountID: intent.AccountID, TransferID: intent.ID}, intent})
 	}
 	return page, next, nil
 }

@@ -16,7 +16,7 @@ import (
 func TestSignedTransfers_Share(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	known := pgtest.Registry(t, store)
+	known := pgtest.LoadRegistry(t, store)
 	many, few := uuid.New(), []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	sign := func(account uuid.UUID, count int) {
 		for range count {

@@ -57,6 +57,8 @@ func TestAuthorizations(t *testing.T) {
 	w.states(sent, cancelled)
 	w.chains[sepolia].Mine(w.tx(sepoliaUSDC.Hex(), ended(sent, "AuthorizationUsed"), payment(sent)))
 	w.chains[sepolia].Mine(w.tx(sepoliaUSDC.Hex(), ended(cancelled, "AuthorizationCanceled")))
+	w.polls(confirmations)
+	w.loops[sepolia].DueAuthorizations()
 	w.polls(2 * confirmations)
 	w.want(sent, "created submitted confirmed")
 	w.want(cancelled, "created")
