@@ -310,7 +310,7 @@ cancelled swap: created cancelled
 unsent bridge: created expired
 batch in turn: confirmed confirmed confirmed filled
 batch at once: confirmed confirmed confirmed filled
-signed: confirmed filled filled cancelled
+signed: confirmed filled filled filled cancelled expired
 `
 
 // startLifecycles starts js/lifecycle.mjs beside the walk, which takes intents of every kind to their ends with viem and an account of its

@@ -14,8 +14,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient, verifyWebhook } from '@transfer-intents/client'
 import { callsOf, relay, send as sendIntent, sendBatch, sendTx, sign as signIntent } from '@transfer-intents/client/viem'
 import {
-  concat, createPublicClient, createWalletClient, custom, defineChain, encodeAbiParameters, encodeFunctionData, encodePacked, erc20Abi, http, keccak256, maxUint256,
-  parseAbiParameters, parseGwei,
+  concat, createPublicClient, createWalletClient, custom, defineChain, encodeAbiParameters, encodePacked, erc20Abi, http, keccak256, parseAbi,
+  parseAbiParameters, parseGwei, parseSignature,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
@@ -255,17 +255,18 @@ async function funded() {
   return account
 }
 
-// paySigned has a new account sign a transfer, a bridge and a swap, and another one send their transactions. A last swap is signed and taken back: then
-// nobody can open it, not even with the transaction of before. It returns how they have ended.
+const permitAbi = parseAbi(['function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)'])
+
+// paySigned has a new account sign a transfer, a bridge and two swaps, and another one send their transactions: the user sends one alone, the
+// approval of a token without permits. Of two more swaps one is signed and taken back, after which nobody can open it, not even with the transaction
+// of before, and one is signed and left. It returns how they have ended.
 async function paySigned() {
   const [user, relayer] = [await funded(), await funded()]
   const client = createClient({ baseUrl: gateway, key: await newKey() }) // whose limit nobody else uses
   const own = `eip155:${here.id}:${user.address}`
-  const dead = `eip155:${here.id}:0x000000000000000000000000000000000000dEaD`
-  const source = (token) => ({ account: own, token: `eip155:${here.id}:${token}`, amount: '1000' })
-  const toNative = { account: own, token: `eip155:${here.id}:${native}`, amount: '990' }
-  const made = async (signing, source, destination) => {
-    const intent = await client.transfers.create({ signing, source, destination })
+  const made = async (signing, token, destination, deadline) => {
+    const source = { account: own, token: `eip155:${here.id}:${token}`, amount: '1000' }
+    const intent = await client.transfers.create({ signing, source, destination, deadline })
     assert.equal(intent.tx, null)
     return intent
   }
@@ -274,21 +275,29 @@ async function paySigned() {
     const signed = await client.transfers.submitSignature(intent.id, signature)
     assert.ok(signed.signing.signedAt && !JSON.stringify(signed).includes(signature.slice(2)))
   }
-  const ids = []
-  for (const intent of [
-    await made('erc3009', source(here.euro), { account: dead }),
-    await made('erc3009', source(here.euro), { account: `eip155:${there.id}:${user.address}`, token: `eip155:${there.id}:${there.token}`, amount: '990' }),
-    await made('permit2', source(here.token), toNative),
-  ]) {
-    const { allowance } = intent.signing
-    if (allowance) await waitMined(node, await walletOf(user).sendTransaction({ to: allowance.token.split(':')[2], data: maxApproval(allowance.spender) }))
+  const grant = async ({ signing: { allowance: { approve, owner, spender, amount }, permit } }) => {
+    if (!permit) return walletOf(user).sendTransaction({ to: approve.to, data: approve.data })
+    const { r, s, yParity } = parseSignature(await walletOf(user).signTypedData(permit))
+    const args = [owner, spender, BigInt(amount), BigInt(permit.message.deadline), 27 + yParity, r, s]
+    return walletOf(relayer).writeContract({ address: approve.to, abi: permitAbi, functionName: 'permit', args })
+  }
+  const swap = { account: own, token: `eip155:${here.id}:${native}`, amount: '990' }
+  const left = await made('erc3009', here.euro, swap, new Date(Math.ceil(Date.now() / 1000 + 64) * 1000).toISOString())
+  await sign(left)
+  const relayed = [
+    await made('erc3009', here.euro, { account: `eip155:${here.id}:0x000000000000000000000000000000000000dEaD` }),
+    await made('erc3009', here.euro, { account: `eip155:${there.id}:${user.address}`, token: `eip155:${there.id}:${there.token}`, amount: '990' }),
+    await made('permit2', here.euro, swap),
+    await made('permit2', here.token, swap),
+  ]
+  for (const intent of relayed) {
+    if (intent.signing.allowance) await waitMined(node, await grant(intent))
     await assert.rejects(relay(walletOf(relayer), intent, { client }), { code: 'NOT_SIGNED' })
     await sign(intent)
     await waitMined(node, (await relay(walletOf(relayer), intent, { client })).metadata.hash)
-    ids.push(intent.id)
   }
-  const revoked = await made('permit2', source(here.token), toNative)
-  ids.push(revoked.id)
+  const revoked = await made('permit2', here.token, swap)
+  await waitMined(node, await grant(revoked))
   await sign(revoked)
   const { tx: { to, data } } = await client.transfers.relay(revoked.id)
   await node.call({ to, data })
@@ -297,11 +306,13 @@ async function paySigned() {
   await waitMined(node, await sendTx(walletOf(user), revoke))
   const invalidNonce = '0x756688fe'
   await assert.rejects(node.call({ to, data }), (error) => error.walk(({ data }) => data === invalidNonce) !== null)
-  const ends = await Promise.all(ids.map((id, n) => client.transfers.waitFor(id, { timeout: 120_000, until: ['confirmed', 'filled', 'filled', 'cancelled'][n] })))
-  return ends.map(({ status }) => status).join(' ')
+  const ends = []
+  for (const { id, type } of [...relayed, revoked, left]) {
+    ends.push((await client.transfers.waitFor(id, { timeout: 120_000, until: type === 'transfer' ? 'confirmed' : 'filled' })).status)
+  }
+  await assert.rejects(client.transfers.relay(left.id), { code: 'STATUS_CONFLICT' })
+  return ends.join(' ')
 }
-
-const maxApproval = (spender) => encodeFunctionData({ abi: erc20Abi, functionName: 'approve', args: [spender, maxUint256] })
 
 // payBatch has a new account create three payments, two of them equal, and a swap, and a wallet pay for them. It returns how they have ended.
 async function payBatch(walletOf, maxCalls) {
