@@ -1050,7 +1050,7 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS";
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
@@ -1248,11 +1248,6 @@ export interface components {
             /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
             amount: components["schemas"]["Amount"];
         };
-        /**
-         * @description How a user authorizes an intent by a signature. `erc3009`: an authorization of the token itself, such as USDC; no transaction is needed before. `permit2`: Uniswap's Permit2, for any ERC-20 token; it needs an allowance of the token to Permit2 once.
-         * @enum {string}
-         */
-        "SigningScheme-2": "permit2" | "erc3009";
         /** @description An intent as lists show it, without accounts, tokens, `order`, `tx` and what is signed, which the full record has. */
         TransferSummary: {
             /**
@@ -1287,7 +1282,7 @@ export interface components {
              */
             batchId: string | null;
             /** @description The scheme by which the user signs the intent; null for one whose user sends a transaction. */
-            signing: components["schemas"]["SigningScheme-2"] | null;
+            signing: components["schemas"]["SigningScheme"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
         };
@@ -1328,7 +1323,7 @@ export interface components {
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
-            signing?: components["schemas"]["SigningScheme-2"];
+            signing?: components["schemas"]["SigningScheme"];
         };
         /** @description Which quote to make an intent of. Unknown or repeated fields and nulls are refused. */
         CreateQuotedTransferInput: {
@@ -1345,7 +1340,7 @@ export interface components {
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
-            signing?: components["schemas"]["SigningScheme-2"];
+            signing?: components["schemas"]["SigningScheme"];
         };
         /** @description One side of an intent. Account and token are on one chain. */
         Leg: {
@@ -1461,7 +1456,7 @@ export interface components {
         };
         /** @description What the user of an intent signs. The signature itself is in no record. */
         Signing: {
-            scheme: components["schemas"]["SigningScheme-2"];
+            scheme: components["schemas"]["SigningScheme"];
             /** @description The parameter of `eth_signTypedData_v4`, as it is; null once the intent must not be signed: after `expiresAt`, when it is not `created` any more, and where `tx` would be null. */
             typedData: components["schemas"]["TypedData"] | null;
             /** @description What the signature is of (EIP-712). Compute it from `typedData` before signing, so that no page in between can show another. Null while the operator has no signing domain of the token. */
@@ -1770,7 +1765,22 @@ export interface components {
             };
         };
         /** @enum {string} */
-        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "SIGNING_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        /**
+         * @description `native`: the native asset is the input. `token`: the token takes no authorizations of the kind, or a fee on transfers. `settlement`: no deployment takes signatures of the scheme, or a transfer was to be signed by Permit2.
+         * @enum {string}
+         */
+        SigningRefusal: "native" | "token" | "settlement";
+        /** @description Nothing takes the signature that was asked for. */
+        SigningNotSupportedError: {
+            /** @constant */
+            code: "SIGNING_NOT_SUPPORTED";
+            /** @description What is wrong and what to do about it. */
+            message: string;
+            details: {
+                reason: components["schemas"]["SigningRefusal"];
+            };
+        };
         ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
             hash: string;
@@ -1830,6 +1840,8 @@ export interface components {
             /** @description 64 bytes to 4 KiB, as the wallet returns them. */
             signature: string;
         };
+        /** @enum {string} */
+        SignTransfer422Code: "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "CHAIN_NOT_WATCHED";
         /** @description What executes a signed intent. */
         Relay: {
             /** @description The transaction to send on the source chain, from any account. */
@@ -2176,7 +2188,7 @@ export interface components {
              */
             batchId: string | null;
             /** @description The scheme by which the user signs the intent; null for one whose user sends a transaction. */
-            signing: components["schemas"]["SigningScheme-2"] | null;
+            signing: components["schemas"]["SigningScheme"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
             /** @description The status before; null for `transfer.created`. */
@@ -3553,9 +3565,9 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"] & {
+                    "application/json": (components["schemas"]["Error"] & {
                         code?: components["schemas"]["CreateTransfer422Code"];
-                    };
+                    }) | components["schemas"]["SigningNotSupportedError"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3894,8 +3906,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Error"] & {
-                        /** @enum {string} */
-                        code?: "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "CHAIN_NOT_WATCHED";
+                        code?: components["schemas"]["SignTransfer422Code"];
                     };
                 };
             };
