@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 
 	"intents.internal/pkg/client"
 )
@@ -18,6 +19,8 @@ func service() *httptest.Server {
 	answers := map[string]string{
 		"POST /v2/transfers":                      record + `, "status": "created"}`,
 		"POST /v2/transfers/01a2142b/transaction": record + `, "status": "submitted"}`,
+		"POST /v2/transfers/01a2142b/signature":   record + `, "status": "created", "signing": {"signedAt": "2026-11-28T12:00:00Z"}}`,
+		"GET /v2/transfers/01a2142b/relay":        `{"tx": {"chainId": 31337, "to": "0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000", "value": "0"}}`,
 		"POST /v2/quotes": `{"quotes": [{"id": "01a2142a", "provider": "solver", "destination": {"amount": "997000"}, "fees": [` +
 			`{"kind": "total", "amount": "3000"}]}], "failures": []}`,
 		"POST /v2/transfers/batch": `{"id": "01a2142c", "count": 2, "transfers": [{"id": "01a2142d"}, {"id": "01a2142e"}]}`,
@@ -86,6 +89,35 @@ func ExampleTransfers_Create() {
 	// Output:
 	// created to sign: 0xE1620de3a36756143582895e7E426Ade69e4f2D7
 	// submitted <nil>
+}
+
+func ExampleTransfers_SubmitSignature() {
+	c, ctx, end := api()
+	defer end()
+	transfer, err := c.Transfers.Create(ctx, client.CreateTransfer{QuoteID: "01a2142a", Signing: client.SigningSchemeERC3009})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	// A wallet signs transfer.Signing.TypedData by eth_signTypedData_v4, which gives the signature.
+	transfer, err = c.Transfers.SubmitSignature(ctx, transfer.ID, "0x"+strings.Repeat("a", 130))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("signed at", transfer.Signing.SignedAt.Format(time.TimeOnly))
+
+	// Any account sends this transaction, and the hash is reported by Report.
+	relay, err := c.Transfers.Relay(ctx, transfer.ID)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("to send:", relay.Tx.To)
+	// Output:
+	// signed at 12:00:00
+	// to send: 0x048e6f1D1922cE4A0d528cfdC9D945Cfb1DA4000
 }
 
 func ExampleBatches_Create() {
