@@ -73,27 +73,33 @@ func TestOpenFor(t *testing.T) {
 	}
 }
 
-// The solver opens a bridge that its user has only signed, once that is done, and then fills and claims it. It reports the transaction.
+// The solver opens bridges that their users have only signed, once that is done and would not revert, and then fills and claims them. It reports the
+// transaction. An intent whose reference says so is left to others.
 func TestSolver_Relay(t *testing.T) {
 	t.Parallel()
-	events, relays, reported := make(chan string, 1), make(chan string, 2), make(chan string, 1)
+	events, one, two, asked, reported := make(chan string, 1), make(chan string, 2), make(chan string, 1), make(chan bool, 100), make(chan string, 2)
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /v2/events":
 			select {
-			case event := <-events:
-				fmt.Fprintf(w, `{"events":[%s],"next":"cursor"}`, event)
+			case page := <-events:
+				fmt.Fprintf(w, `{"events":[%s],"next":"cursor"}`, page)
 			case <-r.Context().Done():
 			}
 		case "GET /v2/transfers/one/relay":
-			answer := <-relays
+			answer := <-one
 			if strings.Contains(answer, "code") {
 				w.WriteHeader(http.StatusConflict)
 			}
 			fmt.Fprint(w, answer)
-		case "POST /v2/transfers/one/transaction":
+		case "GET /v2/transfers/two/relay":
+			answer := <-two
+			two <- answer
+			fmt.Fprint(w, answer)
+			asked <- true
+		case "POST /v2/transfers/one/transaction", "POST /v2/transfers/two/transaction":
 			body, _ := io.ReadAll(r.Body)
-			fmt.Fprint(w, `{"id":"one"}`)
+			fmt.Fprint(w, `{}`)
 			reported <- string(body)
 		default:
 			t.Errorf("%s %s", r.Method, r.URL.Path)
@@ -101,18 +107,29 @@ func TestSolver_Relay(t *testing.T) {
 	}))
 	t.Cleanup(gateway.Close)
 	p := start(t, t.TempDir(), "-gateway", gateway.URL)
-	o := signable(t, p, newAccount(t, 0), chainA, tEURC)
-	events <- fmt.Sprintf(`{"type":"transfer.created","data":{"id":"one","orderId":%q,"status":"created","signing":"erc3009"}}`, o.id)
-	relays <- `{"code":"NOT_SIGNED","message":"not yet"}`
-	relays <- fmt.Sprintf(`{"tx":{"chainId":31337,"to":%q,"data":%q,"value":"0"}}`, inputSettler, o.openFor(t, p, 1, o.authorization()))
-	o.awaitClaimed(t, p)
-	var report struct{ Hash common.Hash }
-	if err := json.Unmarshal([]byte(<-reported), &report); err != nil {
-		t.Fatal(err)
-	}
-	receipt := request[*types.Receipt](t, p, chainA, "eth_getTransactionReceipt", report.Hash)
-	if receipt == nil || receipt.Status != types.ReceiptStatusSuccessful || len(receipt.Logs) != 3 { // AuthorizationUsed, Transfer and Open
-		t.Errorf("the receipt of the reported transaction is %+v", receipt)
+	user := newAccount(t, 0)
+	authorized, permitted := signable(t, p, user, chainA, tEURC), signable(t, p, user, chainA, tUSDC)
+	const tx = `{"tx":{"chainId":31337,"to":%q,"data":%q,"value":"0"}}`
+	one <- `{"code":"NOT_SIGNED","message":"not yet"}`
+	one <- fmt.Sprintf(tx, inputSettler, authorized.openFor(t, p, 1, authorized.authorization()))
+	two <- fmt.Sprintf(tx, inputSettler, permitted.openFor(t, p, 0, permitted.permit()))
+	const event = `{"type":"transfer.created","data":{"id":%q,"orderId":%q,"status":"created","signing":%q,"reference":%q}}`
+	events <- strings.Join([]string{
+		fmt.Sprintf(event, "own", common.Hash{}, "erc3009", "relay-myself"),
+		fmt.Sprintf(event, "one", authorized.id, "erc3009", ""), fmt.Sprintf(event, "two", permitted.id, "permit2", ""),
+	}, ",")
+	<-asked // without an allowance it would revert
+	mined(t, p, chainA, send(t, p, chainA, user, tUSDC, pack(t, main.Token, "approve", main.Permit2, big.NewInt(5e6))))
+	authorized.awaitClaimed(t, p)
+	permitted.awaitClaimed(t, p)
+	for range 2 {
+		var report struct{ Hash common.Hash }
+		if err := json.Unmarshal([]byte(<-reported), &report); err != nil {
+			t.Fatal(err)
+		}
+		if receipt := request[*types.Receipt](t, p, chainA, "eth_getTransactionReceipt", report.Hash); receipt == nil || len(receipt.Logs) < 2 {
+			t.Errorf("the receipt of the reported transaction is %+v", receipt) // Transfer and Open are among the logs
+		}
 	}
 }
 
