@@ -89,6 +89,7 @@ func TestReadme_Walk(t *testing.T) {
 	w.payBatch(send)
 	w.checkSigning()
 	w.signBridge(send)
+	w.checkLists()
 
 	go func() { // what is left is a wait
 		underWay.Wait()
@@ -245,6 +246,24 @@ func (w *readmeWalk) signBridge(send string) {
 		read.Metadata.Hash)))
 	if !strings.EqualFold(opened.Result.From, localSolver) {
 		w.t.Errorf("%s opened %+v, want the solver", opened.Result.From, read)
+	}
+}
+
+// checkLists asks the local chains whether they take the signatures that their lists say.
+func (w *readmeWalk) checkLists() {
+	w.t.Helper()
+	providers := filepath.Join(w.t.TempDir(), "rpc.json")
+	text := encode(w.t, map[string]any{
+		"eip155:31337": []any{w.value("CHAIN_31337_RPC_URL")}, "eip155:31338": []any{w.value("CHAIN_31338_RPC_URL")},
+	})
+	if err := os.WriteFile(providers, text, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	settings := "CORE_DATABASE_URL=\"$DATABASE_URL\" CORE_RPC_FILE='" + providers + "' "
+	chains := w.run(settings + "go run ./core chains check deploy/chains/lists/chains.json")
+	tokens := w.run(settings + "go run ./core tokens check deploy/chains/lists/tokens.json")
+	if strings.Count(chains, "permit2,erc3009") != 2 || strings.Count(tokens, euro) != 2 {
+		w.t.Errorf("the local chains:\n%stheir tokens:\n%s", chains, tokens)
 	}
 }
 
