@@ -27,26 +27,40 @@ var (
 	authorizationTypes = apitypes.Types{
 		"EIP712Domain": {domainType[0], {Name: "version", Type: "string"}, domainType[1], domainType[2]},
 		"ReceiveWithAuthorization": {
-			{Name: "from", Type: "address"}, {Name: "to", Type: "address"}, {Name: "value", Type: "uint256"},
-			{Name: "validAfter", Type: "uint256"}, {Name: "validBefore", Type: "uint256"}, {Name: "nonce", Type: "bytes32"},
+			{Name: "from", Type: "address"},
+			{Name: "to", Type: "address"},
+			{Name: "value", Type: "uint256"},
+			{Name: "validAfter", Type: "uint256"},
+			{Name: "validBefore", Type: "uint256"},
+			{Name: "nonce", Type: "bytes32"},
 		},
 	}
 	// permit2Types are those of Permit2's batch transfer with an order as its witness.
 	permit2Types = apitypes.Types{
 		"EIP712Domain": domainType,
 		"PermitBatchWitnessTransferFrom": {
-			{Name: "permitted", Type: "TokenPermissions[]"}, {Name: "spender", Type: "address"}, {Name: "nonce", Type: "uint256"},
-			{Name: "deadline", Type: "uint256"}, {Name: "witness", Type: "Permit2Witness"},
+			{Name: "permitted", Type: "TokenPermissions[]"},
+			{Name: "spender", Type: "address"},
+			{Name: "nonce", Type: "uint256"},
+			{Name: "deadline", Type: "uint256"},
+			{Name: "witness", Type: "Permit2Witness"},
 		},
 		"TokenPermissions": {{Name: "token", Type: "address"}, {Name: "amount", Type: "uint256"}},
 		"Permit2Witness": {
-			{Name: "user", Type: "address"}, {Name: "expires", Type: "uint32"}, {Name: "inputOracle", Type: "address"},
+			{Name: "user", Type: "address"},
+			{Name: "expires", Type: "uint32"},
+			{Name: "inputOracle", Type: "address"},
 			{Name: "outputs", Type: "MandateOutput[]"},
 		},
 		"MandateOutput": {
-			{Name: "oracle", Type: "bytes32"}, {Name: "settler", Type: "bytes32"}, {Name: "chainId", Type: "uint256"},
-			{Name: "token", Type: "bytes32"}, {Name: "amount", Type: "uint256"}, {Name: "recipient", Type: "bytes32"},
-			{Name: "callbackData", Type: "bytes"}, {Name: "context", Type: "bytes"},
+			{Name: "oracle", Type: "bytes32"},
+			{Name: "settler", Type: "bytes32"},
+			{Name: "chainId", Type: "uint256"},
+			{Name: "token", Type: "bytes32"},
+			{Name: "amount", Type: "uint256"},
+			{Name: "recipient", Type: "bytes32"},
+			{Name: "callbackData", Type: "bytes"},
+			{Name: "context", Type: "bytes"},
 		},
 	}
 )

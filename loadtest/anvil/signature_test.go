@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"intents.internal/core/signature"
 	"intents.internal/core/rpc"
+	"intents.internal/core/signature"
 	"intents.internal/loadtest/anvil"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
