@@ -64,6 +64,8 @@ type gaslessStep struct {
 	Error      string
 	Revert     hexutil.Bytes
 	Logs       []recordedLog
+	// After is what the contracts say afterwards, nil where the step has changed nothing.
+	After *struct{ SettlerBalance string }
 }
 
 var readGasless = sync.OnceValues(func() (r gaslessRecording, err error) {
