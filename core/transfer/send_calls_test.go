@@ -154,6 +154,18 @@ func TestPlanCalls_ExpiresSoon(t *testing.T) {
 	}
 }
 
+// An intent that is signed has no calls of its user's, whatever else excludes it.
+func TestPlanCalls_Signing(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	sent, signed := payable(t, big.NewInt(5), now), payable(t, big.NewInt(6), now)
+	signed.Signing.Scheme, signed.Tx = wire.Permit2, nil
+	requests, excluded, err := transfer.PlanCalls([]transfer.Payable{sent, signed}, now, 10)
+	if diff := cmp.Diff([]transfer.Excluded{{ID: signed.ID, Reason: transfer.ExcludedSigning}}, excluded); diff != "" || err != nil || len(requests) != 1 {
+		t.Errorf("%d requests, %v (-want +got):\n%s", len(requests), err, diff)
+	}
+}
+
 // payable is a bridge of this amount that is created now.
 func payable(t *testing.T, amount *big.Int, now time.Time) transfer.Payable {
 	t.Helper()
