@@ -49,10 +49,10 @@ func Refund(ctx context.Context, client *rpc.Client, intent *transfer.Intent) (*
 	return intent.Refund()
 }
 
-// word decodes a number that a contract returned. ok is false for another length: the address has no code or another contract.
-func word(returned []byte) (number *big.Int, ok bool) {
+// word decodes a number that a contract returned, nil for another length: the address has no code or another contract.
+func word(returned []byte) *big.Int {
 	if len(returned) != common.HashLength {
-		return nil, false
+		return nil
 	}
-	return new(big.Int).SetBytes(returned), true
+	return new(big.Int).SetBytes(returned)
 }

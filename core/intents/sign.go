@@ -156,7 +156,7 @@ func (s *Service) addPermit(ctx context.Context, r *Record, at transfer.Moment) 
 		call := rpc.CallContract(rpc.Message{To: common.HexToAddress(r.Intent.Source.Token.Address), Data: data}, rpc.Latest)
 		returned, err := rpc.Fetch(ctx, p, call)
 		if err == nil {
-			nonce, _ = word(returned)
+			nonce = word(returned)
 		}
 		return answered(err)
 	})

@@ -257,8 +257,7 @@ func number(c *rpc.Call[[]byte]) *big.Int {
 		return nil
 	}
 	returned, _ := c.Result()
-	n, _ := word(returned)
-	return n
+	return word(returned)
 }
 
 // failureOf returns the sentence for a failed simulation. It returns any other error as err, including errors of JSON-RPC itself.

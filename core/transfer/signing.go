@@ -160,7 +160,7 @@ func (i *Intent) tokenDomain(d registry.EIP712Domain) SigningDomain {
 // RelayTx is the transaction that executes a signed intent, nil if it must not be sent: see Relayable. Any account may send it.
 func (i *Intent) RelayTx(order *Order, m Moment, signature []byte) (*Tx, error) {
 	if i.Relayable(m) != nil {
-		return nil, nil //nolint:nilnil // there is no transaction, and Relayable says why
+		return nil, nil //nolint:nilerr // there is no transaction, and Relayable says why
 	}
 	call, err := i.relayCall(order, m, signature)
 	if err != nil {

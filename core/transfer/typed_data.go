@@ -116,11 +116,11 @@ func newStructType(declaration string, refers ...*structType) *structType {
 		t.json = append(AppendText(append(t.json, `,"type":`...), kind), '}')
 	}
 	t.json = append(t.json, ']')
-	encodeType := declaration
+	encodeType := []byte(declaration)
 	for _, r := range t.refers {
-		encodeType += r.declaration
+		encodeType = append(encodeType, r.declaration...)
 	}
-	t.hash = crypto.Keccak256Hash([]byte(encodeType))
+	t.hash = crypto.Keccak256Hash(encodeType)
 	return t
 }
 

@@ -273,14 +273,22 @@ func TestCreateTransfer_SigningNotSupported(t *testing.T) {
 	account := keyed(uuid.New(), "test")
 	with := func(body, scheme string) string { return strings.Replace(body, `{`, `{"signing":"`+scheme+`",`, 1) }
 	for name, c := range map[string]struct{ body, reason, message string }{
-		"native": {with(body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""), "permit2"), "native",
-			"The native token of eip155:11155111 cannot be moved by a signature; use its wrapped token, or leave signing out."},
-		"a transfer by Permit2": {with(transferBody, "permit2"), "settlement",
-			"A transfer has no settlement that takes a Permit2 signature; use erc3009 where the token has it, or leave signing out."},
-		"a token without ERC-3009": {with(body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", ""), "erc3009"), "token",
-			"Token WETH is not known to take ERC-3009 authorizations for a transfer; GET /v2/tokens says which do."},
-		"a settlement without": {with(body("eip155:84532:"+alice, baseUSDC, "5", bobOnSepolia, sepoliaUSDC, "4", ""), "permit2"), "settlement",
-			"No deployment that executes this bridge takes signatures of permit2; GET /v2/chains says which do."},
+		"native": {
+			with(body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""), "permit2"), "native",
+			"The native token of eip155:11155111 cannot be moved by a signature; use its wrapped token, or leave signing out.",
+		},
+		"a transfer by Permit2": {
+			with(transferBody, "permit2"), "settlement",
+			"A transfer has no settlement that takes a Permit2 signature; use erc3009 where the token has it, or leave signing out.",
+		},
+		"a token without ERC-3009": {
+			with(body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", ""), "erc3009"), "token",
+			"Token WETH is not known to take ERC-3009 authorizations for a transfer; GET /v2/tokens says which do.",
+		},
+		"a settlement without": {
+			with(body("eip155:84532:"+alice, baseUSDC, "5", bobOnSepolia, sepoliaUSDC, "4", ""), "permit2"), "settlement",
+			"No deployment that executes this bridge takes signatures of permit2; GET /v2/chains says which do.",
+		},
 	} {
 		same(t, name, detailed(refused(t, 422, "SIGNING_NOT_SUPPORTED", c.message), "reason", c.reason), s.call(t, "POST", "/v2/transfers", c.body, account...))
 	}
