@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/big"
 	"os"
 	"slices"
@@ -149,9 +150,7 @@ func (r *recordedChain) typedData(kind, primary string, domain apitypes.TypedDat
 	}
 	types["EIP712Domain"] = append(types["EIP712Domain"],
 		apitypes.Type{Name: "chainId", Type: "uint256"}, apitypes.Type{Name: "verifyingContract", Type: "address"})
-	for name, members := range r.Types[kind] {
-		types[name] = members
-	}
+	maps.Copy(types, r.Types[kind])
 	return apitypes.TypedData{Types: types, PrimaryType: primary, Domain: domain, Message: message}
 }
 
