@@ -25,6 +25,8 @@ type authorizationRound struct {
 	intents.SignedTurn
 
 	last time.Time
+	// rounds counts them: each asks another provider, as one may hide what was used.
+	rounds int
 	// cancelled are the intents whose authorizations were cancelled: nothing moves.
 	cancelled map[uuid.UUID]bool
 }
@@ -40,7 +42,9 @@ func (r *repairer) compareAuthorizations(ctx context.Context, at settlerView, li
 	if err != nil {
 		return err
 	}
-	round.last, round.SignedTurn = time.Now(), next
+	providers := r.chain.Providers()
+	at.provider = providers[round.rounds%len(providers)]
+	round.last, round.SignedTurn, round.rounds = time.Now(), next, round.rounds+1
 	if len(round.cancelled) > maxCancelled || round.cancelled == nil {
 		round.cancelled = map[uuid.UUID]bool{}
 	}
@@ -79,7 +83,7 @@ func authorizationStateCall(o intents.Followed) *rpc.Call[[]byte] {
 	return rpc.CallContract(rpc.Message{To: common.HexToAddress(o.Intent.Source.Token.Address), Data: data}, rpc.Latest)
 }
 
-// findAuthorization looks for the transaction that used an authorization. A transaction that is known is read in its own time.
+// findAuthorization looks for the transaction that used an authorization, at each host. A transaction that is known is read in its own time.
 func (r *repairer) findAuthorization(ctx context.Context, at settlerView, o intents.Followed) ([]intents.Observation, error) {
 	known, err := r.Store.Transactions(ctx, o.AccountID, o.TransferID)
 	if err != nil {
@@ -87,13 +91,19 @@ func (r *repairer) findAuthorization(ctx context.Context, at settlerView, o inte
 	}
 	var hash common.Hash
 	var end transfer.AuthorizationEnd
-	found, err := r.findLog(ctx, at, o, transfer.RoleSend, at.Head, common.HexToAddress(o.Intent.Source.Token.Address), o.Intent.AuthorizationTopics(),
-		func(log evm.Log) (ok bool) {
-			hash = log.TxHash
-			end, ok = o.Intent.MatchAuthorization(log)
-			return ok
-		})
-	if err != nil || !found {
+	found := false
+	for _, at.provider = range r.chain.Providers() {
+		found, err = r.findLog(ctx, at, o, transfer.RoleSend, at.Head, common.HexToAddress(o.Intent.Source.Token.Address), o.Intent.AuthorizationTopics(),
+			func(log evm.Log) (ok bool) {
+				hash = log.TxHash
+				end, ok = o.Intent.MatchAuthorization(log)
+				return ok
+			})
+		if found {
+			break
+		}
+	}
+	if !found {
 		return nil, err
 	}
 	if end == transfer.AuthorizationCanceled {

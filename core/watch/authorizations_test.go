@@ -107,3 +107,18 @@ func TestAuthorizations_Reported(t *testing.T) {
 		t.Errorf("the payments are the logs %v, and the second intent's authorization is the first", indexes)
 	}
 }
+
+// A provider that hides what was used hides it for a round: the next one asks another, and looks at all of them.
+func TestAuthorizations_Hidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2)
+	sent := w.signed()
+	w.states(sent)
+	w.fault(0, func(f *rpctest.Faults) { f.EmptyLogs = true })
+	w.chains[sepolia].Mine(w.tx(sepoliaUSDC.Hex(), ended(sent, "AuthorizationUsed"), payment(sent)))
+	for range 3 {
+		w.loops[sepolia].DueAuthorizations()
+		w.polls(confirmations)
+	}
+	w.want(sent, "created submitted confirmed")
+}
