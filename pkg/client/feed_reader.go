@@ -98,7 +98,7 @@ func (f *feedReader) run(ctx context.Context, done chan struct{}) {
 		default:
 			f.lose(ctx)
 			cursor = ""
-			if failure == nil || !failure.passes() || f.c.sleep(ctx, max(pause, failure.RetryAfter)) != nil {
+			if failure == nil || !failure.passes() || ctx.Err() != nil || f.c.sleep(ctx, max(pause, failure.RetryAfter)) != nil {
 				return
 			}
 			pause = min(2*pause, maxFeedPause)
