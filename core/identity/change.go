@@ -16,7 +16,9 @@ type change struct {
 	service   *Service
 	client    Client
 	principal *Principal
-	// confirmed is set once the request's password was right.
+	// password is set once the request's password was right, which confirms nothing of a person with a passkey.
+	password bool
+	// confirmed is set if an earlier request of the session was confirmed.
 	confirmed bool
 	// rights are those of the present transaction.
 	rights identities.Rights
@@ -98,30 +100,45 @@ func (c *change) allow(e effect) (account.Notice, error) {
 	if e == noEffect {
 		return "", nil
 	}
-	if !c.confirmed && !c.service.fresh(c.rights.Session) {
-		if err := c.needed(); err != nil {
-			return "", err
-		}
-		return "", errUnconfirmed
+	if err := c.decide(e, c.rights.Session); err != nil {
+		return "", err
 	}
 	return c.service.notice(tells[e]), nil
 }
 
-// confirm decides on an effect that is known before the transaction, so that a refused request takes nothing from a limit. It returns
-// ErrPasswordNeeded or ErrSignInNeeded in an old session, ErrPassword, ErrBusy, and a *LimitedError.
-func (c *change) confirm(ctx context.Context, e effect) error {
-	if e == noEffect || c.confirmed || c.service.fresh(c.principal.Session) {
+// decide returns nil if a session may have an effect, errUnconfirmed if the request's password may confirm it, and otherwise what the person
+// lacks.
+func (c *change) decide(e effect, session *account.Session) error {
+	if c.service.SecondFactor && needsSecondFactor[e] && !session.HasPasskey && session.Factor != account.FactorProvider {
+		return ErrSecondFactor
+	}
+	if c.confirmed || c.password && !session.HasPasskey || c.service.fresh(session) {
 		return nil
 	}
-	if err := c.needed(); err != nil {
+	if err := c.needed(session); err != nil {
 		return err
 	}
-	return c.checkPassword(ctx, c.client.Password)
+	return errUnconfirmed
+}
+
+// confirm decides on an effect that is known before the transaction, so that a refused request takes nothing from a limit. It returns
+// ErrPasskeyNeeded, ErrPasswordNeeded or ErrSignInNeeded in an old session, ErrSecondFactor, ErrPassword, ErrBusy, and a *LimitedError.
+func (c *change) confirm(ctx context.Context, e effect) error {
+	if e == noEffect {
+		return nil
+	}
+	err := c.decide(e, c.principal.Session)
+	if errors.Is(err, errUnconfirmed) {
+		return c.checkPassword(ctx, c.client.Password)
+	}
+	return err
 }
 
 // needed returns what the person can do to confirm an effect, nil if the request has a password to check.
-func (c *change) needed() error {
+func (c *change) needed(session *account.Session) error {
 	switch {
+	case session.HasPasskey:
+		return ErrPasskeyNeeded
 	case c.principal.Person.PasswordHash == "":
 		return ErrSignInNeeded
 	case c.client.Password == "":
@@ -145,19 +162,45 @@ func (c *change) checkPassword(ctx context.Context, password string) error {
 	if !matches {
 		return ErrPassword
 	}
-	c.confirmed = true
+	c.password = true
 	return nil
 }
 
-// fresh reports whether a session is new enough to confirm an effect by itself.
+// fresh reports whether a session was confirmed recently enough for an effect. That of a person with a passkey counts by a second factor
+// alone.
 func (s *Service) fresh(session *account.Session) bool {
-	return s.Store.Now().Sub(session.CreatedAt) <= maxFreshAge
+	if session.HasPasskey && !session.Factor.IsSecond() {
+		return false
+	}
+	return s.Store.Now().Sub(session.LastConfirmedAt()) <= maxFreshAge
 }
 
-// ConfirmationOf returns what a person would be asked for now to confirm an effect: nil in a fresh session, otherwise ErrPasswordNeeded or ErrSignInNeeded.
+// Confirm confirms the session of a person without a passkey by the client's password, for what later requests of the session do. It
+// returns ErrPasskeyNeeded, ErrSignInNeeded, ErrPassword, ErrBusy or a *LimitedError.
+func (s *Service) Confirm(ctx context.Context, client Client, p *Principal) error {
+	c := s.change(client, p)
+	switch err := c.needed(p.Session); {
+	case errors.Is(err, ErrPasswordNeeded):
+		return ErrPassword
+	case err != nil:
+		return err
+	}
+	if err := c.checkPassword(ctx, client.Password); err != nil {
+		return err
+	}
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+		if c.rights.Session.HasPasskey {
+			return ErrPasskeyNeeded
+		}
+		return tx.ConfirmSession(ctx, c.rights, account.FactorPassword, s.Store.Now())
+	})
+}
+
+// ConfirmationOf returns what a person would be asked for now to confirm an effect: nil in a fresh session, otherwise ErrPasskeyNeeded,
+// ErrPasswordNeeded or ErrSignInNeeded.
 func (s *Service) ConfirmationOf(p *Principal) error {
 	if s.fresh(p.Session) {
 		return nil
 	}
-	return s.change(Client{}, p).needed()
+	return s.change(Client{}, p).needed(p.Session)
 }

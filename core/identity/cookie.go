@@ -56,6 +56,22 @@ func (c Cookie) device() Cookie {
 	return c
 }
 
+// BeginCeremony sets the cookie of a WebAuthn challenge.
+func (c Cookie) BeginCeremony(w http.ResponseWriter, value string) {
+	c.passkey().set(w, value, ChallengeLifetime)
+}
+
+// Ceremony is the value of the request's cookie of a WebAuthn challenge, empty without one.
+func (c Cookie) Ceremony(r *http.Request) string { return c.passkey().Token(r) }
+
+// EndCeremony deletes the cookie of a WebAuthn challenge.
+func (c Cookie) EndCeremony(w http.ResponseWriter) { c.passkey().Clear(w) }
+
+func (c Cookie) passkey() Cookie {
+	c.name = "passkey"
+	return c
+}
+
 // set leaves Max-Age out for a lifetime of zero, so that the browser drops the cookie when it ends.
 func (c Cookie) set(w http.ResponseWriter, value string, lifetime time.Duration) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // Secure follows the scheme: a browser would not keep the cookie over plain http

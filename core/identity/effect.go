@@ -28,6 +28,8 @@ const (
 	takesRole effect = "role_taken"
 	// changesSignIn links or unlinks a way to sign in.
 	changesSignIn effect = "sign_in"
+	// changesPasskeys adds or removes a passkey.
+	changesPasskeys effect = "passkey"
 	// changesEmail asks for another address, which can reset the password.
 	changesEmail effect = "email"
 	// endsAccount ends an account, and with it the roles of its members.
@@ -38,8 +40,11 @@ const (
 var tells = map[effect]account.Notice{
 	givesLiveKey: account.NoticeToOwners, givesLiveWebhook: account.NoticeToOwners, givesRole: account.NoticeToOwners,
 	givesOwner: account.NoticeToOwners, takesRole: account.NoticeToOwners, endsAccount: account.NoticeToOwners,
-	changesSignIn: account.NoticeToPerson,
+	changesSignIn: account.NoticeToPerson, changesPasskeys: account.NoticeToPerson,
 }
+
+// needsSecondFactor are the effects that a password alone must not have where Config.SecondFactor is set.
+var needsSecondFactor = map[effect]bool{givesLiveKey: true, givesLiveWebhook: true, givesOwner: true}
 
 // keyEffect compares a key with what it was before, nil for a new one. Test keys move nothing of value.
 func keyEffect(before, after *account.Key) effect {

@@ -11,9 +11,9 @@ import (
 var ErrAccountDisabled = errors.New("the account is disabled")
 
 // signInIdentity signs in the account of a proven identity. If there is none it inserts the account that create returns, under the
-// conditions of SignUp; how is for the audit log.
+// conditions of SignUp; how is for the audit log, and confirms says by what the new session is confirmed.
 func (s *Service) signInIdentity(
-	ctx context.Context, client Client, identity account.Identity, how string, create func() (*account.Account, error),
+	ctx context.Context, client Client, identity account.Identity, how string, confirms func(*account.Session), create func() (*account.Account, error),
 ) (*SignedIn, error) {
 	owner, err := s.Store.AccountByIdentity(ctx, identity)
 	if errors.Is(err, account.ErrNotFound) {
@@ -23,6 +23,7 @@ func (s *Service) signInIdentity(
 		return nil, err
 	}
 	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
+		confirms(session)
 		return s.Store.InsertIdentitySession(ctx, session, owner, identity, entry)
 	}
 	signedIn, err := s.startSession(ctx, client, owner, how, insert)

@@ -35,6 +35,7 @@ type issuer struct {
 	mu       sync.Mutex
 	secret   string // the client's
 	codes    map[string]map[string]any
+	acr      string            // of the configuration
 	verifier map[string]string // by code, the challenge that its verifier must meet
 	userInfo map[string]any
 }
@@ -110,7 +111,7 @@ func (i *issuer) config(c *identity.Config) {
 
 // undiscovered has newService use the provider before it is discovered.
 func (i *issuer) undiscovered(c *identity.Config) {
-	c.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: i.url, ClientID: "intents", ClientSecret: clientSecret, Name: "Example"}, c.PublicURL)
+	c.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: i.url, ClientID: "intents", ClientSecret: clientSecret, Name: "Example", ACRValues: i.acr}, c.PublicURL)
 }
 
 // begun is a sign-in on its way to the provider.

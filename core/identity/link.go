@@ -95,6 +95,26 @@ func (c *change) linkIdentity(ctx context.Context, identity account.Identity) er
 	})
 }
 
+// UnlinkPassword removes the password of a person who has a passkey, and ends the person's other sessions. It needs a fresh session. It
+// returns account.ErrIdentityNotFound for a person without a password, account.ErrLastWayIn for one without a passkey, and the errors of
+// a confirmation.
+func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principal) error {
+	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, "the password; all other sessions ended")
+	c := s.change(client, p)
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+		switch {
+		case c.rights.Person.PasswordHash == "":
+			return account.ErrIdentityNotFound
+		case !c.rights.Session.HasPasskey || !s.PasskeysOn():
+			return account.ErrLastWayIn
+		}
+		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+			return err
+		}
+		return tx.RemovePassword(ctx, c.rights, entry)
+	})
+}
+
 // Unlink removes a way to sign in from the account of a person, and ends its other sessions. The session must be fresh, or the
 // client's password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in, and the
 // errors of a confirmation.
@@ -105,7 +125,7 @@ func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, ident
 		if entry.Notice, err = c.allow(changesSignIn); err != nil {
 			return err
 		}
-		return tx.UnlinkIdentity(ctx, c.rights, identity, s.issuers(), entry)
+		return tx.UnlinkIdentity(ctx, c.rights, identity, s.issuers(), s.PasskeysOn() && c.rights.Session.HasPasskey, entry)
 	})
 }
 

@@ -1,8 +1,12 @@
 package identity
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"intents.internal/core/postgres"
 )
 
 type limiterMetrics struct {
@@ -31,6 +35,41 @@ func (m limiterMetrics) create(limit string) {
 	for _, decision := range []string{"allowed", "refused", "fallback_allowed", "fallback_refused"} {
 		m.decisions.WithLabelValues(limit, decision)
 	}
+}
+
+// The ceremonies of WebAuthn, for the metrics.
+const (
+	ceremonyRegistration   = "registration"
+	ceremonyAuthentication = "authentication"
+)
+
+type passkeyMetrics struct{ ceremonies *prometheus.CounterVec }
+
+func newPasskeyMetrics(registry prometheus.Registerer) passkeyMetrics {
+	m := passkeyMetrics{promauto.With(registry).NewCounterVec(prometheus.CounterOpts{
+		Name: "intents_core_passkey_ceremonies_total",
+		Help: "Registrations of passkeys and sign-ins or confirmations with one that were finished, by outcome. A rise of refused means forged " +
+			"responses, or a changed CORE_PUBLIC_URL, which ends all passkeys; of sign_count, copies of authenticators.",
+	}, []string{"ceremony", "outcome"})}
+	for _, ceremony := range []string{ceremonyRegistration, ceremonyAuthentication} {
+		for _, outcome := range []string{"done", "refused", "sign_count", "failed"} {
+			m.ceremonies.WithLabelValues(ceremony, outcome)
+		}
+	}
+	return m
+}
+
+func (m passkeyMetrics) count(ceremony string, err error) {
+	outcome := "refused"
+	switch {
+	case err == nil:
+		outcome = "done"
+	case errors.Is(err, errSignCount):
+		outcome = "sign_count"
+	case errors.Is(err, ErrPasskeysOff), postgres.Unavailable(err):
+		outcome = "failed"
+	}
+	m.ceremonies.WithLabelValues(ceremony, outcome).Inc()
 }
 
 type passwordMetrics struct {

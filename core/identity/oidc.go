@@ -55,6 +55,9 @@ type OIDCConfig struct {
 	ClientSecret telemetry.Secret
 	// Name is the provider's name on the sign-in page.
 	Name string
+	// ACRValues are the authentication context classes, separated by spaces, that count as a second factor (OpenID Connect Core, section
+	// 3.1.2.1); empty for none.
+	ACRValues string
 }
 
 // OIDC is a provider, which serves sign-ins once Discover has succeeded.
@@ -156,7 +159,12 @@ func (s *Service) startFlow(ctx context.Context, client Client) (f flow, redirec
 		return flow{}, "", ErrOIDCUnavailable
 	}
 	f = flow{state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(), expiresAt: s.Store.Now().Add(flowLifetime)}
-	return f, p.oauth2.AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)), nil
+	options := []oauth2.AuthCodeOption{oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier)}
+	if o.config.ACRValues != "" {
+		maxAge := strconv.Itoa(int(maxFreshAge / time.Second))
+		options = append(options, oauth2.SetAuthURLParam("acr_values", o.config.ACRValues), oauth2.SetAuthURLParam("max_age", maxAge))
+	}
+	return f, p.oauth2.AuthCodeURL(f.state, options...), nil
 }
 
 // FinishOIDC signs in the person whom the provider authenticated, and creates an account at the first sign-in. Only an e-mail
@@ -172,7 +180,7 @@ func (s *Service) FinishOIDC(ctx context.Context, client Client, opaque, state, 
 	if err != nil {
 		return nil, err
 	}
-	return s.signInIdentity(ctx, client, found.identity, "with "+s.OIDC.config.Name, func() (*account.Account, error) {
+	return s.signInIdentity(ctx, client, found.identity, "with "+s.OIDC.config.Name, found.confirms, func() (*account.Account, error) {
 		claims, err := found.claims()
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
@@ -186,6 +194,8 @@ type confirmation struct {
 	identity account.Identity
 	// claims gets the provider's other claims about the person.
 	claims func() (claims, error)
+	// confirms says by what and when a new session is confirmed.
+	confirms func(*account.Session)
 }
 
 // finishFlow exchanges the code that ends a flow. It returns ErrFlowExpired for the zero flow, which is none.
@@ -213,7 +223,11 @@ func (s *Service) finishFlow(ctx context.Context, client Client, f flow, state, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
-	return &confirmation{identity, func() (claims, error) { return p.claims(ctx, tokens, idToken) }}, nil
+	confirms, err := o.confirms(idToken)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOIDC, err)
+	}
+	return &confirmation{identity, func() (claims, error) { return p.claims(ctx, tokens, idToken) }, confirms}, nil
 }
 
 // exchange turns the code into tokens and checks the ID token: its signature, issuer, audience, expiry and nonce.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,30 @@ func (p *provider) claims(ctx context.Context, tokens *oauth2.Token, idToken *oi
 		return claims{}, err
 	}
 	return fromToken.with(fromUserInfo), nil
+}
+
+// confirms reads how and when the provider authenticated the person. Without ACRValues neither is asked for, and the sign-in counts by its
+// own time. With them a session without an auth_time is as old as one can be, as the maximum age was asked for and not met (OpenID Connect
+// Core, section 3.1.2.1).
+func (o *OIDC) confirms(idToken *oidc.IDToken) (func(*account.Session), error) {
+	if o.config.ACRValues == "" {
+		return func(*account.Session) {}, nil
+	}
+	var authentication struct {
+		ACR  string  `json:"acr"`
+		Time float64 `json:"auth_time"`
+	}
+	if err := idToken.Claims(&authentication); err != nil {
+		return nil, err
+	}
+	return func(session *account.Session) {
+		if at := time.Unix(int64(authentication.Time), 0).UTC(); at.Before(session.ConfirmedAt) {
+			session.ConfirmedAt = at
+		}
+		if slices.Contains(strings.Fields(o.config.ACRValues), authentication.ACR) {
+			session.Factor = account.FactorProvider
+		}
+	}, nil
 }
 
 // account makes the person's account. Without a usable verified address it gets one under .invalid.

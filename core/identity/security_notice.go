@@ -64,6 +64,10 @@ var noticePages = map[account.Action]string{
 	account.AccountDeleted:       "", // nobody can undo it
 	account.IdentityLinked:       homePath + "/account",
 	account.IdentityUnlinked:     homePath + "/account",
+	account.PasskeyAdded:         homePath + "/account",
+	account.PasskeyDeleted:       homePath + "/account",
+	account.PasskeyRefused:       homePath + "/account",
+	account.PasskeysRemoved:      homePath + "/account",
 	account.KeyCreated:           homePath,
 	account.KeyUpdated:           homePath,
 	account.KeyRotated:           homePath,

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/google/uuid"
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +59,10 @@ var (
 	ErrPasswordNeeded = fmt.Errorf("%w without the password", ErrSessionNotFresh)
 	// ErrSignInNeeded is for a person without a password.
 	ErrSignInNeeded = fmt.Errorf("%w, and there is no password to confirm it", ErrSessionNotFresh)
+	// ErrPasskeyNeeded is for a person who has a passkey: a password alone confirms nothing then.
+	ErrPasskeyNeeded = fmt.Errorf("%w without a passkey", ErrSessionNotFresh)
+	// ErrSecondFactor means that the operator requires a second factor for an effect, which the person does not have.
+	ErrSecondFactor = errors.New("the person has no second factor")
 	// ErrBusy means that too many passwords wait for a check.
 	ErrBusy = errors.New("too many passwords to check")
 )
@@ -80,6 +85,8 @@ type Config struct {
 	// MailQueued is called after a mail was put into the outbox, and must not block. Without it no mail is sent, and operations
 	// that need one fail with ErrMailOff.
 	MailQueued func()
+	// SecondFactor requires a passkey, or an acr of the provider, for what moves money and for making owners.
+	SecondFactor bool
 	// OIDC is the OpenID Connect provider, nil for none.
 	OIDC *OIDC
 	// Screening refuses wallets that the operator does not serve; nil for none.
@@ -94,6 +101,9 @@ type Service struct {
 	limiter   *limiter
 	limits    limits
 	passwords passwordMetrics
+	passkeys  passkeyMetrics
+	// relyingParty is nil where browsers know no passkeys.
+	relyingParty *webauthn.WebAuthn
 	// found are the persons of the sessions that this core has found, by the hash of the token.
 	found *lru.Cache[[32]byte, uuid.UUID]
 }
@@ -107,6 +117,7 @@ func New(config Config) *Service {
 	}
 	return &Service{
 		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics), found: found,
+		passkeys: newPasskeyMetrics(config.Metrics), relyingParty: newRelyingParty(config.PublicURL),
 	}
 }
 

@@ -75,11 +75,11 @@ func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principa
 }
 
 // DeleteAccount permanently ends the account of a person: its sessions end, its keys are rejected, its intents are kept for
-// audit. The client's password confirms it, otherwise ErrPassword; an account without a password needs a session of the last ten minutes,
-// otherwise ErrSignInNeeded. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
+// audit. The client's password confirms it, otherwise ErrPassword; a person with a passkey, and an account without a password, need a fresh
+// session, otherwise ErrPasskeyNeeded or ErrSignInNeeded. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
 	c := s.change(client, p)
-	if p.Person.PasswordHash != "" {
+	if p.Person.PasswordHash != "" && (!p.Session.HasPasskey || client.Password != "") {
 		if err := c.checkPassword(ctx, client.Password); err != nil {
 			return err
 		}

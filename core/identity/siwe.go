@@ -58,7 +58,7 @@ func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message
 	if err != nil {
 		return nil, s.Screening.Refused(ctx, screening.About{Stage: screening.AtSignIn}, err)
 	}
-	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func() (*account.Account, error) {
+	signedIn, err := s.signInIdentity(ctx, client, identity, "with a wallet", func(*account.Session) {}, func() (*account.Account, error) {
 		return account.NewWalletAccount(identity, s.Store.Now())
 	})
 	if errors.Is(err, account.ErrEmailTaken) { // the address is made from the wallet's: only its own account can hold it

@@ -30,6 +30,8 @@ var erasures = []struct{ table, statement string }{
 	{"mails", `DELETE FROM mails WHERE account_id = ?0 OR recipient = (SELECT email FROM accounts WHERE id = ?0)
 		AND NOT EXISTS (SELECT FROM accounts WHERE email = mails.recipient AND deleted_at IS NULL)`},
 	{"identities", "DELETE FROM identities WHERE account_id = ?0"},
+	{"passkeys", "DELETE FROM passkeys WHERE person_id = ?0"},
+	{"sign_in_challenges", "DELETE FROM sign_in_challenges WHERE person_id = ?0"},
 	{"webhook_quotas", "DELETE FROM webhook_quotas WHERE account_id = ?0"},
 	{"webhook_requests", "DELETE FROM webhook_requests WHERE account_id = ?0"},
 	{"feed", `DELETE FROM feed WHERE position = ANY (ARRAY(
@@ -49,7 +51,7 @@ var erasures = []struct{ table, statement string }{
 		SELECT id FROM batches WHERE account_id = ?0 AND idempotency_key <> id::text LIMIT ?1))`},
 }
 
-const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', erased_at = ?1, updated_at = ?1
+const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', webauthn_handle = NULL, erased_at = ?1, updated_at = ?1
 	WHERE id = ?0 AND erased_at IS NULL`
 
 // EraseAccount removes the personal data of an ended account, and returns the number of changed rows of each table, none if

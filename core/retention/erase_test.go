@@ -177,8 +177,8 @@ func TestEraseAccount_Refused(t *testing.T) {
 func TestEraseAccount_EveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
-	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'account_id' AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "batches", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "quotes", "reset_tokens", "screening_hits", "sessions", "transactions", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
+	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname IN ('account_id', 'person_id') AND NOT attisdropped)`)
+	want := []string{"api_keys", "audit_log", "batches", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "passkeys", "quotes", "reset_tokens", "screening_hits", "sessions", "sign_in_challenges", "transactions", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}

@@ -61,7 +61,7 @@ type Retention struct {
 // errPruning means that another core is pruning.
 var errPruning = errors.New("another core is pruning")
 
-// Prune removes rows that are no longer needed: sessions, nonces, link tokens, invitations, idempotency keys of webhooks and rotated
+// Prune removes rows that are no longer needed: sessions, nonces, challenges, link tokens, invitations, idempotency keys of webhooks and rotated
 // keys that have expired, sign-ups that nobody confirmed, mails that nobody sends, accepted screening files, key changes that no valid cursor reaches, disputes,
 // usage and reports past their retention, and rows older than keep. It returns the number of removed rows of each table. A step
 // that fails ends no other, and the errors are joined. While another core prunes, it leaves the rest to that core.
@@ -114,6 +114,7 @@ func (p pruner) steps(keep Retention) []step {
 	return []step{
 		{"sessions", p.expired("sessions", "expires_at", p.now)},
 		{"nonces", p.expired("nonces", "expires_at", p.now)},
+		{"sign_in_challenges", p.expired("sign_in_challenges", "expires_at", p.now)},
 		{"reset_tokens", p.expired("reset_tokens", "expires_at", p.now)},
 		{"link_tokens", p.expired("link_tokens", "expires_at", p.now)},
 		{"invitations", p.expired("invitations", "expires_at", p.now)},

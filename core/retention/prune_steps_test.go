@@ -21,10 +21,11 @@ type prunable struct {
 
 // prunables has a row for each step of Prune.
 var prunables = map[string]prunable{
-	"sessions":     {"sessions", "true", `INSERT INTO sessions (id, account_id, token_hash, expires_at, created_at, updated_at, ip_address, user_agent) VALUES (gen_random_uuid(), ?0, sha256('s'), now() - interval '1 h', now(), now(), '', '')`},
-	"nonces":       {"nonces", "true", `INSERT INTO nonces (hash, expires_at) VALUES (sha256('n'), now() - interval '1 h')`},
-	"reset_tokens": {"reset_tokens", "true", `INSERT INTO reset_tokens (hash, account_id, expires_at) VALUES (sha256('r'), ?0, now() - interval '1 h')`},
-	"link_tokens":  {"link_tokens", "true", `INSERT INTO link_tokens (hash, account_id, purpose, email, expires_at) VALUES (sha256('l'), ?0, 'verify_email', 'a@example.com', now() - interval '1 h')`},
+	"sessions":           {"sessions", "true", `INSERT INTO sessions (id, account_id, token_hash, expires_at, created_at, updated_at, ip_address, user_agent) VALUES (gen_random_uuid(), ?0, sha256('s'), now() - interval '1 h', now(), now(), '', '')`},
+	"nonces":             {"nonces", "true", `INSERT INTO nonces (hash, expires_at) VALUES (sha256('n'), now() - interval '1 h')`},
+	"sign_in_challenges": {"sign_in_challenges", "true", `INSERT INTO sign_in_challenges (hash, challenge, expires_at) VALUES (sha256('c'), 'c', now() - interval '1 h')`},
+	"reset_tokens":       {"reset_tokens", "true", `INSERT INTO reset_tokens (hash, account_id, expires_at) VALUES (sha256('r'), ?0, now() - interval '1 h')`},
+	"link_tokens":        {"link_tokens", "true", `INSERT INTO link_tokens (hash, account_id, purpose, email, expires_at) VALUES (sha256('l'), ?0, 'verify_email', 'a@example.com', now() - interval '1 h')`},
 	"invitations": {"invitations", "true", `INSERT INTO invitations (id, account_id, inviter_id, email, role, mailed, expires_at, created_at)
 		VALUES (gen_random_uuid(), ?0, ?0, 'i@example.com', 'viewer', false, '2026-01-01', '2026-01-01')`},
 	"disputed_transactions": {"disputed_transactions", "true", `INSERT INTO disputed_transactions VALUES (?0, gen_random_uuid(), 'eip155:1', sha256('d'), 'send', sha256('d'), '2026-01-01', '2026-01-01')`},

@@ -49,12 +49,19 @@ const (
 	AccountLimitChanged Action = "account_limit_changed"
 	IdentityLinked      Action = "identity_linked"
 	IdentityUnlinked    Action = "identity_unlinked"
-	AccountShared       Action = "account_shared"
-	AccountRenamed      Action = "account_renamed"
-	KeyCreated          Action = "key_created"
-	KeyUpdated          Action = "key_updated"
-	KeyRotated          Action = "key_rotated"
-	KeyDeleted          Action = "key_deleted"
+	PasskeyAdded        Action = "passkey_added"
+	PasskeyDeleted      Action = "passkey_deleted"
+	// PasskeyRefused means that the sign count of a passkey fell, as that of a copy does.
+	PasskeyRefused Action = "passkey_refused"
+	// PasskeysRemoved is the recovery by an operator.
+	PasskeysRemoved Action = "passkeys_removed"
+
+	AccountShared  Action = "account_shared"
+	AccountRenamed Action = "account_renamed"
+	KeyCreated     Action = "key_created"
+	KeyUpdated     Action = "key_updated"
+	KeyRotated     Action = "key_rotated"
+	KeyDeleted     Action = "key_deleted"
 
 	MemberInvited      Action = "member_invited"
 	InvitationCanceled Action = "invitation_canceled"

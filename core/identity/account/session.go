@@ -29,8 +29,39 @@ type Session struct {
 	ExpiresAt time.Time
 	CreatedAt time.Time
 	UpdatedAt time.Time
+	// ConfirmedAt is when Factor was last shown, or the sign-in.
+	ConfirmedAt time.Time
+	Factor      Factor
+	// HasPasskey reports whether the person had a passkey when the session was read.
+	HasPasskey bool
 	// Acting is the other account that the session acts on, nil for the person's own.
 	Acting *Membership
+}
+
+// Factor is what confirmed a session besides its sign-in.
+type Factor string
+
+// The factors. Those of a passkey and of a provider are second factors.
+const (
+	// FactorNone is a sign-in by password or wallet, or by a provider without an acr that counts.
+	FactorNone Factor = ""
+	// FactorPassword is a password that was repeated.
+	FactorPassword Factor = "password"
+	// FactorPasskey is a passkey whose authenticator verified its user.
+	FactorPasskey Factor = "passkey"
+	// FactorProvider is an ID token whose acr the operator has chosen.
+	FactorProvider Factor = "oidc"
+)
+
+// IsSecond reports whether a factor is more than a password or a wallet.
+func (f Factor) IsSecond() bool { return f == FactorPasskey || f == FactorProvider }
+
+// LastConfirmedAt is when the session was last confirmed. Without a factor that is never after its sign-in.
+func (s *Session) LastConfirmedAt() time.Time {
+	if s.Factor == FactorNone && s.CreatedAt.Before(s.ConfirmedAt) {
+		return s.CreatedAt
+	}
+	return s.ConfirmedAt
 }
 
 // ActingID returns the account that the session acts on.
@@ -59,7 +90,7 @@ func NewSession(accountID uuid.UUID, ipAddress, userAgent string, now time.Time)
 	return &Session{
 		ID: id, AccountID: accountID, TokenHash: HashToken(token),
 		IPAddress: clip(ipAddress), UserAgent: clip(userAgent),
-		ExpiresAt: now.Add(SessionLifetime), CreatedAt: now, UpdatedAt: now,
+		ExpiresAt: now.Add(SessionLifetime), CreatedAt: now, UpdatedAt: now, ConfirmedAt: now,
 	}, token, nil
 }
 

@@ -135,7 +135,7 @@ func (s *Store) SetAccountLimit(ctx context.Context, email string, limit *accoun
 	return s.changeAccount(ctx, change, "email = ?", email, actor, now)
 }
 
-// accountDeletion ends an account permanently: its sessions end, its keys are rejected, its identities are free again, a trigger
+// accountDeletion ends an account permanently: its sessions end, its keys are rejected, its identities are free again, its passkeys go, a trigger
 // ends its memberships, and its intents are kept for audit.
 func accountDeletion(now time.Time) accountChange {
 	return accountChange{
@@ -245,6 +245,12 @@ func (tx Tx) changeAccount(ctx context.Context, c accountChange, where string, i
 	}
 	if _, err := tx.db.NewDelete().Model((*identityRow)(nil)).Where("account_id = ?", id).Exec(ctx); err != nil {
 		return fmt.Errorf("free the identities of account %s: %w", id, err)
+	}
+	if _, err := tx.db.NewDelete().Model((*passkeyRow)(nil)).Where("person_id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("delete the passkeys of account %s: %w", id, err)
+	}
+	if _, err := tx.db.NewRaw("DELETE FROM sign_in_challenges WHERE person_id = ?", id).Exec(ctx); err != nil {
+		return fmt.Errorf("delete the challenges of account %s: %w", id, err)
 	}
 	return nil
 }

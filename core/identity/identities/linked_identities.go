@@ -101,9 +101,11 @@ func (tx Tx) LinkIdentity(ctx context.Context, by Rights, identity account.Ident
 }
 
 // UnlinkIdentity removes an identity from the person of the rights and ends the person's other sessions, which the identity may have
-// started. issuers are those that are configured now. It returns account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a
-// password nor an identity of issuers would remain.
-func (tx Tx) UnlinkIdentity(ctx context.Context, by Rights, identity account.Identity, issuers []string, entry account.AuditEntry) error {
+// started. issuers are those that are configured now, and passkey is whether the person can sign in with one. It returns
+// account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a password nor a passkey nor an identity of issuers would remain.
+func (tx Tx) UnlinkIdentity(
+	ctx context.Context, by Rights, identity account.Identity, issuers []string, passkey bool, entry account.AuditEntry,
+) error {
 	if err := by.cover(tx, entry.AccountID); err != nil {
 		return err
 	}
@@ -116,12 +118,11 @@ func (tx Tx) UnlinkIdentity(ctx context.Context, by Rights, identity account.Ide
 	if unlinked == 0 {
 		return account.ErrIdentityNotFound
 	}
-	left, err := tx.db.NewSelect().Model((*identityRow)(nil)).
-		Where("account_id = ? AND issuer IN (?)", person.ID, bun.List(issuers)).Exists(ctx)
+	left, err := tx.HasIdentityOf(ctx, person.ID, issuers)
 	if err != nil {
-		return fmt.Errorf("look for an identity of account %s: %w", person.ID, err)
+		return err
 	}
-	if !left && person.PasswordHash == "" {
+	if !left && !passkey && person.PasswordHash == "" {
 		return account.ErrLastWayIn
 	}
 	// The identity's next sign-in creates a new account, whose placeholder address must be free.
@@ -135,6 +136,15 @@ func (tx Tx) UnlinkIdentity(ctx context.Context, by Rights, identity account.Ide
 		return fmt.Errorf("end the other sessions of account %s: %w", person.ID, err)
 	}
 	return tx.Audit(ctx, entry)
+}
+
+// HasIdentityOf reports whether a person has an identity of one of the issuers.
+func (tx Tx) HasIdentityOf(ctx context.Context, person uuid.UUID, issuers []string) (bool, error) {
+	has, err := tx.db.NewSelect().Model((*identityRow)(nil)).Where("account_id = ? AND issuer IN (?)", person, bun.List(issuers)).Exists(ctx)
+	if err != nil {
+		return false, fmt.Errorf("look for an identity of account %s: %w", person, err)
+	}
+	return has, nil
 }
 
 func (tx Tx) ownsIdentity(ctx context.Context, accountID uuid.UUID, identity account.Identity) (bool, error) {

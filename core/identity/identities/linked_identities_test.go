@@ -39,7 +39,7 @@ func unlink(t *testing.T, store *rooms.Rooms, session *account.Session, identity
 	t.Helper()
 	issuers := []string{account.WalletIssuer}
 	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
-		return tx.UnlinkIdentity(ctx, by, identity, issuers, pgtest.AuditEntry(session.AccountID, account.IdentityUnlinked))
+		return tx.UnlinkIdentity(ctx, by, identity, issuers, false, pgtest.AuditEntry(session.AccountID, account.IdentityUnlinked))
 	})
 }
 

@@ -32,3 +32,22 @@ func (tx Tx) ChangePassword(
 	}
 	return tx.Audit(ctx, entry)
 }
+
+// RemovePassword removes the password of the person of the rights, and ends the person's other sessions and links.
+func (tx Tx) RemovePassword(ctx context.Context, by Rights, entry account.AuditEntry) error {
+	if err := by.cover(tx, by.Person.ID); err != nil {
+		return err
+	}
+	person := by.Person.ID
+	if _, err := tx.db.NewRaw("UPDATE accounts SET password_hash = '', updated_at = ? WHERE id = ?", entry.OccurredAt, person).Exec(ctx); err != nil {
+		return fmt.Errorf("remove the password of account %s: %w", person, err)
+	}
+	_, err := tx.db.NewDelete().Model((*sessionRow)(nil)).Where("account_id = ? AND id <> ?", person, by.Session.ID).Exec(ctx)
+	if err != nil {
+		return fmt.Errorf("end the other sessions of account %s: %w", person, err)
+	}
+	if err := tx.deleteLinks(ctx, person); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, entry)
+}

@@ -121,10 +121,13 @@ func (tx Tx) Rights(
 // readRights reads the session and the role, and locks both.
 func (tx Tx) readRights(ctx context.Context, r *Rights, session *account.Session) error {
 	var row struct {
-		CreatedAt, ExpiresAt time.Time
-		Role                 account.Role
+		CreatedAt, ExpiresAt, ConfirmedAt time.Time
+		Factor                            account.Factor
+		HasPasskey                        bool
+		Role                              account.Role
 	}
-	err := tx.db.NewRaw(`SELECT sessions.created_at, sessions.expires_at, members.role FROM sessions JOIN members ON members.person_id = sessions.account_id
+	err := tx.db.NewRaw(`SELECT sessions.created_at, sessions.expires_at, coalesce(sessions.confirmed_at, sessions.created_at) AS confirmed_at,
+		coalesce(sessions.factor, '') AS factor, `+hasPasskey+` AS has_passkey, members.role FROM sessions JOIN members ON members.person_id = sessions.account_id
 		WHERE sessions.id = ? AND sessions.account_id = ? AND sessions.expires_at > clock_timestamp() AND members.account_id = ?
 		FOR SHARE OF sessions, members`, session.ID, session.AccountID, r.Account.ID).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -134,7 +137,8 @@ func (tx Tx) readRights(ctx context.Context, r *Rights, session *account.Session
 		return fmt.Errorf("read the rights of session %s: %w", session.ID, err)
 	}
 	read := *session
-	read.CreatedAt, read.ExpiresAt = row.CreatedAt.UTC(), row.ExpiresAt.UTC()
+	read.CreatedAt, read.ExpiresAt, read.ConfirmedAt = row.CreatedAt.UTC(), row.ExpiresAt.UTC(), row.ConfirmedAt.UTC()
+	read.Factor, read.HasPasskey = row.Factor, row.HasPasskey
 	r.Session, r.Role = &read, row.Role
 	return nil
 }

@@ -26,6 +26,10 @@ type sessionRow struct {
 	CreatedAt time.Time `bun:"created_at"`
 	UpdatedAt time.Time `bun:"updated_at"`
 	ActingID  uuid.UUID `bun:"acting_account_id,nullzero"`
+	// ConfirmedAt is null in rows from before the column.
+	ConfirmedAt *time.Time     `bun:"confirmed_at"`
+	Factor      account.Factor `bun:"factor,nullzero"`
+	HasPasskey  bool           `bun:"has_passkey,scanonly"`
 
 	Account *accountRow `bun:"rel:belongs-to,join:account_id=id"`
 	// Acting and Member are nil if the session acts on the account that signed in.
@@ -37,6 +41,10 @@ func (r sessionRow) session() *account.Session {
 	session := &account.Session{
 		ID: r.ID, AccountID: r.AccountID, TokenHash: [32]byte(r.TokenHash), IPAddress: r.IPAddress, UserAgent: r.UserAgent,
 		ExpiresAt: r.ExpiresAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		ConfirmedAt: r.CreatedAt.UTC(), Factor: r.Factor, HasPasskey: r.HasPasskey,
+	}
+	if r.ConfirmedAt != nil {
+		session.ConfirmedAt = r.ConfirmedAt.UTC()
 	}
 	if r.Member != nil && r.Acting != nil {
 		session.Acting = &account.Membership{Account: r.Acting.account(), Role: r.Member.Role}
@@ -50,7 +58,7 @@ func (r sessionRow) session() *account.Session {
 func (s *Store) InsertSession(
 	ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry,
 ) error {
-	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error { return tx.startSession(ctx, session, owner, entry) })
+	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error { return tx.StartSession(ctx, session, owner, entry) })
 }
 
 // InsertIdentitySession is InsertSession for an owner who was found by an identity. It also returns account.ErrNotFound if the
@@ -59,7 +67,7 @@ func (s *Store) InsertIdentitySession(
 	ctx context.Context, session *account.Session, owner *account.Account, identity account.Identity, entry account.AuditEntry,
 ) error {
 	return s.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error {
-		if err := tx.startSession(ctx, session, owner, entry); err != nil {
+		if err := tx.StartSession(ctx, session, owner, entry); err != nil {
 			return err
 		}
 		// The account's row is locked, so no unlinking is in progress.
@@ -71,7 +79,8 @@ func (s *Store) InsertIdentitySession(
 	})
 }
 
-func (tx Tx) startSession(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
+// StartSession is Store.InsertSession in the transaction.
+func (tx Tx) StartSession(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 	var id uuid.UUID
 	err := tx.db.NewRaw(`SELECT id FROM accounts
 		WHERE id = ? AND password_hash = $1 AND deleted_at IS NULL AND disabled_at IS NULL FOR NO KEY UPDATE`, owner.ID).
@@ -93,6 +102,7 @@ func (tx Tx) insertSession(ctx context.Context, session *account.Session) error 
 		ID: session.ID, AccountID: session.AccountID,
 		IPAddress: session.IPAddress, UserAgent: session.UserAgent,
 		ExpiresAt: session.ExpiresAt, CreatedAt: session.CreatedAt, UpdatedAt: session.UpdatedAt,
+		ConfirmedAt: &session.ConfirmedAt, Factor: session.Factor,
 	}
 	_, err := tx.db.NewInsert().Model(&row).Value("token_hash", "$1").Returning("NULL").Conn(postgres.Bind(tx.db.Tx, session.TokenHash[:])).Exec(ctx)
 	if err != nil {
@@ -139,10 +149,14 @@ func (tx Tx) endOldSessions(ctx context.Context, newest *account.Session) error 
 const liveActing = `(sessions.acting_account_id IS NULL OR "member".account_id IS NOT NULL
 	AND "acting".deleted_at IS NULL AND "acting".disabled_at IS NULL)`
 
+// hasPasskey is whether the person of a session has a passkey.
+const hasPasskey = `EXISTS (SELECT FROM passkeys WHERE passkeys.person_id = sessions.account_id)`
+
 // Session finds a live session, its person and the account that it acts on by the hash of its token, or returns account.ErrNotFound.
 func (s *Store) Session(ctx context.Context, tokenHash [32]byte, now time.Time) (*account.Session, *account.Account, error) {
 	var row sessionRow
-	err := s.db.NewSelect().Model(&row).Relation("Account").Relation("Acting").Relation("Member").
+	err := s.db.NewSelect().Model(&row).ColumnExpr("?TableColumns").ColumnExpr(hasPasskey+" AS has_passkey").
+		Relation("Account").Relation("Acting").Relation("Member").
 		Where("sessions.token_hash = $1 AND sessions.expires_at > ?", now).
 		Where(`"account".deleted_at IS NULL AND "account".disabled_at IS NULL`).Where(liveActing).Conn(postgres.Bind(s.db.Pool(), tokenHash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -14,7 +14,8 @@ var (
 	// readsOnly and writes are the routes whose methods do not say whether they write: a look-up of a secret has a body, and links in mails
 	// and redirects are followed with GET.
 	readsOnly = []string{"POST " + wire.PathVerifyKey}
-	writes    = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath}
+	// The options of a registration have the user handle that the authenticator keeps for ever.
+	writes = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath, "GET /auth/passkey/generate-register-options"}
 	// idempotent are the routes that honor an Idempotency-Key.
 	idempotent = []string{patternCreate, patternCreateBatch, "POST /v2/webhooks"}
 )

@@ -9,8 +9,8 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// unlinkAccount answers POST /auth/unlink-account: it removes a way to sign in and ends the account's other sessions. The
-// password cannot be removed.
+// unlinkAccount answers POST /auth/unlink-account: it removes a way to sign in and ends the account's other sessions. Only a
+// person with a passkey can remove the password.
 func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	principal := identity.PrincipalOf(r)
 	request, err := decode[struct {
@@ -22,7 +22,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if request.ProviderID == credentialProvider {
-		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
+		return s.unlinkPassword(w, r, principal)
 	}
 	identities, err := s.Identity.Identities(r.Context(), principal.Person.ID)
 	if err != nil {
@@ -44,6 +44,16 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 		return invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
 	}
 	if err := s.Identity.Unlink(r.Context(), s.confirming(r, request.Password), principal, named[0]); err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, statusJSON)
+}
+
+func (s *Server) unlinkPassword(w http.ResponseWriter, r *http.Request, principal *identity.Principal) error {
+	if !principal.Session.HasPasskey {
+		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays without a passkey; change it instead"})
+	}
+	if err := s.Identity.UnlinkPassword(r.Context(), s.client(r), principal); err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, statusJSON)

@@ -1,0 +1,16 @@
+package api
+
+import (
+	"net/http"
+
+	"intents.internal/core/identity"
+)
+
+// listPasskeys answers GET /auth/passkey/list-user-passkeys with the person's passkeys, oldest first.
+func (s *Server) listPasskeys(w http.ResponseWriter, r *http.Request) error {
+	passkeys, err := s.Identity.Passkeys(r.Context(), identity.PrincipalOf(r).Person.ID)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, each(passkeys, newPasskeyJSON))
+}
