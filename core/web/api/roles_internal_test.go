@@ -19,7 +19,7 @@ func TestSessionRoutes_Needs(t *testing.T) {
 		"/auth/sign-up/email": true, "/auth/sign-in/email": true, "/auth/sign-out": true, "/auth/get-session": true,
 		"/auth/request-password-reset": true, "/auth/reset-password": true,
 		"/auth/send-verification-email": true, "/auth/verify-email": true, "/auth/siwe/nonce": true, "/auth/siwe/verify": true,
-		"/auth/sign-in/oauth2": true, identity.OIDCCallbackPath: true,
+		"/auth/passkey/generate-authenticate-options": true, "/auth/passkey/verify-authentication": true, "/auth/sign-in/oauth2": true, identity.OIDCCallbackPath: true,
 	}
 	s := &Server{}
 	for path, route := range s.sessionRoutes() {

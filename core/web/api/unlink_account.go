@@ -51,7 +51,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) unlinkPassword(w http.ResponseWriter, r *http.Request, principal *identity.Principal) error {
 	if !principal.Session.HasPasskey {
-		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays without a passkey; change it instead"})
+		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
 	}
 	if err := s.Identity.UnlinkPassword(r.Context(), s.client(r), principal); err != nil {
 		return err
