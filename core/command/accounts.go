@@ -18,7 +18,7 @@ import (
 	"intents.internal/core/rooms"
 )
 
-const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
+const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|remove-passkeys|verify-email|disable|enable|delete EMAIL, " +
 	"or core accounts limit EMAIL N/60s|default, or core accounts erase EMAIL|ID"
 
 // operator is the audit log's actor for these commands.
@@ -48,6 +48,8 @@ func changeAccount(ctx context.Context, args []string) error {
 			done, err = resetPassword(ctx, store, email)
 		case "reset-link":
 			done, err = makeResetLink(ctx, store, email)
+		case "remove-passkeys":
+			done, err = removePasskeys(ctx, store, email)
 		case "verify-email":
 			done, err = "noted that "+email+" belongs to the owner of its account", store.Identities.VerifyEmail(ctx, email, operator, time.Now())
 		case "disable":
@@ -124,6 +126,24 @@ func makeResetLink(ctx context.Context, store *rooms.Rooms, email string) (done 
 	}
 	return fmt.Sprintf("whoever opens this link within an hour chooses another password for %s; it works once and is not shown again:\n%s",
 		owner.Email, identity.ResetURL(config.PublicURL, token)), nil
+}
+
+// removePasskeys is the recovery of a person who has lost all passkeys, by an operator who knows the person. The person is told where mail is
+// configured.
+func removePasskeys(ctx context.Context, store *rooms.Rooms, email string) (done string, err error) {
+	config, err := readConfig(Config.checkPublicURL)
+	if err != nil {
+		return "", err
+	}
+	notice := account.NoticeToPerson
+	if config.SMTPURL == "" {
+		notice = ""
+	}
+	removed, err := store.Identities.RemovePasskeys(ctx, email, notice, operator, time.Now())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("removed the passkeys of %s, %d, and ended its sessions", email, removed), nil
 }
 
 // disableAccount also names the shared accounts that nobody can manage from then on.

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/rooms"
 )
 
 func TestAccounts(t *testing.T) {
@@ -74,10 +75,11 @@ func TestAccounts_List(t *testing.T) {
 			VALUES (gen_random_uuid(), '00000000-0000-7000-8000-000000000003', 'key', sha256($1::text::bytea), 'sk_' || $2 || '_abcd', $2, true, 50, 60, now(), now(),
 				gen_random_uuid(), '{webhooks}', '{}', CASE WHEN $1::int = 2 THEN now() END)`, n, environment)
 	}
-	const want = `id                                    address        name    created     live keys  test keys  limit     state
-00000000-0000-7000-8000-000000000001  1@example.com  A shop  2026-01-02  0          0          1000/60s  unverified
-00000000-0000-7000-8000-000000000002  2@example.com  Shop 2  2026-01-02  0          0          5/60s     disabled, shared
-00000000-0000-7000-8000-000000000003  3@example.com  Shop 3  2026-01-02  1          1          1000/60s  active
+	addPasskeys(t, store, "3@example.com", 2)
+	const want = `id                                    address        name    created     live keys  test keys  passkeys  limit     state
+00000000-0000-7000-8000-000000000001  1@example.com  A shop  2026-01-02  0          0          0         1000/60s  unverified
+00000000-0000-7000-8000-000000000002  2@example.com  Shop 2  2026-01-02  0          0          0         5/60s     disabled, shared
+00000000-0000-7000-8000-000000000003  3@example.com  Shop 3  2026-01-02  1          1          2         1000/60s  active
 `
 	if got := core(t, "", on(url), "accounts", "list"); got != (result{0, want, ""}) {
 		t.Errorf("%+v, want %s", got, want)
@@ -85,6 +87,51 @@ func TestAccounts_List(t *testing.T) {
 	second, err := store.Identities.ListAccounts(t.Context(), uuid.MustParse("00000000-0000-7000-8000-000000000001"), 1)
 	if err != nil || len(second) != 1 || second[0].Email != "2@example.com" {
 		t.Errorf("the page after the first: %+v, %v", second, err)
+	}
+}
+
+// addPasskeys adds passkeys to the person with an address.
+func addPasskeys(t *testing.T, store *rooms.Rooms, email string, n int) {
+	t.Helper()
+	for range n {
+		pgtest.Exec(t, store, `INSERT INTO passkeys SELECT gen_random_uuid(), id, uuid_send(gen_random_uuid()), 'key', 0, false, false, '', gen_random_uuid(), 'laptop', now()
+			FROM accounts WHERE email = $1`, email)
+	}
+}
+
+// Recovery removes the passkeys of a person, ends the sessions, and tells the person where mail is configured.
+func TestAccounts_RemovePasskeys(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	store := pgtest.Open(t, url)
+	core(t, "", on(url), "accounts", "create", "ann@example.com")
+	addPasskeys(t, store, "ann@example.com", 2)
+	pgtest.Exec(t, store, `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, expires_at, created_at, updated_at)
+		SELECT gen_random_uuid(), sha256('token'), id, '', '', now() + interval '1 h', now(), now() FROM accounts`)
+	mailing := append(on(url), "CORE_SMTP_URL=smtp://127.0.0.1:25", "CORE_SMTP_FROM=no-reply@example.com")
+	for _, c := range []struct {
+		environment []string
+		email       string
+		want        result
+		mails       int
+	}{
+		{on(url), "nobody@example.com", result{1, "", "core: no account has the e-mail address \"nobody@example.com\"\n"}, 0},
+		{mailing, "ANN@example.com", result{0, "removed the passkeys of ann@example.com, 2, and ended its sessions\n", ""}, 1},
+		{on(url), "ann@example.com", result{0, "removed the passkeys of ann@example.com, 0, and ended its sessions\n", ""}, 1},
+	} {
+		if got := core(t, "", c.environment, "accounts", "remove-passkeys", c.email); got != c.want {
+			t.Errorf("remove-passkeys %s: %+v, want %+v", c.email, got, c.want)
+		}
+		if mails := lookUp[int](t, store, `SELECT count(*) FROM mails`); mails != c.mails {
+			t.Errorf("after %s: %d mails, want %d", c.email, mails, c.mails)
+		}
+	}
+	if left := lookUp[int](t, store, `SELECT (SELECT count(*) FROM passkeys) + (SELECT count(*) FROM sessions)`); left != 0 {
+		t.Errorf("%d passkeys and sessions are left", left)
+	}
+	if told := lookUp[string](t, store, `SELECT string_agg(actor || ': ' || detail, ', ' ORDER BY id) FROM audit_log WHERE action = 'passkeys_removed'`); told !=
+		"operator: 2; all sessions ended, operator: 0; all sessions ended" {
+		t.Errorf("the audit log says %q", told)
 	}
 }
 

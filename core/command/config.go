@@ -92,8 +92,8 @@ type Config struct {
 	// redis://sentinel1:26379/0?addr=sentinel2:26379&master_name=mymaster, with one addr per further node. While it does not answer,
 	// each core counts by itself. Default redis://127.0.0.1:6379/0.
 	RedisURL telemetry.Secret `env:"CORE_REDIS_URL" envDefault:"redis://127.0.0.1:6379/0"`
-	// PublicURL is the URL of the service for browsers, http or https without a path. With https, cookies are Secure. Default
-	// http://127.0.0.1:8080.
+	// PublicURL is the URL of the service for browsers, http or https without a path. With https, cookies are Secure. Passkeys need a
+	// domain and https, or localhost, and are bound to the host: another host ends all passkeys. Default http://127.0.0.1:8080.
 	PublicURL string `env:"CORE_PUBLIC_URL" envDefault:"http://127.0.0.1:8080"`
 	// SignUp is who may create an account: open (everyone) or closed (nobody). Default open.
 	SignUp string `env:"CORE_SIGN_UP" envDefault:"open"`
@@ -133,6 +133,14 @@ type Config struct {
 	OIDCClientSecret telemetry.Secret `env:"CORE_OIDC_CLIENT_SECRET"`
 	// OIDCName is the provider's name on the sign-in page, 1 to 64 characters. Default OpenID Connect.
 	OIDCName string `env:"CORE_OIDC_NAME" envDefault:"OpenID Connect"`
+	// OIDCACRValues are the values of acr, separated by spaces, by which the provider says that it checked more than a password
+	// (OpenID Connect Core, section 3.1.2.1). They are sent as they stand, with max_age=600, and a sign-in whose acr is one of them and
+	// whose auth_time is within ten minutes confirms what a passkey does. Without it none is asked for and none counts. Default none.
+	OIDCACRValues string `env:"CORE_OIDC_ACR_VALUES"`
+	// SecondFactor is optional (a person may have passkeys) or live-keys: then only a person with a passkey, or with a sign-in of
+	// OIDCACRValues, can create, rotate or widen a live key or a live webhook in the console, or make somebody owner. Existing keys go on
+	// working. Default optional.
+	SecondFactor string `env:"CORE_SECOND_FACTOR" envDefault:"optional"`
 	// AccessLog turns on one log line per request on standard output, up to 100 ms after its end. Without it only requests that failed
 	// by core's fault are logged. If standard output is not read, lines beyond 2 MiB are dropped, counted in
 	// `intents_core_log_dropped_total` and reported in a later line. Default true.
@@ -162,6 +170,12 @@ type Config struct {
 	ShutdownGrace time.Duration `env:"CORE_SHUTDOWN_GRACE" envDefault:"15s"`
 }
 
+// The values of SecondFactor.
+const (
+	secondFactorOptional = "optional"
+	secondFactorLiveKeys = "live-keys"
+)
+
 // readConfig reads all settings; check adds the faults of those that are needed.
 func readConfig(check func(Config, *settings.Faults)) (Config, error) {
 	return settings.Read(settings.Environment(), "CORE_", check)
@@ -180,6 +194,8 @@ func (c Config) check(f *settings.Faults) {
 	}
 	c.checkPublicURL(f)
 	f.Expect(c.SignUp == "open" || c.SignUp == "closed", "CORE_SIGN_UP", `must be "open" or "closed", not %q`, c.SignUp)
+	f.Expect(c.SecondFactor == secondFactorOptional || c.SecondFactor == secondFactorLiveKeys, "CORE_SECOND_FACTOR",
+		`must be "optional" or "live-keys", not %q`, c.SecondFactor)
 	c.checkLimits(f)
 	checkRetention(f, "CORE_EVENTS_RETENTION", c.EventsRetention, retention.MinEventsRetention)
 	checkRetention(f, "CORE_AUDIT_RETENTION", c.AuditRetention, retention.MinAuditRetention)
@@ -226,6 +242,7 @@ func (c Config) limits() identity.Limits {
 func (c Config) checkOIDC(f *settings.Faults) {
 	if c.OIDCIssuer == "" {
 		f.Expect(c.OIDCClientID == "" && c.OIDCClientSecret == "", "CORE_OIDC_ISSUER", "is required with a client id or secret")
+		f.Expect(c.OIDCACRValues == "", "CORE_OIDC_ISSUER", "is required with CORE_OIDC_ACR_VALUES")
 		return
 	}
 	name := utf8.RuneCountInString(c.OIDCName)
@@ -241,7 +258,7 @@ func (c Config) oidc() *identity.OIDC {
 		return nil
 	}
 	return identity.NewOIDC(identity.OIDCConfig{
-		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Name: c.OIDCName,
+		Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Name: c.OIDCName, ACRValues: c.OIDCACRValues,
 	}, c.PublicURL)
 }
 

@@ -24,15 +24,15 @@ func listAccounts(ctx context.Context, store *rooms.Rooms, to io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "id\taddress\tname\tcreated\tlive keys\ttest keys\tlimit\tstate")
+	fmt.Fprintln(table, "id\taddress\tname\tcreated\tlive keys\ttest keys\tpasskeys\tlimit\tstate")
 	for after := uuid.Nil; ; {
 		page, err := store.Identities.ListAccounts(ctx, after, accountsPage)
 		if err != nil {
 			return err
 		}
 		for _, a := range page {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", a.ID, a.Email, printable(a.Name),
-				a.CreatedAt.UTC().Format(time.DateOnly), a.LiveKeys, a.TestKeys, a.Limit, accountState(a))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", a.ID, a.Email, printable(a.Name),
+				a.CreatedAt.UTC().Format(time.DateOnly), a.LiveKeys, a.TestKeys, a.Passkeys, a.Limit, accountState(a))
 			after = a.ID
 		}
 		if err := table.Flush(); err != nil || len(page) < accountsPage {

@@ -209,12 +209,17 @@ func newIdentity(
 	}
 	options := identity.Config{
 		Store: store.Identities, Webhooks: store.Webhooks, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
-		Log: log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
+		SecondFactor: config.SecondFactor == secondFactorLiveKeys,
+		Log:          log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
 	}
 	if outbox != nil {
 		options.MailQueued = outbox.Wake
 	}
-	return identity.New(options), outbox, nil
+	identities := identity.New(options)
+	if !identities.PasskeysOn() {
+		log.Warn("passkeys are off: browsers know them at a domain over https or at localhost alone, see CORE_PUBLIC_URL")
+	}
+	return identities, outbox, nil
 }
 
 // openDatabase opens the store of a database of this version, and reads the registry.

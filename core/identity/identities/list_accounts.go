@@ -17,8 +17,10 @@ type ListedAccount struct {
 	Shared, Verified, Disabled bool
 	// LiveKeys and TestKeys are its keys that are not deleted.
 	LiveKeys, TestKeys int
-	Limit              account.Limit
-	CreatedAt          time.Time
+	// Passkeys are those of the person.
+	Passkeys  int
+	Limit     account.Limit
+	CreatedAt time.Time
 }
 
 // ListAccounts returns up to limit accounts that have not ended, in the order of their ids, which is that of their creation, from the one
@@ -28,8 +30,10 @@ func (s *Store) ListAccounts(ctx context.Context, after uuid.UUID, limit int) ([
 		accountRow
 		LiveKeys int `bun:"live_keys"`
 		TestKeys int `bun:"test_keys"`
+		Passkeys int `bun:"passkeys"`
 	}
-	err := s.db.NewRaw(`SELECT accounts.*, keys.live_keys, keys.test_keys
+	err := s.db.NewRaw(`SELECT accounts.*, keys.live_keys, keys.test_keys,
+			(SELECT count(*) FROM passkeys WHERE person_id = accounts.id) AS passkeys
 		FROM (SELECT id, name, email, shared, limit_requests, limit_period_seconds, email_verified_at, disabled_at, created_at
 			FROM accounts WHERE deleted_at IS NULL AND id > ? ORDER BY id LIMIT ?) AS accounts,
 		LATERAL (SELECT count(*) FILTER (WHERE environment = 'live') AS live_keys, count(*) FILTER (WHERE environment = 'test') AS test_keys
@@ -41,7 +45,7 @@ func (s *Store) ListAccounts(ctx context.Context, after uuid.UUID, limit int) ([
 	for n, r := range rows {
 		listed[n] = ListedAccount{
 			ID: r.ID, Name: r.Name, Email: r.Email, Shared: r.Shared, Verified: r.VerifiedAt != nil, Disabled: r.DisabledAt != nil,
-			LiveKeys: r.LiveKeys, TestKeys: r.TestKeys, Limit: r.limit(), CreatedAt: r.CreatedAt,
+			LiveKeys: r.LiveKeys, TestKeys: r.TestKeys, Passkeys: r.Passkeys, Limit: r.limit(), CreatedAt: r.CreatedAt,
 		}
 	}
 	return listed, nil
