@@ -136,6 +136,14 @@ func (s *Service) OIDCName() string {
 	return s.OIDC.config.Name
 }
 
+// ConfirmingOIDCName is OIDCName for a provider whose sign-ins can be a second factor, empty for others.
+func (s *Service) ConfirmingOIDCName() string {
+	if s.OIDC == nil || s.OIDC.config.ACRValues == "" {
+		return ""
+	}
+	return s.OIDC.config.Name
+}
+
 // StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
 // *LimitedError.
 func (s *Service) StartOIDC(ctx context.Context, client Client) (redirectURL, opaque string, err error) {

@@ -36,6 +36,7 @@ var assetTypes = []struct{ name, mediaType string }{
 	{"wallets.js", javascript},
 	{"checks.js", javascript},
 	{"sign-in.js", javascript},
+	{"passkeys.js", javascript},
 	{"amounts.js", javascript},
 	{"send.js", javascript},
 	{"countdown.js", javascript},

@@ -9,14 +9,16 @@ import (
 	"intents.internal/core/web/apierror"
 )
 
-// confirmation is what a form asks for so that its effect is confirmed: the password in place, or, of a person without one, another
-// sign-in. The texts are those of the errors, so that a page says the same before a form is sent and after it was refused.
+// confirmation is what a form asks for so that its effect is confirmed: the password in place, of a person with a passkey the page that
+// confirms with it, or, of a person with neither, another sign-in. The texts are those of the errors, so that a page says the same before a form is sent and after it was refused.
 type confirmation struct {
 	// Asked is false in a fresh session.
 	Asked bool
-	// Password is false for a person without one.
+	// Password is false for a person without one, and for one with a passkey.
 	Password bool
-	Text     string
+	// At is the page that confirms, empty for none.
+	At   string
+	Text string
 	// ID is that of the password's element, and Help what describes it.
 	ID   string
 	Help fieldHelp
@@ -31,6 +33,9 @@ func (v view) Confirm(name string, person ...any) confirmation {
 	public, _ := apierror.Of(v.needs)
 	c := confirmation{Asked: true, Password: errors.Is(v.needs, identity.ErrPasswordNeeded), Text: public.Page.Text}
 	c.ID, c.Help = v.Form.passwordOf(name, person...)
+	if errors.Is(v.needs, identity.ErrPasskeyNeeded) {
+		c.At = v.confirmAt
+	}
 	if c.Help.Error == c.Text {
 		c.Text = "" // it is the problem already
 	}
@@ -40,8 +45,16 @@ func (v view) Confirm(name string, person ...any) confirmation {
 	return c
 }
 
-// ConfirmsBySignIn reports whether only another sign-in confirms an effect, so that a form would be of no use.
-func (v view) ConfirmsBySignIn() bool { return errors.Is(v.needs, identity.ErrSignInNeeded) }
+// ConfirmsElsewhere reports whether only a passkey or another sign-in confirms an effect, so that a form would be of no use.
+func (v view) ConfirmsElsewhere() bool {
+	return errors.Is(v.needs, identity.ErrSignInNeeded) || errors.Is(v.needs, identity.ErrPasskeyNeeded)
+}
+
+// NeedsConfirmation reports whether the session is too old for an effect, and ConfirmAt is the page that confirms it.
+func (v view) NeedsConfirmation() bool { return v.needs != nil }
+
+// ConfirmAt returns the page that confirms and leads back to this one.
+func (v view) ConfirmAt() string { return v.confirmAt }
 
 // Password returns the confirmation of a form that always asks for the password.
 func (v view) Password(name string) confirmation {

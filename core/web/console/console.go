@@ -1,5 +1,5 @@
 // Package console serves the pages below /console for signed-in users: HTML rendered on the server, with its own style sheet and
-// small scripts and no third-party content. Every page works without scripts; only wallets need them.
+// small scripts and no third-party content. Every page works without scripts; only wallets and passkeys need them.
 //
 // It reads from the store and makes changes through packages intent and identity, and has no rules of intents or accounts of its
 // own. An error is answered with a page; an error in a form shows the form again with the values, except passwords.
@@ -132,6 +132,8 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET " + emailPath:                      {identity.Person, showPage(c.showEmail)},
 		"GET " + linkPath:                       {identity.Person, showPage(c.showLink)},
 		"GET " + unlinkPath:                     {identity.Person, showPage(c.confirmUnlink, "issuer", "subject")},
+		"GET " + confirmPath:                    {identity.Person, showPage(c.showConfirm, "next")},
+		"GET " + removePasskeyPath:              {identity.Person, showPage(c.confirmRemovePasskey, "passkey")},
 		"GET /console/accounts":                 {identity.Person, showPage(c.listAccounts)},
 		"GET /console/members":                  {identity.Read, showPage(c.listMembers)},
 	}
@@ -171,6 +173,9 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		"/console/account/send-verification":  {identity.Person, submitForm(c.sendVerification, c.showAccount)},
 		linkPath + "/openid-connect":          {identity.Person, submitForm(c.linkOpenIDConnect, c.showLink, "password")},
 		unlinkPath:                            {identity.Person, submitForm(c.unlink, c.confirmUnlink, "issuer", "subject", "password")},
+		confirmPath:                           {identity.Person, submitForm(c.confirmPerson, c.showConfirm, "next", "password")},
+		renamePasskeyPath:                     {identity.Person, submitForm(c.renamePasskey, c.showAccount, "passkey", "name")},
+		removePasskeyPath:                     {identity.Person, submitForm(c.removePasskey, c.confirmRemovePasskey, "passkey")},
 		"/console/accounts/act":               {identity.Person, submitButton(c.actOn, "account")},
 		"/console/accounts/share":             {identity.Person, submitForm(c.shareAccount, c.listAccounts, "name", "formToken")},
 		"/console/members/leave":              {identity.Person, submitForm(c.leaveAccount, c.listMembers)},

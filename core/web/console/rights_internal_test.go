@@ -37,6 +37,8 @@ const (
 	effect
 	// password wants the password in every session, besides the rights.
 	password
+	// passkey has an effect on a passkey, and so needs a session that one has confirmed besides the rights.
+	passkey
 	// begins has an effect and writes nothing by itself: what it leads to is another route's write.
 	begins
 )
@@ -72,6 +74,9 @@ func of(name string, value func(scene) any, fields ...string) func(scene) []stri
 }
 
 func member(s scene) any { return s.Member }
+
+// passkeyOf is the id of the owner's passkey, which has that of the owner.
+func passkeyOf(s scene) any { return s.Owner.ID }
 
 // transferFieldsOf is a transfer by the shop's test key.
 func transferFieldsOf(s scene) []string {
@@ -124,6 +129,9 @@ var formClasses = map[string]walked{
 	unlinkPath: {effect, none, func(s scene) []string {
 		return []string{"issuer", s.Wallet.Issuer, "subject", s.Wallet.Subject}
 	}, false},
+	confirmPath:               {password, none, fixed("password", "PASSWORD", "next", "/console"), false},
+	renamePasskeyPath:         {rights, none, of("passkey", passkeyOf, "name", "desk"), false},
+	removePasskeyPath:         {passkey, none, of("passkey", passkeyOf), false},
 	"/console/accounts/act":   {rights, none, of("account", func(s scene) any { return s.Owner.ID }), false},
 	"/console/accounts/share": {rights, none, func(s scene) []string { return []string{"name", "Kiosk", "formToken", s.token} }, false},
 
@@ -165,6 +173,9 @@ func TestFormRoutes_Rights(t *testing.T) {
 			w.Shop, w.token = pgtest.NewShop(t, rooms, hash), newFormToken()
 			of := feed.Owner{AccountID: w.Account.ID, Environment: network.Test}
 			w.intent = pgtest.InsertIntent(t, rooms, c.Registry.Current(), of).ID.String()
+			if path == renamePasskeyPath || path == removePasskeyPath {
+				pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $1, uuid_send($1), 'key', 0, false, false, '', $1, 'laptop', now())`, w.Owner.ID)
+			}
 			w.run()
 		})
 	}
@@ -180,7 +191,7 @@ func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const url, most = "http://intents.example", identity.MaxLimit
+	const url, most = "https://intents.example", identity.MaxLimit
 	service := identity.New(identity.Config{
 		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
 		Limits: identity.Limits{
@@ -232,6 +243,13 @@ func (w *walk) run() {
 	const asked = "You signed in more than ten minutes ago. Type your password here to confirm."
 	if w.class == effect || w.class == begins {
 		w.asks("an old session", walkerPassword, asked)
+		return
+	}
+	if w.class == passkey {
+		page, err := w.send(walkerPassword)
+		if err != nil || page.Code != http.StatusForbidden || !strings.Contains(page.Body.String(), "Confirm with your passkey that it is you") {
+			w.t.Errorf("in an old session: %v, and the page with %d asks for no passkey:\n%s", err, page.Code, page.Body)
+		}
 		return
 	}
 	if page, err := w.send(walkerPassword); err != nil || strings.Contains(page.Body.String(), asked) && page.Code == http.StatusForbidden {

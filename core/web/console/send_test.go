@@ -297,7 +297,7 @@ func TestAssets_Imports(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 9 {
+	if len(seen) != 10 {
 		t.Errorf("%d scripts: %v", len(seen), seen)
 	}
 }

@@ -21,13 +21,17 @@ func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user curre
 	if err != nil {
 		return err
 	}
+	passkeys, err := c.passkeysOf(r, user)
+	if err != nil {
+		return err
+	}
 	email := ""
 	if user.owner.HasEmail() {
 		email = user.owner.Email
 	}
 	return c.render(w, r, user, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
 		"Email": email, "Mail": c.Identity.MailQueued != nil, "Ways": c.waysIn(identities), "Sessions": sessions, "This": user.session.ID,
-		"Now": c.Transfers.Now(), "Password": user.owner.PasswordHash != "",
+		"Passkeys": passkeys, "HasPasskey": user.session.HasPasskey, "Now": c.Transfers.Now(), "Password": user.owner.PasswordHash != "",
 	}})
 }
 

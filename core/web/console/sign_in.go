@@ -19,7 +19,7 @@ func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUs
 		f.add(pageError{status: http.StatusOK, Text: text})
 	}
 	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
-		"Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
+		"Passkeys": c.Identity.PasskeysOn(), "Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
 	}})
 }
 

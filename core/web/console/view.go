@@ -64,6 +64,8 @@ type view struct {
 	Acting *identity.Principal
 	// needs is what the person would be asked for to confirm an effect, see identity.Service.ConfirmationOf.
 	needs error
+	// confirmAt is the page that confirms and leads back to this one.
+	confirmAt string
 	// Notice is the result of the last request.
 	Notice string
 	// Form is the page's form, never nil.
@@ -95,7 +97,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 		v.Notice = ""
 	}
 	if user.principal != nil {
-		v.needs = c.Identity.ConfirmationOf(user.principal)
+		v.needs, v.confirmAt = c.Identity.ConfirmationOf(user.principal), confirmFor(r)
 	}
 	var out bytes.Buffer
 	if err := c.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
@@ -137,6 +139,9 @@ var notices = map[string]string{
 	"password-reset":    "The password is changed. Sign in with it, and look through your keys: they work as before.",
 	"linked":            "It is linked: you can sign in with it from now on.",
 	"unlinked":          "It is unlinked, and all other sessions are ended.",
+	"passkey-added":     "The passkey is added, and confirms from now on. If it is the first one, all other sessions are ended.",
+	"passkey-renamed":   "The passkey is renamed.",
+	"passkey-removed":   "The passkey is removed.",
 	"account-ended":     "Your account is deleted, and its keys are refused from now on.",
 	"account-fresh":     "You have a new account with this address and password: sign in. The account that had the address before never proved that it was its own. It keeps its keys, and cannot enter yours.",
 	"email-verified":    "Your address is verified.",

@@ -1,4 +1,4 @@
-// What a page can do better with scripts. Without them every page works, but for what only a wallet can do.
+// What a page can do better with scripts. Without them every page works, but for what only a wallet or a passkey can do.
 
 // Copy buttons.
 function offerCopies(root) {
@@ -33,6 +33,7 @@ for (const form of document.querySelectorAll("form[data-once]")) {
 
 // Scripts of single pages.
 if (document.querySelector("[data-wallet]")) import("./sign-in.js");
+if (document.querySelector("[data-passkey]")) import("./passkeys.js");
 if (document.querySelector("[data-send], [data-report]")) import("./send.js");
 if (document.querySelector("[data-left]")) import("./countdown.js");
 if (document.querySelector("[data-units]")) import("./amounts.js");
