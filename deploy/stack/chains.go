@@ -152,7 +152,7 @@ func (s *Stack) configureChains() {
 	}
 	for _, url := range urls(s.gateways) {
 		origins = append(origins, url)
-		if name := strings.Replace(url, "//127.0.0.1:", "//localhost:", 1); name != url {
+		if name := strings.Replace(url, "//localhost:", "//127.0.0.1:", 1); name != url {
 			origins = append(origins, name)
 		}
 	}

@@ -110,7 +110,17 @@ func (s *service) runOnce(ctx context.Context, args ...string) error {
 	return embedded.Run(ctx, embedded.Command{Name: name, Path: s.path, Args: args, Env: s.env, Output: s.log})
 }
 
-func (s *service) url() string    { return "http://" + dialAddress(s.listen) }
+// url is the base URL of the service. A gateway on a loopback address is at localhost, because browsers know no passkeys at IP addresses
+// (WebAuthn level 3, section 5.1.2).
+func (s *service) url() string {
+	address := dialAddress(s.listen)
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && s.program == "gateway" && ip != nil && ip.IsLoopback() {
+		address = net.JoinHostPort("localhost", port)
+	}
+	return "http://" + address
+}
+
 func (s *service) opsURL() string { return "http://" + dialAddress(s.ops) }
 
 func urls(services []*service) []string {

@@ -5,6 +5,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,5 +42,5 @@ func checkedGateway(t *testing.T) string {
 		Transport: checked{t},
 	})
 	t.Cleanup(server.Close)
-	return server.URL
+	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 }

@@ -10,7 +10,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -82,7 +84,27 @@ func New(config Config) (http.Handler, error) {
 		return nil, fmt.Errorf("protect the console: %w", err)
 	}
 	protection.SetDenyHandler(c.open(func(http.ResponseWriter, *http.Request, currentUser) error { return errCrossOrigin }))
-	return protection.Handler(c.routes()), nil
+	return c.atPublicHost(protection.Handler(c.routes())), nil
+}
+
+// atPublicHost redirects pages that are opened at an IP address of this machine to a public URL at localhost: cookies and passkeys belong to
+// that name. Other public URLs are a proxy's to keep to.
+func (c *console) atPublicHost(next http.Handler) http.Handler {
+	public, err := url.Parse(c.PublicURL)
+	if err != nil || public.Hostname() != "localhost" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, port, _ := net.SplitHostPort(r.Host)
+		ip := net.ParseIP(host)
+		read := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if read && ip != nil && ip.IsLoopback() && port == public.Port() {
+			r.Pattern = "GET /console"
+			redirect(w, r, c.PublicURL+r.URL.RequestURI())
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (c *console) routes() *http.ServeMux {

@@ -8,7 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/console"
 )
 
 // withPasskeys has the site at a URL where browsers know passkeys.
@@ -125,4 +127,21 @@ func TestSecondFactor(t *testing.T) {
 	live().is(http.StatusForbidden).alerts("The operator of this service requires a passkey for this.")
 	s.passkey(t, "ann@example.com", "laptop")
 	live().is(http.StatusOK, "Your new key")
+}
+
+// A page that is opened at an address of this machine leads to the public URL at localhost, where cookies and passkeys belong.
+func TestConsole_AtLocalhost(t *testing.T) {
+	t.Parallel()
+	port := ""
+	s := startPages(t, pgtest.New(t), func(*intents.Config) {}, func(c *console.Config) {
+		_, port, _ = strings.Cut(strings.TrimPrefix(c.PublicURL, "http://"), ":")
+		c.PublicURL = "http://localhost:" + port
+	})
+	anyone := s.browser(t)
+	anyone.get("/console/sign-in?next=/console/keys").leadsTo("http://localhost:" + port + "/console/sign-in?next=/console/keys")
+	if a := anyone.post("/console/sign-in", "email", "ann@example.com", "password", "x"); a.status == http.StatusSeeOther {
+		t.Error("a form is redirected without its fields")
+	}
+	s.url = "http://localhost:" + port
+	anyone.get("/console/sign-in").is(http.StatusOK, "Sign in")
 }
