@@ -25,6 +25,12 @@ func newNodeProject(t *testing.T) *nodeProject {
 	if err != nil {
 		without(t, err.Error())
 	}
+	return newNodeProjectWith(t, modules)
+}
+
+// newNodeProjectWith is newNodeProject with other packages than those of js/.
+func newNodeProjectWith(t *testing.T, modules string) *nodeProject {
+	t.Helper()
 	above := t.TempDir()
 	dir := filepath.Join(above, "project")
 	if err := os.CopyFS(dir, os.DirFS("js")); err != nil {
