@@ -137,9 +137,9 @@ type Config struct {
 	// (OpenID Connect Core, section 3.1.2.1). They are sent as they stand, with max_age=600, and a sign-in whose acr is one of them and
 	// whose auth_time is within ten minutes confirms what a passkey does. Without it none is asked for and none counts. Default none.
 	OIDCACRValues string `env:"CORE_OIDC_ACR_VALUES"`
-	// SecondFactor is optional (a person may have passkeys) or live-keys: then only a person with a passkey, or with a sign-in of
-	// OIDCACRValues, can create, rotate or widen a live key or a live webhook in the console, or make somebody owner. Existing keys go on
-	// working. Default optional.
+	// SecondFactor is whether persons must have a second factor: optional (they may have passkeys) or live-keys (only a person with a
+	// passkey, or with a sign-in of OIDCACRValues, can create, rotate or widen a live key, give a live webhook more in the console, or make
+	// somebody owner). Existing keys go on working. Default optional.
 	SecondFactor string `env:"CORE_SECOND_FACTOR" envDefault:"optional"`
 	// AccessLog turns on one log line per request on standard output, up to 100 ms after its end. Without it only requests that failed
 	// by core's fault are logged. If standard output is not read, lines beyond 2 MiB are dropped, counted in

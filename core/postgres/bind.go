@@ -9,7 +9,7 @@ import (
 
 // boundConn is a connection that passes values as the parameters $1, $2, … of the one statement that runs on it. bun writes all
 // other values into the SQL text, which Postgres shows in its error log and in pg_stat_activity. Hashes of passwords, keys,
-// session tokens, reset tokens, form tokens and nonces are bound, so that the text contains none of them.
+// session tokens, reset tokens, form tokens, nonces and challenges are bound, so that the text contains none of them.
 type boundConn struct {
 	bun.IConn
 	values []any
