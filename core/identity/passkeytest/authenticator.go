@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/go-webauthn/webauthn/protocol/webauthncbor"
@@ -109,8 +110,8 @@ func (a *Authenticator) Register(tb testing.TB, options []byte) []byte {
 	}
 	key := encode(tb, public)
 	model := uuid.MustParse(AAGUID)
-	attested := append(model[:], binary.BigEndian.AppendUint16(nil, uint16(len(a.ID)))...) //nolint:gosec // 32
-	data := append(a.data(attestedData), append(append(attested, a.ID...), key...)...)
+	idLength := binary.BigEndian.AppendUint16(nil, uint16(len(a.ID))) //nolint:gosec // 32
+	data := slices.Concat(a.data(attestedData), model[:], idLength, a.ID, key)
 	format, statement := a.Format, a.Statement
 	if format == "" {
 		format = "none"
@@ -185,7 +186,7 @@ func (a *Authenticator) clientData(tb testing.TB, kind, challenge string) []byte
 func (a *Authenticator) sign(tb testing.TB, data, client []byte) []byte {
 	tb.Helper()
 	hash := sha256.Sum256(client)
-	message, options := append(data, hash[:]...), crypto.Hash(0)
+	message, options := slices.Concat(data, hash[:]), crypto.Hash(0)
 	if _, ecdsa := a.key.(*ecdsa.PrivateKey); ecdsa {
 		digest := sha256.Sum256(message)
 		message, options = digest[:], crypto.SHA256
