@@ -18,8 +18,8 @@ import (
 	"intents.internal/core/rooms"
 )
 
-const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|remove-passkeys|verify-email|disable|enable|delete EMAIL, " +
-	"or core accounts limit EMAIL N/60s|default, or core accounts erase EMAIL|ID"
+const accountsUsage = "use: core accounts list, or core accounts create EMAIL [NAME], or core accounts reset-password|reset-link|verify-email|disable|enable|delete EMAIL, " +
+	"or core accounts remove-passkeys EMAIL, or core accounts limit EMAIL N/60s|default, or core accounts erase EMAIL|ID"
 
 // operator is the audit log's actor for these commands.
 var operator = account.Actor{Operator: true}

@@ -38,6 +38,7 @@ const usage = `core keeps accounts, API keys, chains, tokens and transfer intent
   core accounts create EMAIL [NAME]      make an account and print its password, once
   core accounts reset-password EMAIL     give an account another password, print it once and end its sessions
   core accounts reset-link EMAIL         print a link with which an account chooses another password, once within an hour
+  core accounts remove-passkeys EMAIL    remove all passkeys of a person whom you know, who has lost them, and end the sessions
   core accounts verify-email EMAIL       note that an account's address is its own
   core accounts disable|enable EMAIL     refuse an account's keys and sign-ins, or take that back
   core accounts limit EMAIL N/60s        let all keys of an account in one environment together make N requests in 60 seconds;
