@@ -66,7 +66,7 @@ func (f *form) wantsQuote() bool {
 // askQuotes answers with the quotes for the form's swap or bridge. The providers are asked as by a request of the key.
 func (c *console) askQuotes(w http.ResponseWriter, r *http.Request, user currentUser, f *form, key *account.Key, renewed bool) error {
 	body := c.transferBody(f)
-	body.Reference = "" // it is not of a quote
+	body.Reference, body.Signing = "", "" // they are not of a quote
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (c *console) confirmQuote(w http.ResponseWriter, r *http.Request, user curr
 	case !q.ExpiresAt.After(c.Transfers.Now()):
 		return "", c.askQuotes(w, r, user, f, key, true)
 	}
-	body, err := json.Marshal(quotedBody(q, f.values["reference"]))
+	body, err := json.Marshal(quotedBody(q, f.values["reference"], f.values["signing"]))
 	if err != nil {
 		return "", err
 	}
@@ -143,10 +143,11 @@ func (c *console) confirmQuote(w http.ResponseWriter, r *http.Request, user curr
 }
 
 // quotedBody is the body that makes the intent of a quote. It has all that is confirmed, so that nothing else is recorded.
-func quotedBody(q quote.Quote, reference string) transferBody {
+func quotedBody(q quote.Quote, reference, signing string) transferBody {
 	leg := func(l transfer.Leg) legBody { return legBody{l.Account.String(), l.Token.String(), l.Amount.String()} }
 	return transferBody{
 		Source: leg(q.Source), Destination: leg(q.Destination), Deadline: q.Deadline.Format(time.RFC3339), Reference: reference, QuoteID: q.ID.String(),
+		Signing: signing,
 	}
 }
 
@@ -167,7 +168,7 @@ func (c *console) recordQuoted(
 	if err != nil {
 		return "", f.noteRejection(err)
 	}
-	return recordedPath(record.Intent.ID), nil
+	return recordedPath(record.Intent), nil
 }
 
 // quoteUnusable reports whether another quote must be asked for.

@@ -34,11 +34,13 @@ var assetTypes = []struct{ name, mediaType string }{
 	{"memory.js", javascript},
 	{"transaction.js", javascript},
 	{"wallets.js", javascript},
+	{"page.js", javascript},
 	{"checks.js", javascript},
 	{"sign-in.js", javascript},
 	{"passkeys.js", javascript},
 	{"amounts.js", javascript},
 	{"send.js", javascript},
+	{"sign.js", javascript},
 	{"countdown.js", javascript},
 	{"console.js", javascript},
 }

@@ -36,7 +36,7 @@ func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user curren
 	if err != nil {
 		return err
 	}
-	sending.Refund = true
+	sending.Purpose = "refund"
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "refund", view{Title: "Refund", Section: "transfers", Body: map[string]any{
 		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Send": sending,

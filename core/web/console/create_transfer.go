@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intents"
@@ -30,6 +28,7 @@ type transferBody struct {
 	Deadline    string  `json:"deadline,omitempty"`
 	Reference   string  `json:"reference,omitempty"`
 	QuoteID     string  `json:"quoteId,omitempty"`
+	Signing     string  `json:"signing,omitempty"`
 }
 
 type legBody struct {
@@ -42,7 +41,7 @@ type legBody struct {
 var memberFields = map[string]string{
 	"/source/account": "sourceAccount", "/source/token": "sourceToken", "/source/amount": "sourceAmount",
 	"/destination/account": "destinationAccount", "/destination/token": "destinationToken", "/destination/amount": "destinationAmount",
-	"/deadline": "deadline", "/reference": "reference",
+	"/deadline": "deadline", "/reference": "reference", "/signing": "signing",
 }
 
 // confirmView is an intent before it is recorded.
@@ -135,10 +134,16 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if err != nil {
 		return "", f.noteRejection(err)
 	}
-	return recordedPath(record.Intent.ID), nil
+	return recordedPath(record.Intent), nil
 }
 
-func recordedPath(id uuid.UUID) string { return "/console/transfers/" + id.String() + "?done=recorded" }
+func recordedPath(intent *transfer.Intent) string {
+	done := "recorded"
+	if intent.Signing.Scheme != "" {
+		done = "recorded-to-sign"
+	}
+	return "/console/transfers/" + intent.ID.String() + "?done=" + done
+}
 
 // transferBody returns the form's fields as the body of POST /v2/transfers. A value that cannot be converted is an error of its field. Of the
 // amounts one may be missing where a quote is asked for.
@@ -147,7 +152,7 @@ func (c *console) transferBody(f *form) transferBody {
 	body := transferBody{
 		Source:      legBody{Account: f.account("sourceAccount", source), Token: f.values["sourceToken"]},
 		Destination: legBody{Account: f.account("destinationAccount", destination), Token: f.values["destinationToken"]},
-		Deadline:    c.deadline(f), Reference: f.values["reference"],
+		Deadline:    c.deadline(f), Reference: f.values["reference"], Signing: f.values["signing"],
 	}
 	if !f.wantsQuote() || !f.is("sourceAmount", "") {
 		body.Source.Amount = c.amount(f, "sourceAmount", "sourceToken")

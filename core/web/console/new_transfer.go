@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // newTransferPath is the path of the form. The form posts to confirm below it, and the confirmation page posts to record.
@@ -22,7 +24,7 @@ const newTransferPath = "/console/transfers/new"
 // ids and accounts are addresses on the chain of their side.
 var transferFields = []string{
 	"environment", "key", "sourceChain", "sourceAccount", "sourceToken", "sourceAmount",
-	"destinationChain", "destinationAccount", "destinationToken", "destinationAmount", "deadline", "reference",
+	"destinationChain", "destinationAccount", "destinationToken", "destinationAmount", "deadline", "reference", "signing",
 }
 
 // lifetimes are the choices for the deadline. The deadline is fixed when the intent is shown for confirmation and must be at
@@ -47,6 +49,8 @@ type newTransferView struct {
 	// Source and Destination have tokens once their chains are chosen.
 	Source, Destination tokenChoices
 	Lifetimes           []choice
+	// Signings are the ways to authorize the intent that the source chain may have.
+	Signings []choice
 	// Quotes means that one of the amounts of a swap or bridge may be left to providers.
 	Quotes bool
 	// Tabs are the links to the form of either environment.
@@ -110,7 +114,29 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 	if len(keys) > 0 {
 		v.Source, v.Destination = c.tokens(f, env)
 	}
+	v.Signings = c.signings(f)
 	return c.render(w, r, user, "new-transfer", view{Title: "New transfer", Section: "transfers", Form: f, Body: v})
+}
+
+// signings are the choices for how the intent is authorized: the schemes that a settlement of the source chain takes, and ERC-3009 where a token of
+// the chain has it. Whether the chosen tokens go with one is a rule of the intent.
+func (c *console) signings(f *form) []choice {
+	choices := []choice{{"", "The account sends a transaction"}}
+	id, err := caip.ParseChainID(f.values["sourceChain"])
+	known, ok := c.Registry.Current().Chain(id)
+	if err != nil || !ok {
+		return choices
+	}
+	takes := func(scheme wire.SigningScheme) bool {
+		return slices.ContainsFunc(known.Settlements, func(s registry.Settlement) bool { return slices.Contains(s.Signing, scheme) })
+	}
+	if takes(wire.ERC3009) || slices.ContainsFunc(c.Registry.Current().TokensOn(id), func(t registry.Token) bool { return t.ERC3009 != nil }) {
+		choices = append(choices, choice{string(wire.ERC3009), "It signs an authorization of the token (ERC-3009)"})
+	}
+	if takes(wire.Permit2) {
+		choices = append(choices, choice{string(wire.Permit2), "It signs by Permit2, which it approves once"})
+	}
+	return choices
 }
 
 // usableKeys returns the enabled keys of an environment that may create intents.

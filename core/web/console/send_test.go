@@ -297,7 +297,7 @@ func TestAssets_Imports(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 10 {
+	if len(seen) != 12 {
 		t.Errorf("%d scripts: %v", len(seen), seen)
 	}
 }

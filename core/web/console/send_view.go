@@ -19,8 +19,8 @@ type sendView struct {
 	Chain  string
 	// Watched means that the chain's nodes can simulate the transaction.
 	Watched bool
-	// Refund is a transaction that refunds the intent and is not reported.
-	Refund bool
+	// Purpose is empty for the transaction that executes the intent; any other, such as a refund, is not reported.
+	Purpose string
 }
 
 // sendView returns nil for no transaction.
@@ -29,7 +29,7 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		return nil, nil
 	}
 	v := &sendView{Tx: tx, Chain: c.chainName(tx.Chain), Watched: c.Intents.CanPreflight(tx.Chain)}
-	allowances, err := allowanceParameters(tx)
+	allowances, err := allowanceParameters(tx.Allowances)
 	if err != nil {
 		return nil, fmt.Errorf("write the allowances of transfer %s: %w", intent.ID, err)
 	}
@@ -37,7 +37,8 @@ func (c *console) sendView(intent *transfer.Intent, tx *transfer.Tx) (*sendView,
 		ID       string             `json:"id"`
 		Chain    string             `json:"chain"`
 		AddChain *addChainParameter `json:"addChain"`
-		Calls    json.RawMessage    `json:"calls"`
+		// Calls have no sender where any account can send them.
+		Calls json.RawMessage `json:"calls"`
 		// Allowances are those that the calls before the last one grant, in their order.
 		Allowances []allowanceParameter `json:"allowances"`
 	}{intent.ID.String(), v.Chain, c.addChainParameter(tx.Chain), transfer.AppendSendCalls(nil, tx.Chain, tx.From, tx.Calls()), allowances})
@@ -63,9 +64,9 @@ type callParameter struct {
 	Data  hexutil.Bytes `json:"data"`
 }
 
-func allowanceParameters(tx *transfer.Tx) ([]allowanceParameter, error) {
-	allowances := make([]allowanceParameter, len(tx.Allowances))
-	for n, a := range tx.Allowances {
+func allowanceParameters(all []transfer.Allowance) ([]allowanceParameter, error) {
+	allowances := make([]allowanceParameter, len(all))
+	for n, a := range all {
 		query, err := transfer.AllowanceCall(a.Owner, a.Spender)
 		if err != nil {
 			return nil, err

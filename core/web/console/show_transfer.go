@@ -34,8 +34,10 @@ type transferView struct {
 	// QuoteEnds is the end of the intent's quote, nil if it has none or is no longer to be sent.
 	QuoteEnds    *countdown
 	Transactions []transactionView
-	// Send is nil unless the intent is created.
-	Send      *sendView
+	// Send is nil unless the intent is created and its user sends a transaction.
+	Send *sendView
+	// Signing is nil unless its user signs.
+	Signing   *signingView
 	Unwatched string
 	Final     bool
 	Refresh   int
@@ -67,18 +69,22 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 			return err
 		}
 	}
+	signing, err := c.signingView(record)
+	if err != nil {
+		return err
+	}
 	key, err := c.Identities.Key(r.Context(), user.principal.Account.ID, intent.KeyID)
 	if err != nil && !errors.Is(err, account.ErrNotFound) { // the key may have been deleted
 		return err
 	}
 	var ends *countdown
-	if sending != nil && intent.Quote.ID != uuid.Nil {
+	if (sending != nil || signing != nil && signing.Sign != nil) && intent.Quote.ID != uuid.Nil {
 		ends = new(c.countdown(intent.Quote.ExpiresAt))
 	}
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
 		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
-		Transactions: c.transactionViews(record.Transactions), Send: sending, Unwatched: c.unwatched(intent),
+		Transactions: c.transactionViews(record.Transactions), Send: sending, Signing: signing, Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
 }

@@ -127,6 +127,8 @@ var notices = map[string]string{
 	"revoked-all":       "All other sessions are ended.",
 	"reported":          "The transaction is reported. This page shows what becomes of it.",
 	"recorded":          "The intent is recorded. Nothing is sent yet: the account that sends signs the transaction below.",
+	"recorded-to-sign":  "The intent is recorded. Nothing moves yet: the account that sends signs below, and anybody sends the transaction then.",
+	"signed":            "The signature is good and kept. Anybody with gas can send the transaction now; until then nothing moves.",
 	"quote-used":        "The quote had made this intent before, and makes no other. Nothing more is recorded.",
 	"webhook-changed":   "The webhook is changed.",
 	"webhook-enabled":   "The webhook is enabled. What happened meanwhile is being sent.",

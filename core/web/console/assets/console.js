@@ -35,6 +35,7 @@ for (const form of document.querySelectorAll("form[data-once]")) {
 if (document.querySelector("[data-wallet]")) import("./sign-in.js");
 if (document.querySelector("[data-passkey]")) import("./passkeys.js");
 if (document.querySelector("[data-send], [data-report]")) import("./send.js");
+if (document.querySelector("[data-sign]")) import("./sign.js");
 if (document.querySelector("[data-left]")) import("./countdown.js");
 if (document.querySelector("[data-units]")) import("./amounts.js");
 

@@ -2,6 +2,7 @@
 import { offerWallets } from "./wallets.js";
 import { Failure, batchHash, codeOf, connect, declined, preparations, sendBatch, sendCall, succeeded, useChain } from "./transaction.js";
 import { granted, showChecks } from "./checks.js";
+import { alertOf, current, explain, parse } from "./page.js";
 import { memory } from "./memory.js";
 
 const section = document.querySelector("[data-send]");
@@ -13,21 +14,8 @@ let warnedOf; // when a wallet was asked, of which this page has warned
 
 function say(text) { says.textContent = text; }
 
-// alertOf is what a page says is wrong.
-const alertOf = (page) => page.querySelector(".problems li, main [role=alert] p")?.textContent;
-
-const parse = (text) => new DOMParser().parseFromString(text, "text/html");
-
-// current is the transaction as the service gives it now: a page may have been open for long. An intent that another tab has paid has
-// none. outcome says what was sent until then.
-async function current(outcome = "Nothing was sent.") {
-  const answer = await fetch(location.pathname).catch(() => { throw new Failure(`The service does not answer. ${outcome}`); });
-  if (new URL(answer.url).pathname.startsWith("/console/sign-in")) throw new Failure(`Your session has ended. Load the page again and sign in. ${outcome}`);
-  const page = parse(await answer.text());
-  const fresh = page.querySelector("[data-send]");
-  if (fresh) return JSON.parse(fresh.dataset.send);
-  throw new Failure(`${alertOf(page) ?? "The intent is not to be paid any more: its status or deadline has changed."} ${outcome}`);
-}
+// fresh is the transaction as the service gives it now. An intent that another tab has paid has none. outcome says what was sent until then.
+const fresh = (outcome = "Nothing was sent.") => current("send", "The intent is not to be paid any more: its status or deadline has changed.", outcome);
 
 // alone runs work while no other tab of this browser works on the same intent (Web Locks), and fails where one does. Without the API,
 // which needs a secure context, work runs unguarded.
@@ -72,7 +60,7 @@ async function sendAll(provider, calls, prepared) {
       await prepare(provider, calls, preparation);
       sent.push(preparation);
     }
-    if (sent.length > 0) await current(onlySent(sent)); // a block may take minutes
+    if (sent.length > 0) await fresh(onlySent(sent)); // a block may take minutes
     say("Confirm the transaction in your wallet…");
     return await ask(() => sendCall(provider, calls, last));
   } catch (error) {
@@ -107,22 +95,25 @@ async function send({ provider }) {
   if (kept?.hash) return report(kept.hash);
   if (kept?.batch) return report(await waitForBatch(provider, kept.batch));
   if (kept?.asked && kept.asked !== warnedOf) throw new Failure(warn(kept.asked));
-  const { calls, allowances, chain, addChain } = await current();
+  const { calls, allowances, chain, addChain } = await fresh();
   say("Connect in your wallet…");
-  await connect(provider, calls.from);
+  calls.from = await connect(provider, calls.from);
   await useChain(provider, calls.chainId, chain, addChain);
   const prepared = await preparations(provider, calls, allowances, await granted());
-  await current(); // the wallet may have taken long until here
+  await fresh(); // the wallet may have taken long until here
   say("Confirm in your wallet…");
   const hash = await sendAll(provider, calls, prepared);
-  return intent ? report(hash) : refunded(provider, hash);
+  return intent ? report(hash) : unreported(provider, hash);
 }
 
-async function refunded(provider, hash) {
-  say(`The refund is sent: ${hash}. Waiting until it is in a block…`);
-  say(await succeeded(provider, hash)
+// unreported follows a refund, or the revocation of a signature.
+async function unreported(provider, hash) {
+  const { purpose } = section.dataset;
+  say(`The ${purpose} is sent: ${hash}. Waiting until it is in a block…`);
+  if (!(await succeeded(provider, hash))) return say(`The ${purpose} ${hash} reverted. Load the page again to see whether it is still needed.`);
+  say(purpose === "refund"
     ? `The refund ${hash} is in a block. The intent's page shows it once that block is deep enough.`
-    : `The refund ${hash} reverted. Load the page again to see whether the order can still be refunded.`);
+    : `The revocation ${hash} is in a block. Nobody can use the signature any more.`);
 }
 
 // report tells the service the hash. The hash is kept until the service has it or will not take it.
@@ -149,18 +140,10 @@ async function use(wallet) {
   try {
     await alone(() => send(wallet));
   } catch (error) {
-    say(explain(error));
+    say(explain(error, "nothing was sent"));
   } finally {
     busy = false;
   }
-}
-
-// explain is an error in words.
-function explain(error) {
-  if (error instanceof Failure) return error.message;
-  if (codeOf(error) === declined) return "You declined in the wallet; nothing was sent.";
-  if (codeOf(error) === -32002) return "The wallet has a request that waits for you. Answer it there, then try again.";
-  return `The wallet did not go on: ${error?.message || "it gave no reason"}`;
 }
 
 // warn is said before another transaction is sent after one that may have been.
@@ -186,4 +169,4 @@ if (section) {
   });
 }
 showChecks();
-if (memory.read(intent)) alone(resume).catch((error) => say(explain(error)));
+if (memory.read(intent)) alone(resume).catch((error) => say(explain(error, "nothing was sent")));

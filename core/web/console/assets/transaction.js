@@ -15,11 +15,12 @@ export class Failure extends Error {}
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// connect has the wallet offer its accounts and fails without this one.
+// connect has the wallet offer its accounts and returns this one, or the first where from is empty because any account will do. It fails without one.
 export async function connect(provider, from) {
   const accounts = await provider.request({ method: "eth_requestAccounts" });
-  if (accounts.some((account) => account.toLowerCase() === from.toLowerCase())) return;
-  throw new Failure(`Only ${from} can send it, and the wallet offers ${accounts.join(", ") || "no account"}. ` +
+  if (!from && accounts.length > 0) return accounts[0];
+  if (accounts.some((account) => account.toLowerCase() === from.toLowerCase())) return from;
+  throw new Failure(`Only ${from || "an account"} can send it, and the wallet offers ${accounts.join(", ") || "no account"}. ` +
     "Choose that account in the wallet and try again. Nothing was sent.");
 }
 
