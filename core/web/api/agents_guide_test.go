@@ -44,7 +44,7 @@ func TestAgentsGuide_Requests(t *testing.T) {
 		}
 		sent++
 	}
-	if sent != 5 || transfer == "" || quote == "" {
+	if sent != 6 || transfer == "" || quote == "" {
 		t.Errorf("%d requests, quote %q, transfer %q", sent, quote, transfer)
 	}
 }

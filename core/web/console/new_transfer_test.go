@@ -29,7 +29,7 @@ const (
 func payment(keyID string, change ...string) []string {
 	fields := []string{
 		"environment", "test", "key", keyID, "sourceChain", sepolia, "sourceAccount", alice, "sourceToken", sepoliaUSDC, "sourceAmount", "1.5",
-		"destinationChain", "", "destinationAccount", bob, "destinationToken", "", "destinationAmount", "", "deadline", "3600", "reference", "",
+		"destinationChain", "", "destinationAccount", bob, "destinationToken", "", "destinationAmount", "", "deadline", "3600", "reference", "", "signing", "",
 	}
 	for i := 0; i < len(change); i += 2 {
 		fields[slices.Index(fields, change[i])+1] = change[i+1]

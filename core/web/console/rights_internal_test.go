@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
@@ -20,8 +22,10 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
+	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/wire"
 )
 
 // class is what a form asks of a session. The zero value is none, so that a form without a class fails the test.
@@ -47,6 +51,8 @@ const (
 type scene struct {
 	*pgtest.Shop
 	token, intent string
+	// toSign is an intent that its user signs, and signature the user's.
+	toSign, signature string
 }
 
 // walked is a form as the test sends it.
@@ -64,6 +70,7 @@ func none(scene) any         { return "" }
 func live(s scene) any       { return s.Live.ID }
 func hook(s scene) any       { return s.Webhook.ID }
 func transferOf(s scene) any { return s.intent }
+func toSign(s scene) any     { return s.toSign }
 
 func fixed(fields ...string) func(scene) []string {
 	return func(scene) []string { return fields }
@@ -101,6 +108,7 @@ var formClasses = map[string]walked{
 	"/console/keys/{id}/delete":   {rights, live, fixed(), true},
 
 	"/console/transfers/{id}/transaction": {rights, transferOf, fixed("hash", "0x"+strings.Repeat("a", 64)), true},
+	"/console/transfers/{id}/signature":   {rights, toSign, of("signature", func(s scene) any { return s.signature }), true},
 	// Where quotes are asked for, quotes.Service.Ask demands a grant.
 	newTransferPath + "/confirm": {reads, none, transferFieldsOf, true},
 	newTransferPath + "/record": {rights, none, func(s scene) []string {
@@ -176,12 +184,44 @@ func TestFormRoutes_Rights(t *testing.T) {
 			if path == renamePasskeyPath || path == removePasskeyPath {
 				pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $1, uuid_send($1), 'key', 0, false, false, '', $1, 'laptop', now())`, w.Owner.ID)
 			}
+			w.toSign, w.signature = insertToSign(t, c, of)
 			w.run()
 		})
 	}
 	if len(formClasses) != len(c.formRoutes()) {
 		t.Errorf("%d classes of %d forms", len(formClasses), len(c.formRoutes()))
 	}
+}
+
+// insertToSign records a transfer that a new account signs, and returns its id and the signature.
+func insertToSign(t *testing.T, c *console, owner feed.Owner) (id, signature string) {
+	t.Helper()
+	key, err := crypto.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := strings.ReplaceAll(pgtest.TransferBody, pgtest.Alice, crypto.PubkeyToAddress(key.PublicKey).Hex())
+	request, issues := wire.DecodeTransferRequest([]byte(strings.Replace(body, "{", `{"signing":"erc3009",`, 1)))
+	if len(issues) > 0 {
+		t.Fatalf("%+v", issues)
+	}
+	by := transfer.Caller{AccountID: owner.AccountID, KeyID: uuid.New(), Environment: owner.Environment}
+	intent, err := transfer.New(transfer.NewID(c.Transfers.Now()), by, request, c.Registry.Current())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if intent, err = c.Transfers.InsertTransfer(t.Context(), intent, intents.Idempotency{}); err != nil {
+		t.Fatal(err)
+	}
+	record, err := c.Intents.Record(t.Context(), intent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := crypto.Sign(record.Signature.Digest[:], key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return intent.ID.String(), hexutil.Encode(signed)
 }
 
 func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
