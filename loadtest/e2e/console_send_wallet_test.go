@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,6 +25,8 @@ type testWallet struct {
 	mu sync.Mutex
 	// account is the one that is offered.
 	account common.Address
+	// key signs typed data as the account, nil for the chain's node.
+	key *ecdsa.PrivateKey
 	// added are the chains that the wallet knows, and current is the chosen one of them.
 	added   []uint64
 	current uint64
@@ -160,6 +163,12 @@ func (w *testWallet) do(ctx context.Context, method string, params []json.RawMes
 	case method == "wallet_addEthereumChain":
 		return nil, w.addChain(params[0])
 	case method == "personal_sign":
+		var signature string
+		err := chain.Try(ctx, &signature, method, params[0], params[1])
+		return signature, err
+	case method == "eth_signTypedData_v4" && w.key != nil:
+		return signTypedData(w.key, params[1])
+	case method == "eth_signTypedData_v4":
 		var signature string
 		err := chain.Try(ctx, &signature, method, params[0], params[1])
 		return signature, err

@@ -85,6 +85,7 @@ func TestReadme_Walk(t *testing.T) {
 	}
 
 	t.Run("quotes in the console", w.walkQuotes)
+	t.Run("signing in the console", w.walkSigning)
 
 	w.payBatch(send)
 	w.checkSigning()

@@ -134,7 +134,7 @@ func (c *console) signings(f *form) []choice {
 		choices = append(choices, choice{string(wire.ERC3009), "It signs an authorization of the token (ERC-3009)"})
 	}
 	if takes(wire.Permit2) {
-		choices = append(choices, choice{string(wire.Permit2), "It signs by Permit2, which it approves once"})
+		choices = append(choices, choice{string(wire.Permit2), "It signs by Permit2, which it has approved"})
 	}
 	return choices
 }
