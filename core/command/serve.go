@@ -127,6 +127,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
 	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
 		startWorkers(ctx, group, config, store, live, follower, oidc, log)
+		group.Go(func() error { followSubmissions(ctx, quotes, log); return nil })
 		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
 		startOutbox(ctx, group, outbox, identities)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/intents"
+	"intents.internal/core/quotes"
 	"intents.internal/core/retention"
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/background"
@@ -22,6 +23,8 @@ const (
 	expireEvery = time.Second
 	// eraseEvery is the interval between two removals of signatures that nobody needs.
 	eraseEvery = time.Minute
+	// submissionsEvery is the interval between two looks for orders whose solvers are due to be asked, each once in intents.SubmissionInterval.
+	submissionsEvery = 5 * time.Second
 	// stateEvery is the age that the state may reach, and stateTimeout keeps its queries from waiting for a connection that requests need.
 	stateEvery, stateTimeout = 15 * time.Second, 2 * time.Second
 	// pruneEvery is the interval between two removals of expired rows.
@@ -41,6 +44,13 @@ func eraseSignatures(ctx context.Context, store *intents.Store, log *slog.Logger
 	background.Repeat(ctx, log, background.Job{Name: "erase signatures", Every: eraseEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
 		erased, err := store.EraseSignatures(ctx)
 		return erased > 0, err
+	})
+}
+
+// followSubmissions asks solvers what became of the orders that they were handed.
+func followSubmissions(ctx context.Context, service *quotes.Service, log *slog.Logger) {
+	background.Repeat(ctx, log, background.Job{Name: "follow submitted orders", Every: submissionsEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
+		return service.FollowSubmissions(ctx)
 	})
 }
 

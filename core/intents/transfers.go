@@ -44,12 +44,13 @@ type TransferRow struct {
 	BatchID        uuid.UUID           `bun:"batch_id,nullzero"`
 	Signing        wire.SigningScheme  `bun:"signing,nullzero"`
 	SignedAt       time.Time           `bun:"signed_at,nullzero"`
-	Hash           string              `bun:"hash,nullzero"`
-	Failure        string              `bun:"failure,nullzero"`
-	CancelledAt    time.Time           `bun:"cancelled_at,nullzero"`
-	RefundableAt   time.Time           `bun:"refundable_at,nullzero"`
-	CreatedAt      time.Time           `bun:"created_at"`
-	UpdatedAt      time.Time           `bun:"updated_at"`
+	Submission
+	Hash         string    `bun:"hash,nullzero"`
+	Failure      string    `bun:"failure,nullzero"`
+	CancelledAt  time.Time `bun:"cancelled_at,nullzero"`
+	RefundableAt time.Time `bun:"refundable_at,nullzero"`
+	CreatedAt    time.Time `bun:"created_at"`
+	UpdatedAt    time.Time `bun:"updated_at"`
 }
 
 // InsertTransfer stores an intent and its first event, and sets the intent's times. inserted is false, and nothing is written, if the account
@@ -129,7 +130,8 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
 		Deadline: i.Deadline, Reference: i.Reference, BatchID: i.BatchID, Signing: i.Signing.Scheme, SignedAt: i.Signing.SignedAt,
-		Hash: i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
+		Submission: Submission{Submit: i.Signing.Submit},
+		Hash:       i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 	if i.Type != transfer.Transfer { // a transfer expires with its deadline
@@ -148,7 +150,7 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 	if r.Type == transfer.Transfer {
 		expires = r.Deadline.UTC()
 	}
-	return &transfer.Intent{
+	intent := &transfer.Intent{
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Environment: r.Environment, Type: r.Type, Status: r.Status,
 		OrderID: [32]byte(r.OrderID), Source: source, Destination: destination,
 		Settlement: transfer.Settlement{
@@ -156,8 +158,14 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 			InputOracle: r.InputOracle, OutputOracle: r.OutputOracle, Expires: expires,
 		},
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
-		Signing:  transfer.Signing{Scheme: r.Signing, SignedAt: r.SignedAt.UTC()},
+		Signing:  transfer.Signing{Scheme: r.Signing, SignedAt: r.SignedAt.UTC(), Submit: r.Submit},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
-	}, nil
+	}
+	if !r.SubmittedAt.IsZero() {
+		intent.Signing.Submitted = &transfer.Submission{
+			Provider: r.QuoteProvider, Status: r.SubmissionStatus, At: r.SubmittedAt.UTC(), Detail: r.SubmissionDetail,
+		}
+	}
+	return intent, nil
 }

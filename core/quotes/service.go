@@ -110,13 +110,21 @@ func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q qu
 		return nil, nil, ErrMismatch
 	}
 	of := transfer.Quote{ID: q.ID, Provider: q.Provider, ExpiresAt: q.ExpiresAt}
-	return transfer.NewQuoted(transfer.NewID(now), by, quoted, s.Registry.Current(), q.Settlement, of)
+	draft, order, err := transfer.NewQuoted(transfer.NewID(now), by, quoted, s.Registry.Current(), q.Settlement, of)
+	if err == nil && request.Submit && s.solver(draft) == nil {
+		err = transfer.RejectSubmit()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return draft, order, nil
 }
 
 // complete returns the request with what its quote has; ok is false if it names something else.
 func complete(r wire.TransferRequest, q quote.Quote) (completed wire.TransferRequest, ok bool) {
 	completed = wire.TransferRequest{
-		Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID, Signing: r.Signing,
+		Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID,
+		Signing: r.Signing, Submit: r.Submit,
 	}
 	if r.Signing != "" && q.DefaultDeadline && r.Deadline.IsZero() {
 		completed.Deadline = time.Time{}

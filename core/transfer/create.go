@@ -22,6 +22,8 @@ const (
 	// A signature is a free option of whoever has it, so a signed intent waits for a shorter time.
 	DefaultSignedLifetime = 10 * time.Minute
 	LongestSignedLife     = time.Hour
+	// DefaultSubmittedLifetime is that of an order which is handed to a solver: the framework's refuses those with less than 20 minutes left.
+	DefaultSubmittedLifetime = 30 * time.Minute
 )
 
 // Caller is the owner of the intent that a request creates.
@@ -63,6 +65,9 @@ func NewWithOrder(id uuid.UUID, caller Caller, r wire.TransferRequest, known *re
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.Submit {
+		return nil, nil, RejectSubmit()
+	}
 	return d.intent(id, caller, deadline, settlement, Quote{})
 }
 
@@ -103,7 +108,7 @@ func (d *draft) intent(id uuid.UUID, caller Caller, deadline time.Time, settleme
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
 		Type: d.kind, Status: Created,
-		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q, Signing: Signing{Scheme: d.request.Signing},
+		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q, Signing: Signing{Scheme: d.request.Signing, Submit: d.request.Submit},
 		Deadline: deadline, Reference: d.request.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}
@@ -269,7 +274,7 @@ func (d *draft) deadline(created time.Time) (time.Time, error) {
 	if d.quoting {
 		least = wholeSeconds(least + leastValidity(d.sourceChain) + wire.MaxQuoteWait)
 	}
-	usual, longest, most := defaultLifetime(d.request.Signing, least, d.minDeadline()), LongestLife, "7 days"
+	usual, longest, most := defaultLifetime(d.request, least, d.minDeadline()), LongestLife, "7 days"
 	if d.request.Signing != "" {
 		longest = max(LongestSignedLife, usual)
 		most = fmt.Sprintf("%d seconds", longest/time.Second)
@@ -300,15 +305,19 @@ const defaultReserve = time.Minute
 
 // defaultLifetime is the longest of the usual lifetime, the least lifetime, with the second that a deadline loses where it is truncated, and what
 // solvers need with a reserve.
-func defaultLifetime(scheme wire.SigningScheme, least, minDeadline time.Duration) time.Duration {
-	return max(usualLifetime(scheme), least+time.Second, minDeadline+defaultReserve)
+func defaultLifetime(r wire.TransferRequest, least, minDeadline time.Duration) time.Duration {
+	return max(usualLifetime(r), least+time.Second, minDeadline+defaultReserve)
 }
 
-func usualLifetime(scheme wire.SigningScheme) time.Duration {
-	if scheme != "" {
+func usualLifetime(r wire.TransferRequest) time.Duration {
+	switch {
+	case r.Submit:
+		return DefaultSubmittedLifetime
+	case r.Signing != "":
 		return DefaultSignedLifetime
+	default:
+		return DefaultLifetime
 	}
-	return DefaultLifetime
 }
 
 // wholeDeadline applies the default and truncates to whole seconds.
@@ -335,9 +344,9 @@ func (i *Intent) Answers(r wire.TransferRequest, source registry.Chain) bool {
 	// A quote has the sides and the deadline that a request leaves out.
 	sides := r.QuoteID != "" && r.Source == (wire.Leg{}) && r.Destination == (wire.Leg{}) || i.Source.isOf(r.Source) && i.Destination.isOf(r.Destination)
 	needed := minDeadlineOf(source, i.Settlement.Deployment)
-	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, usualLifetime(r.Signing)) ||
-		i.until(r.Deadline, defaultLifetime(r.Signing, leastLifetime(i.Type, source, needed), needed))
-	return sides && deadline && i.Reference == r.Reference && i.Signing.Scheme == r.Signing
+	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, usualLifetime(r)) ||
+		i.until(r.Deadline, defaultLifetime(r, leastLifetime(i.Type, source, needed), needed))
+	return sides && deadline && i.Reference == r.Reference && i.Signing.Scheme == r.Signing && i.Signing.Submit == r.Submit
 }
 
 // until reports whether the intent has a deadline, or was given the default of a lifetime where there is none.

@@ -12,6 +12,11 @@ var settlerOpenFor = selector("openFor(" + standardOrder + ",address,bytes)")
 // signatureTypes are the first bytes of openFor's signature, which say how the sponsor has signed.
 var signatureTypes = map[wire.SigningScheme]byte{wire.Permit2: 0x00, wire.ERC3009: 0x01}
 
+// TypedSignature is the signature of a scheme as openFor takes it.
+func TypedSignature(scheme wire.SigningScheme, signature []byte) []byte {
+	return append([]byte{signatureTypes[scheme]}, signature...)
+}
+
 // OpenFor is the call that opens the order with its user's signature of TypedData.
 func (o *Order) OpenFor(scheme wire.SigningScheme, signature []byte) (Call, error) {
 	const arguments = 3 // the order's offset, the sponsor and the signature's offset
@@ -23,7 +28,7 @@ func (o *Order) OpenFor(scheme wire.SigningScheme, signature []byte) (Call, erro
 	}
 	data = appendUint(data, (arguments+orderWords)*word)
 	data = append(data, o.abi[word:]...)
-	data = appendBytes(data, append([]byte{signatureTypes[scheme]}, signature...))
+	data = appendBytes(data, TypedSignature(scheme, signature))
 	return Call{To: o.InputSettler, Value: new(big.Int), Data: data}, nil
 }
 

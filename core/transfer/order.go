@@ -59,7 +59,7 @@ func (i *Intent) HasOrder() bool {
 }
 
 // Order builds the order of an intent, or returns ErrScheme. The nonce is the intent's id as a 128-bit number, so an order seen on chain
-// identifies its intent.
+// identifies its intent; see nonce.
 func (i *Intent) Order() (*Order, error) {
 	if i.Settlement.Scheme != registry.StandardOrder {
 		return nil, fmt.Errorf("transfer %s: %w: %q", i.ID, ErrScheme, i.Settlement.Scheme)
@@ -68,7 +68,7 @@ func (i *Intent) Order() (*Order, error) {
 	destination, _ := i.Destination.Account.Chain.Number() // as above
 	order := &Order{
 		InputSettler: orZero(i.Settlement.InputSettler), User: i.Source.Account.Address,
-		Nonce: new(big.Int).SetBytes(i.ID[:]), OriginChainID: origin,
+		Nonce: i.nonce(), OriginChainID: origin,
 		Expires:      uint32(i.Settlement.Expires.Unix()), //nolint:gosec // New rejects what does not fit
 		FillDeadline: uint32(i.Deadline.Unix()),           //nolint:gosec // not after Expires
 		InputOracle:  orZero(i.Settlement.InputOracle),
@@ -88,6 +88,18 @@ func (i *Intent) Order() (*Order, error) {
 		return nil, fmt.Errorf("encode the order of transfer %s: %w", i.ID, err)
 	}
 	return order, nil
+}
+
+// submittedNonceBits are the random bits at the end of an intent's id, its rand_b (RFC 9562 section 5.7).
+const submittedNonceBits = 62
+
+// nonce is the nonce of an intent's order: its id, or the end of it where the order is handed to a solver, whose API takes 64 bits. No other order
+// has so short a nonce: whoever sees one opened can post it to that API with a signature of their own, after which the solver never fills it.
+func (i *Intent) nonce() *big.Int {
+	if !i.Signing.Submit {
+		return new(big.Int).SetBytes(i.ID[:])
+	}
+	return new(big.Int).SetUint64(binary.BigEndian.Uint64(i.ID[8:]) & (1<<submittedNonceBits - 1))
 }
 
 func orZero(address string) string {

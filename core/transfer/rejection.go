@@ -22,6 +22,7 @@ const (
 	NativeNotSupported          wire.Code = "NATIVE_NOT_SUPPORTED"
 	RouteUnsupported            wire.Code = "ROUTE_UNSUPPORTED"
 	SigningNotSupported         wire.Code = "SIGNING_NOT_SUPPORTED"
+	SubmitNotSupported          wire.Code = "SUBMIT_NOT_SUPPORTED"
 )
 
 // Rejection is the reason why a request is rejected, with a message for the client.
@@ -50,4 +51,10 @@ func (r *Rejection) at(path string) *Rejection {
 func (r *Rejection) because(reason string) *Rejection {
 	r.Reason = reason
 	return r
+}
+
+// RejectSubmit rejects a request to hand an order to a solver that takes none.
+func RejectSubmit() *Rejection {
+	return reject(SubmitNotSupported, "Only an order of a quote can be submitted, and only to a provider of quotes that takes orders. "+
+		"Use such a quote, or leave submit out and send the transaction of GET /v2/transfers/{id}/relay.").at("/submit")
 }

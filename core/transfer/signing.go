@@ -15,7 +15,35 @@ type Signing struct {
 	Scheme wire.SigningScheme
 	// SignedAt is when the last valid signature arrived, zero before the first.
 	SignedAt time.Time
+	// Submit means that the signed order is handed to the solver whose quote the intent was made from.
+	Submit bool
+	// Submitted is what became of that, nil before.
+	Submitted *Submission
 }
+
+// Submission is the one attempt to hand a signed order to a solver.
+type Submission struct {
+	// Provider is the solver's name among the providers of quotes.
+	Provider string
+	// Status is a SubmissionStatus, or the code of a provider's failure where the solver gave no other answer.
+	Status SubmissionStatus
+	At     time.Time
+	// Detail is what the solver says of the status, empty for nothing.
+	Detail string
+}
+
+// SubmissionStatus is what a solver makes of an order.
+type SubmissionStatus string
+
+// The statuses of a solver's own answers.
+const (
+	// SubmissionReceived promises nothing.
+	SubmissionReceived SubmissionStatus = "received"
+	SubmissionRejected SubmissionStatus = "rejected"
+	SubmissionError    SubmissionStatus = "error"
+	// SubmissionFailed means that the solver could not open or fill the order, and will not try again.
+	SubmissionFailed SubmissionStatus = "failed"
+)
 
 // The reasons of SigningNotSupported.
 const (

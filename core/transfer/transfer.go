@@ -74,7 +74,7 @@ type Leg struct {
 
 // Intent is a recorded transfer intent. Its order and transaction are computed from it and not stored.
 type Intent struct {
-	// ID is a UUIDv7 of the request's arrival; as a number it is the order's nonce.
+	// ID is a UUIDv7 of the request's arrival; as a number it is the order's nonce, see Order.
 	ID        uuid.UUID
 	AccountID uuid.UUID
 	KeyID     uuid.UUID
@@ -161,6 +161,6 @@ func (i *Intent) Summary() Summary {
 func (i *Intent) AsCreated() *Intent {
 	created := *i
 	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
-	created.CancelledAt, created.RefundableAt, created.Signing.SignedAt = time.Time{}, time.Time{}, time.Time{}
+	created.CancelledAt, created.RefundableAt, created.Signing.SignedAt, created.Signing.Submitted = time.Time{}, time.Time{}, time.Time{}, nil
 	return &created
 }

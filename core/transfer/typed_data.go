@@ -28,6 +28,12 @@ type SigningDomain struct {
 	Contract string
 }
 
+// Domain is the domain that the data is signed in.
+func (t *TypedData) Domain() SigningDomain { return t.domain }
+
+// PrimaryType is the name of the message's type.
+func (t *TypedData) PrimaryType() string { return t.primary.name }
+
 // newTypedData returns the typed data of a message whose members are those of its type.
 func newTypedData(domain SigningDomain, primary *structType, m *structData) (*TypedData, error) {
 	d := domain.data()

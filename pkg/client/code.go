@@ -62,6 +62,7 @@ const (
 	CodeStatusConflict              Code = "STATUS_CONFLICT"
 	CodeNotRefundable               Code = "NOT_REFUNDABLE"
 	CodeSigningNotSupported         Code = "SIGNING_NOT_SUPPORTED"
+	CodeSubmitNotSupported          Code = "SUBMIT_NOT_SUPPORTED"
 	CodeSignatureInvalid            Code = "SIGNATURE_INVALID"
 	CodeAccountNotDeployed          Code = "ACCOUNT_NOT_DEPLOYED"
 	CodeNotSigned                   Code = "NOT_SIGNED"

@@ -22,9 +22,32 @@ type Signing struct {
 	Permit *TypedData `json:"permit"`
 	// SignedAt is when the last valid signature arrived, nil before the first.
 	SignedAt *time.Time `json:"signedAt"`
+	// Submitted is what became of handing the order to the solver, nil before.
+	Submitted *Submission `json:"submitted"`
 	// Revoke makes the signatures of a cancelled intent worthless, nil where none was given.
 	Revoke *Revocation `json:"revoke"`
 }
+
+// Submission is the one attempt to hand a signed order to a solver. The solver does not fill what failed with it, whoever opens the order.
+type Submission struct {
+	// Provider is that of the quote.
+	Provider string           `json:"provider"`
+	Status   SubmissionStatus `json:"status"`
+	At       time.Time        `json:"at"`
+	// Detail is what the solver says of it, nil for nothing.
+	Detail *string `json:"detail"`
+}
+
+// SubmissionStatus is what a solver makes of an order, or the code of a FailedProvider where it does not say.
+type SubmissionStatus string
+
+// The statuses of a solver's own answers. Received promises nothing; the service asks about the order until it is opened, and then it may have Failed.
+const (
+	SubmissionReceived SubmissionStatus = "received"
+	SubmissionRejected SubmissionStatus = "rejected"
+	SubmissionError    SubmissionStatus = "error"
+	SubmissionFailed   SubmissionStatus = "failed"
+)
 
 // TypedData is what a wallet signs (EIP-712). Its JSON is the parameter of eth_signTypedData_v4, and go-ethereum's apitypes.TypedData reads it.
 type TypedData struct {

@@ -37,7 +37,7 @@ func TestTransfers_Signing(t *testing.T) {
 		case "POST /v2/transfers":
 			fmt.Fprintf(w, record, "null")
 		case "POST /v2/transfers/one/signature":
-			fmt.Fprintf(w, record, `"2025-12-31T00:00:00Z"`)
+			fmt.Fprintf(w, record, `"2025-12-31T00:00:00Z","submitted":{"provider":"solver","status":"received","at":"2025-12-31T00:00:00Z","detail":null}`)
 		case "GET /v2/transfers/one/relay":
 			fmt.Fprint(w, `{"tx":{"chainId":31337,"to":"0xaa","data":"0xbb","value":"0"}}`)
 		case "GET /v2/transfers/two/relay":
@@ -47,7 +47,7 @@ func TestTransfers_Signing(t *testing.T) {
 	}))
 	defer service.Close()
 	transfers := newClient(t, service.URL).Transfers
-	made, err := transfers.Create(t.Context(), client.CreateTransfer{QuoteID: "quote", Signing: client.SigningSchemeERC3009})
+	made, err := transfers.Create(t.Context(), client.CreateTransfer{QuoteID: "quote", Signing: client.SigningSchemeERC3009, Submit: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,10 @@ func TestTransfers_Signing(t *testing.T) {
 	}
 	signed.Signing.TypedData = nil
 	at := time.Date(2025, 12, 31, 0, 0, 0, 0, time.UTC)
-	want := &client.Signing{Scheme: client.SigningSchemeERC3009, Digest: &digest, ExpiresAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), SignedAt: &at}
+	want := &client.Signing{
+		Scheme: client.SigningSchemeERC3009, Digest: &digest, ExpiresAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), SignedAt: &at,
+		Submitted: &client.Submission{Provider: "solver", Status: client.SubmissionReceived, At: at},
+	}
 	if diff := gocmp.Diff(want, signed.Signing); diff != "" || made.Tx != nil {
 		t.Errorf("tx %v, signing (-want +got):\n%s", made.Tx, diff)
 	}
@@ -75,7 +78,7 @@ func TestTransfers_Signing(t *testing.T) {
 		t.Errorf("an intent that is not signed: %v", err)
 	}
 	wanted := []string{
-		`POST /v2/transfers {"quoteId":"quote","signing":"erc3009"}`, `POST /v2/transfers/one/signature {"signature":"0xcc"}`,
+		`POST /v2/transfers {"quoteId":"quote","signing":"erc3009","submit":true}`, `POST /v2/transfers/one/signature {"signature":"0xcc"}`,
 		"GET /v2/transfers/one/relay ", "GET /v2/transfers/two/relay ",
 	}
 	if diff := gocmp.Diff(wanted, requests); diff != "" {

@@ -60,6 +60,8 @@ type CreateTransfer struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Signing asks for an intent that its user signs in place of sending a transaction. Empty is one that the user sends.
 	Signing SigningScheme `json:"signing,omitempty"`
+	// Submit has the service hand the signed order to the solver of the quote, whose provider must take orders. It needs QuoteID and Signing.
+	Submit bool `json:"submit,omitempty"`
 	// Reference is a text of the caller's by which intents can be listed.
 	Reference string `json:"reference,omitempty"`
 	// IdempotencyKey names the intent among the account's, so that asking again does not make another. Empty lets the client make one, which

@@ -79,9 +79,16 @@ func (d *decoder) members(names []string, read func(n int)) (seen seenNames, ok 
 // require reports an issue for each of the names that the object just parsed lacks.
 func (d *decoder) require(names []string, seen seenNames) {
 	for n, name := range names {
-		if !seen[n] && !d.hasMost() {
-			d.issueAt(d.in.StackPointer().AppendToken(name), "is required")
+		if !seen[n] {
+			d.issueOf(name, "is required")
 		}
+	}
+}
+
+// issueOf reports an issue of a member of the object just parsed.
+func (d *decoder) issueOf(name, message string) {
+	if !d.hasMost() {
+		d.issueAt(d.in.StackPointer().AppendToken(name), message)
 	}
 }
 

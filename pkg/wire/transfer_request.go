@@ -32,6 +32,8 @@ type TransferRequest struct {
 	QuoteID string
 	// Signing means that the user signs the intent instead of sending its transaction; empty for no.
 	Signing SigningScheme
+	// Submit means that the signed order is handed to the solver whose quote the intent is made from.
+	Submit bool
 }
 
 // Leg is one side of a transfer.
@@ -98,17 +100,22 @@ func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 			quoteID(&r.QuoteID)
 		case "signing":
 			d.signing(&r.Signing)
+		case "submit":
+			d.submit(&r.Submit)
 		}
 	})
 	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[quoteIDField]
 	if ok && (!hasQuote || hasSource || hasDestination) {
 		d.require(requestFields[:requiredRequestFields], seen)
 	}
+	if ok && seen[submitField] && !seen[signingField] {
+		d.issueOf("submit", "needs signing: an order is submitted with its user's signature")
+	}
 }
 
 // The names of each object; the required ones are first.
 var (
-	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId", "signing"}
+	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId", "signing", "submit"}
 	legFields     = []string{"account", "token", "amount"}
 )
 
@@ -118,8 +125,12 @@ const (
 	requiredDestinationFields = 1
 )
 
-// quoteIDField is the index of quoteId in requestFields.
-const quoteIDField = 4
+// The indices of members in requestFields.
+const (
+	quoteIDField = 4
+	signingField = 5
+	submitField  = 6
+)
 
 func (d *decoder) leg(leg *Leg, required int) {
 	d.object(legFields, required, func(n int) {
@@ -132,6 +143,18 @@ func (d *decoder) leg(leg *Leg, required int) {
 			d.amount(&leg.Amount)
 		}
 	})
+}
+
+// submit parses true: a request that submits nothing leaves the member out, so that one intent has one spelling.
+func (d *decoder) submit(submit *bool) {
+	if d.broken {
+		return
+	}
+	if d.in.PeekKind() != 't' {
+		d.skip("must be true, or left out")
+		return
+	}
+	*submit = d.next()
 }
 
 func (d *decoder) accountID(id *caip.AccountID) {

@@ -105,6 +105,9 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 		"quote in braces":       {`{"quoteId":"{` + quoteID + `}"}`, issues{notAQuoteID}},
 		"quote without hyphens": {`{"quoteId":"` + strings.ReplaceAll(quoteID, "-", "") + `"}`, issues{notAQuoteID}},
 		"empty quote":           {`{"quoteId":""}`, issues{notAQuoteID}},
+		"submit alone":          {with(`"reference"`, `"submit": true, "reference"`), issues{{"/submit", "needs signing: an order is submitted with its user's signature"}}},
+		"submit as false":       {with(`"reference"`, `"signing": "permit2", "submit": false, "reference"`), issues{{"/submit", "must be true, or left out"}}},
+		"submit as a string":    {with(`"reference"`, `"signing": "permit2", "submit": "true", "reference"`), issues{{"/submit", "must be true, or left out"}}},
 		"other signing":         {with(`"reference"`, `"signing": "eip2612", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
 		"empty signing":         {with(`"reference"`, `"signing": "", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
 		"signing as a boolean":  {with(`"reference"`, `"signing": true, "reference"`), issues{{"/signing", "must be a string"}}},
@@ -141,9 +144,10 @@ func TestDecodeTransferRequest_Quote(t *testing.T) {
 		`{"quoteId":"` + quoteID + `","reference":"inv-42","deadline":"2027-01-01T00:00:00Z"}`: {
 			QuoteID: quoteID, Reference: unquoted.Reference, Deadline: unquoted.Deadline,
 		},
-		`{"quoteId":"` + quoteID + `",` + whole[1:]:         quoted,
-		`{"quoteId":"` + quoteID + `","signing":"erc3009"}`: {QuoteID: quoteID, Signing: wire.ERC3009},
-		`{"signing":"permit2",` + whole[1:]:                 signed,
+		`{"quoteId":"` + quoteID + `",` + whole[1:]:                       quoted,
+		`{"quoteId":"` + quoteID + `","signing":"erc3009"}`:               {QuoteID: quoteID, Signing: wire.ERC3009},
+		`{"submit":true,"quoteId":"` + quoteID + `","signing":"erc3009"}`: {QuoteID: quoteID, Signing: wire.ERC3009, Submit: true},
+		`{"signing":"permit2",` + whole[1:]:                               signed,
 	} {
 		got, issues := wire.DecodeTransferRequest([]byte(body))
 		if diff := cmp.Diff(want, got); diff != "" || issues != nil {

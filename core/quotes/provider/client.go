@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,8 +71,8 @@ func New(endpoints []Endpoint, options Options) *Providers {
 		providers.all = append(providers.all, &Provider{
 			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
 			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
-			reserveBps: e.ReserveBps,
-			client:     client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			reserveBps: e.ReserveBps, orders: ordersAddress(e, address), secrets: secretsOf(e, address), orderBreaker: newBreaker(),
+			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
 			accountRate: accountRate(e.AccountRequests), buckets: tokenbucket.NewMemory(ratedAccounts),
 			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
 		})
@@ -125,6 +127,12 @@ type Provider struct {
 	headers     http.Header
 	timeout     time.Duration
 	reserveBps  int64
+	// orders is where signed orders are posted, nil for a provider that takes none.
+	orders *url.URL
+	// orderBreaker is of the requests about orders, which can fail where quotes do not.
+	orderBreaker *breaker
+	// secrets replaces the values of the headers and the URL in what the provider says.
+	secrets     *strings.Replacer
 	client      *http.Client
 	breaker     *breaker
 	accountRate tokenbucket.Rule
@@ -224,12 +232,7 @@ func (p *Provider) exchange(ctx context.Context, r Request, body []byte) ([]byte
 	defer func() { p.metrics.seconds.WithLabelValues(p.Name).Observe(time.Since(began).Seconds()) }()
 	call, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(call, http.MethodPost, p.address, bytes.NewReader(body))
-	if err != nil {
-		return nil, &Error{Code: quote.ProviderUnavailable, Cause: errors.New("the URL cannot be requested")}
-	}
-	request.Header = p.headers.Clone()
-	response, err := p.client.Do(request)
+	response, err := p.send(call, http.MethodPost, p.address, body)
 	if err != nil {
 		return nil, noAnswer(ctx, err)
 	}
@@ -258,6 +261,16 @@ func (p *Provider) exchange(ctx context.Context, r Request, body []byte) ([]byte
 		return nil, &Error{Code: p.dialect.refusal(r, answer), Cause: status}
 	}
 	return answer, nil
+}
+
+// send makes one request with the provider's headers.
+func (p *Provider) send(ctx context.Context, method, address string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the URL cannot be requested")
+	}
+	request.Header = p.headers.Clone()
+	return p.client.Do(request)
 }
 
 // logFailure logs that a provider fails, at most once in failureLogEvery. An answer without a quote is no failure.

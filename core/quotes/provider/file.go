@@ -65,13 +65,15 @@ type Endpoint struct {
 	AccountRequests int
 	// ReserveBps is how many hundredths of a percent quotes are worse for the user than the provider's: 0 to 500.
 	ReserveBps int64
+	// Orders means that signed orders may be handed to the provider, whose kind is OIF.
+	Orders bool
 	// Headers are sent with each request, by their canonical names.
 	Headers map[string]telemetry.Secret
 }
 
 // ReadFile reads the file that CORE_QUOTES_FILE names, `[{"name": "lifi", "kind": "lifi", "url": "https://…", "environment": "live",
-// "deployment": "lifi-v2", "timeoutMs": 2000, "accountRequestsPerMinute": 60, "reserveBps": 0, "headers": {"X-Integrator-Key": "…"}}]`; the last four may be
-// left out.
+// "deployment": "lifi-v2", "timeoutMs": 2000, "accountRequestsPerMinute": 60, "reserveBps": 0, "orders": false, "headers": {"X-Integrator-Key": "…"}}]`; the last five
+// may be left out.
 // The error has a line for each problem, by the provider's name or its place in the list. It names nothing of a URL but its host, and no
 // header's value.
 func ReadFile(path string) ([]Endpoint, error) {
@@ -119,19 +121,23 @@ func (f *fileReader) readEndpoint(n int, text jsontext.Value) Endpoint {
 		TimeoutMs   *int64            `json:"timeoutMs"`
 		PerMinute   *int64            `json:"accountRequestsPerMinute"`
 		ReserveBps  int64             `json:"reserveBps"`
+		Orders      bool              `json:"orders"`
 		Headers     map[string]string `json:"headers"`
 	}
 	err := json.Unmarshal(text, &entry, json.RejectUnknownMembers(true))
 	if err != nil || text.Kind() != '{' {
 		f.addProblem(fmt.Sprintf("[%d]", n), "must be an object of name, kind, url, environment, deployment (texts), timeoutMs, accountRequestsPerMinute and "+
-			"reserveBps (whole numbers), headers (an object of texts) and nothing else")
+			"reserveBps (whole numbers), orders (true or false), headers (an object of texts) and nothing else")
 		return Endpoint{}
 	}
 	place := f.readName(n, entry.Name)
 	e := Endpoint{
 		Name: entry.Name, Kind: entry.Kind, URL: telemetry.Secret(entry.URL), Environment: network.Environment(entry.Environment),
 		Deployment: entry.Deployment, Timeout: maxTimeout, AccountRequests: defaultAccountRequests,
-		Headers: f.readHeaders(place, entry.Headers),
+		Orders: entry.Orders, Headers: f.readHeaders(place, entry.Headers),
+	}
+	if e.Orders && e.Kind != OIF {
+		f.addProblem(place, `orders needs the kind "oif"`)
 	}
 	if dialects[e.Kind] == nil {
 		f.addProblem(place, `kind must be "lifi" or "oif"`)

@@ -13,7 +13,8 @@ import (
 // The length of a signature in bytes: the compact one of a key (EIP-2098) is the shortest, and those of contracts have no length of their own.
 const minSignature, maxSignature = 64, 4 << 10
 
-// signTransfer is the change of POST /v2/transfers/{id}/signature: it adds the signature of the intent's typed data.
+// signTransfer is the change of POST /v2/transfers/{id}/signature: it adds the signature of the intent's typed data, and hands the order to its solver
+// where that was asked for.
 func (s *Server) signTransfer(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
 	request, err := decode[struct {
 		Signature *string `json:"signature"`
@@ -29,5 +30,5 @@ func (s *Server) signTransfer(r *http.Request, intent *transfer.Intent) (*transf
 	if err != nil || !prefixed || len(signature) < minSignature || len(signature) > maxSignature {
 		return nil, invalid(wire.Issue{Path: "/signature", Message: "must be a signature: 0x and 64 to 4,096 bytes in hexadecimal digits"})
 	}
-	return s.Intents.Sign(r.Context(), identities.OfKey(intent.AccountID), intent, signature)
+	return s.Quotes.Sign(r.Context(), identities.OfKey(intent.AccountID), intent, signature)
 }

@@ -33,6 +33,8 @@ func appendSigning(b []byte, s *transfer.Signature) []byte {
 	} else {
 		b = transfer.AppendTimestamp(b, s.SignedAt)
 	}
+	b = append(b, `,"submitted":`...)
+	b = appendSubmission(b, s.Submitted)
 	b = append(b, `,"revoke":`...)
 	switch r := s.Revoke; {
 	case r == nil:
@@ -42,5 +44,21 @@ func appendSigning(b []byte, s *transfer.Signature) []byte {
 	default:
 		b = transfer.AppendTypedData(b, r.TypedData)
 	}
+	return append(b, '}')
+}
+
+// appendSubmission appends what became of handing the order to its solver, or null before.
+func appendSubmission(b []byte, s *transfer.Submission) []byte {
+	if s == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, `{"provider":`...)
+	b = transfer.AppendText(b, s.Provider)
+	b = append(b, `,"status":`...)
+	b = transfer.AppendText(b, s.Status)
+	b = append(b, `,"at":`...)
+	b = transfer.AppendTimestamp(b, s.At)
+	b = append(b, `,"detail":`...)
+	b = transfer.AppendOptional(b, s.Detail)
 	return append(b, '}')
 }

@@ -24,6 +24,8 @@ export type Transaction = Schemas['Transaction']
 export type SendCalls = Schemas['SendCalls']
 /** What the user of an intent signs in place of a transaction. */
 export type Signing = Schemas['Signing']
+/** The one attempt to hand a signed order to a solver. */
+export type Submission = Schemas['Submission']
 /** Typed structured data (EIP-712). */
 export type TypedData = Schemas['TypedData']
 /** The transaction of a signed intent, which any account can send. */
