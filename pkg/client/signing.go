@@ -38,7 +38,7 @@ type Submission struct {
 	Detail *string `json:"detail"`
 }
 
-// SubmissionStatus is what a solver makes of an order, or the code of a FailedProvider where it does not say.
+// SubmissionStatus is what a solver makes of an order, or a QuoteFailureCode where it does not say.
 type SubmissionStatus string
 
 // The statuses of a solver's own answers. Received promises nothing; the service asks about the order until it is opened, and then it may have Failed.

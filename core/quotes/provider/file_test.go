@@ -32,7 +32,8 @@ func TestReadFile(t *testing.T) {
 		{"name": "lifi", "kind": "lifi", "url": "https://order.li.fi", "environment": "live", "deployment": "lifi-v2", "timeoutMs": 100,
 			"accountRequestsPerMinute": 200,
 			"headers": {"x-integrator-key": "s3cret"}},
-		{"name": "solver-1", "kind": "oif", "url": "http://127.0.0.1:8080/base?key=s3cret", "environment": "test", "deployment": "local"}
+		{"name": "solver-1", "kind": "oif", "url": "http://127.0.0.1:8080/base?key=s3cret", "environment": "test", "deployment": "local",
+			"orders": true}
 	]`)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestReadFile(t *testing.T) {
 		},
 		{
 			Name: "solver-1", Kind: provider.OIF, URL: "http://127.0.0.1:8080/base?key=s3cret", Environment: network.Test, Deployment: "local",
-			Timeout: 2 * time.Second, AccountRequests: 60, Headers: map[string]telemetry.Secret{},
+			Timeout: 2 * time.Second, AccountRequests: 60, Orders: true, Headers: map[string]telemetry.Secret{},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -82,6 +83,8 @@ func TestReadFile_Faults(t *testing.T) {
 		{`[null]`, "[0]: must be an object"},
 		{`[` + entry("s3cret", `"s3cret"`) + `]`, "[0]: must be an object"},
 		{`[` + entry("Name", `"a"`) + `]`, "[0]: must be an object"},
+		{`[` + entry("orders", `"true"`) + `]`, "[0]: must be an object"},
+		{`[` + strings.Replace(entry("orders", `true`), "oif", "lifi", 1) + `]`, `a: orders needs the kind "oif"`},
 		{`[` + entry("timeoutMs", `1.5`) + `]`, "[0]: must be an object"},
 		{`[` + entry("headers", `["s3cret"]`) + `]`, "[0]: must be an object"},
 		{`[` + entry("name", `"A s3cret"`) + `]`, "[0]: name must have"},

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ type solver struct {
 	requests atomic.Int64
 	// answer replaces its answers, nil for none.
 	answer atomic.Pointer[http.HandlerFunc]
+	// orders answers requests about signed orders, nil for none.
+	orders atomic.Pointer[http.HandlerFunc]
 }
 
 // startSolver serves on a loopback address until the test ends.
@@ -37,6 +40,10 @@ func startSolver(t *testing.T, name string, environment network.Environment) *so
 }
 
 func (s *solver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if orders := s.orders.Load(); orders != nil && strings.HasPrefix(r.URL.Path, "/api/v1/orders") {
+		(*orders)(w, r)
+		return
+	}
 	s.requests.Add(1)
 	if answer := s.answer.Load(); answer != nil {
 		(*answer)(w, r)
@@ -60,6 +67,8 @@ func (s *solver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"preview": map[string]any{"inputs": request.Intent.Inputs, "outputs": request.Intent.Outputs},
 	}}})
 }
+
+func (s *solver) setOrders(answer http.HandlerFunc) { s.orders.Store(&answer) }
 
 func (s *solver) setAnswer(answer http.HandlerFunc) { s.answer.Store(&answer) }
 
