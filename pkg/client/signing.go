@@ -49,6 +49,15 @@ const (
 	SubmissionFailed   SubmissionStatus = "failed"
 )
 
+// The statuses of an order whose solver did not say what it makes of it, by the codes of quotes.
+const (
+	SubmissionTimeout     SubmissionStatus = "PROVIDER_TIMEOUT" // also while its answer is not known
+	SubmissionUnavailable SubmissionStatus = "PROVIDER_UNAVAILABLE"
+	SubmissionRateLimited SubmissionStatus = "PROVIDER_RATE_LIMITED"
+	SubmissionRefused     SubmissionStatus = "PROVIDER_REFUSED"
+	SubmissionInvalid     SubmissionStatus = "PROVIDER_INVALID"
+)
+
 // TypedData is what a wallet signs (EIP-712). Its JSON is the parameter of eth_signTypedData_v4, and go-ethereum's apitypes.TypedData reads it.
 type TypedData struct {
 	// Types are all types that PrimaryType needs, with EIP712Domain.

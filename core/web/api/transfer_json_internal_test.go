@@ -50,7 +50,15 @@ type signingJSON struct {
 	Allowance *transfertest.Allowance `json:"allowance"`
 	Permit    json.RawMessage         `json:"permit"`
 	SignedAt  *string                 `json:"signedAt"`
+	Submitted *submissionJSON         `json:"submitted"`
 	Revoke    json.RawMessage         `json:"revoke"`
+}
+
+type submissionJSON struct {
+	Provider string  `json:"provider"`
+	Status   string  `json:"status"`
+	At       string  `json:"at"`
+	Detail   *string `json:"detail"`
 }
 
 func newSigningJSON(s *transfer.Signature) *signingJSON {
@@ -69,6 +77,12 @@ func newSigningJSON(s *transfer.Signature) *signingJSON {
 	}
 	if at := transfertest.Timestamp(s.SignedAt); !s.SignedAt.IsZero() {
 		out.SignedAt = &at
+	}
+	if sent := s.Submitted; sent != nil {
+		out.Submitted = &submissionJSON{sent.Provider, string(sent.Status), transfertest.Timestamp(sent.At), nil}
+		if sent.Detail != "" {
+			out.Submitted.Detail = &sent.Detail
+		}
 	}
 	if s.Revoke != nil && s.Revoke.Tx != nil {
 		out.Revoke = transfer.AppendTx(nil, s.Revoke.Tx)
@@ -188,6 +202,11 @@ func anyRecord(t *rapid.T) *intents.Record {
 	at := transfer.Moment{Now: i.Deadline.Add(-time.Hour), BlockTime: time.Second, Token: token}
 	if rapid.Bool().Draw(t, "cancelled") {
 		i.Status = transfer.Cancelled
+	}
+	if rapid.Bool().Draw(t, "submitted") {
+		i.Signing.Submitted = &transfer.Submission{
+			Provider: "solver", Status: transfer.SubmissionRejected, At: transfertest.Time().Draw(t, "submitted at"), Detail: rapid.SampledFrom([]string{"", "no"}).Draw(t, "detail"),
+		}
 	}
 	r, err := intents.NewRecord(i, at)
 	if err == nil && r.Signature != nil {
