@@ -146,7 +146,7 @@ export interface paths {
          *     open its order with money of their own; a refund always goes to `source.account`.
          *
          *     With `signing` the user needs no gas: the record has typed data to sign in place of `tx`. Give the signature with `POST …/signature`; then any
-         *     account can send the transaction of `GET …/relay`.
+         *     account can send the transaction of `GET …/relay`. With `submit` as well the service hands the signed order to the solver of the quote.
          *
          *     With the `quoteId` of a quote the intent has its amounts, deadline and contracts. Nothing else is needed then but `reference`, if you want
          *     one; what you name all the same must be the quote's, or the answer is `QUOTE_MISMATCH`. A quote makes one intent, however often and wherever
@@ -154,7 +154,7 @@ export interface paths {
          *
          *     Faults are told in this order: 413, 415, 400, 403, 404, 422; of several of the last, the first in this order: `UNSUPPORTED_CHAIN`,
          *     `CHAIN_NOT_WATCHED` (where the operator wants chains to be followed), `CHAIN_MISMATCH`, `UNKNOWN_TOKEN`, `INVALID_AMOUNT`, `INVALID_RECIPIENT`, `SELF_TRANSFER`, `DESTINATION_AMOUNT_NOT_ALLOWED`,
-         *     `DESTINATION_AMOUNT_REQUIRED`, `INVALID_DEADLINE`, `SETTLER_NOT_CONFIGURED`, `NATIVE_NOT_SUPPORTED`, `SIGNING_NOT_SUPPORTED`, `IDEMPOTENCY_KEY_REUSED`. With a
+         *     `DESTINATION_AMOUNT_REQUIRED`, `INVALID_DEADLINE`, `SETTLER_NOT_CONFIGURED`, `NATIVE_NOT_SUPPORTED`, `SIGNING_NOT_SUPPORTED`, `SUBMIT_NOT_SUPPORTED`, `IDEMPOTENCY_KEY_REUSED`. With a
          *     quote it is `QUOTE_MISMATCH` first, and 409 or 410 last. Needs the scope `intents:write`.
          */
         post: operations["createTransfer"];
@@ -322,6 +322,7 @@ export interface paths {
         /**
          * Give the signature of an intent
          * @description For an intent that was made with `signing`: the signature of `signing.typedData` by `source.account`, as `eth_signTypedData_v4` returns it. It is checked against the digest of the service's own record. A key's signature may have 64 bytes (EIP-2098), any `v` and any `s`, and is brought into the one form that contracts take. An account with code must accept the bytes as they are by ERC-1271, one delegated by EIP-7702 too, since the contracts ask by code. Another valid signature replaces the first. From then on `GET …/relay` has the transaction that any account can send. The signature itself is in no answer but that one; it is erased once the intent is confirmed or cancelled, and an hour after the deadline. Whoever gets hold of it can execute exactly this intent and nothing else.
+         *     The order of an intent that was made with `submit` is then posted to the solver of its quote, once, if every check of `GET …/preflight` is good and the account has no code: `signing.submitted` says what the solver answered. Where a check is not good nothing is sent and `signing.submitted` stays null; put it right and post the same signature again. A solver does not fill what failed with it once, whoever opens the order: then do not send the transaction of `GET …/relay`, cancel the intent and make another.
          *     The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
          */
         post: operations["signTransfer"];
@@ -1050,7 +1051,7 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
@@ -1324,6 +1325,11 @@ export interface components {
             reference?: string;
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
             signing?: components["schemas"]["SigningScheme"];
+            /**
+             * @description Have the service hand the signed order to the solver of the quote, whose provider must take orders: `SUBMIT_NOT_SUPPORTED` otherwise, which uses no quote up, and always without a quote. Needs `signing`. The deadline is then 30 minutes away by default.
+             * @constant
+             */
+            submit?: true;
         };
         /** @description Which quote to make an intent of. Unknown or repeated fields and nulls are refused. */
         CreateQuotedTransferInput: {
@@ -1341,6 +1347,11 @@ export interface components {
             reference?: string;
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
             signing?: components["schemas"]["SigningScheme"];
+            /**
+             * @description Have the service hand the signed order to the solver of the quote, whose provider must take orders: `SUBMIT_NOT_SUPPORTED` otherwise, which uses no quote up, and always without a quote. Needs `signing`. The deadline is then 30 minutes away by default.
+             * @constant
+             */
+            submit?: true;
         };
         /** @description One side of an intent. Account and token are on one chain. */
         Leg: {
@@ -1407,6 +1418,24 @@ export interface components {
             approve: components["schemas"]["Approval"];
             /** @description The call that sets it to 0. Ask the token for `allowance(owner,spender)`, and send this first where it is neither 0 nor enough: some tokens, such as USDT on Ethereum, refuse to change an allowance that is not 0. `calls` does not have it. */
             reset: components["schemas"]["Approval"];
+        };
+        /**
+         * @description `received`, which promises nothing, `rejected` and `error` are the solver's answers. `failed`: the solver, asked once a minute while the intent is `created`, could not open or fill the order, and will not try again. The others are of an answer that says nothing of the order: `PROVIDER_TIMEOUT` (none came in time, or it is not known yet), `PROVIDER_UNAVAILABLE`, `PROVIDER_RATE_LIMITED`, `PROVIDER_REFUSED` and `PROVIDER_INVALID` (malformed, or about another order).
+         * @enum {string}
+         */
+        SubmissionStatus: "received" | "rejected" | "error" | "failed" | "PROVIDER_TIMEOUT" | "PROVIDER_UNAVAILABLE" | "PROVIDER_RATE_LIMITED" | "PROVIDER_REFUSED" | "PROVIDER_INVALID";
+        /** @description The one attempt to hand a signed order to a solver. */
+        Submission: {
+            /** @description The name of the provider of the quote. */
+            provider: string;
+            status: components["schemas"]["SubmissionStatus"];
+            /**
+             * Format: date-time
+             * @description When the order was sent.
+             */
+            at: string;
+            /** @description What the solver says of it, in its own words; null for nothing. */
+            detail: string | null;
         };
         /** @description A batch of calls for `wallet_sendCalls` (EIP-5792), to be handed to the wallet as it is: `wallet.request({method: "wallet_sendCalls", params: [tx.calls]})`. A wallet that cannot execute a batch as one transaction sends the calls one after the other. */
         SendCalls: {
@@ -1475,6 +1504,8 @@ export interface components {
              * @description When the last valid signature arrived; null before the first.
              */
             signedAt: string | null;
+            /** @description What became of handing the order to the solver; null before, and for an intent that was made without `submit`. */
+            submitted: components["schemas"]["Submission"] | null;
             /** @description What makes the signatures of a cancelled intent worthless, null where none was given: for `permit2` a transaction of the user, for `erc3009` typed data that the user signs for the token's `cancelAuthorization(address,bytes32,bytes)`, which anybody sends. Until then whoever has a copy can still execute the intent. */
             revoke: components["schemas"]["Transaction"] | components["schemas"]["TypedData"] | null;
         };
@@ -1765,7 +1796,7 @@ export interface components {
             };
         };
         /** @enum {string} */
-        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
+        CreateTransfer422Code: "UNSUPPORTED_CHAIN" | "CHAIN_NOT_WATCHED" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED";
         /**
          * @description `native`: the native asset is the input. `token`: the token takes no authorizations of the kind, or a fee on transfers. `settlement`: no deployment takes signatures of the scheme, or a transfer was to be signed by Permit2.
          * @enum {string}
