@@ -162,7 +162,8 @@ func TestNewTransfer_Signing(t *testing.T) {
 	}{
 		{[]string{"signing", "permit2"}, http.StatusUnprocessableEntity, "A transfer has no settlement that takes a Permit2 signature; use erc3009 where the token has it, or leave signing out."},
 		{
-			[]string{"signing", "erc3009", "sourceToken", sepoliaWETH}, http.StatusUnprocessableEntity,
+			[]string{"signing", "erc3009", "sourceToken", sepoliaWETH},
+			http.StatusUnprocessableEntity,
 			"Token WETH is not known to take ERC-3009 authorizations for a transfer; GET /v2/tokens says which do.",
 		},
 		{[]string{"signing", "eip7702"}, http.StatusBadRequest, "Signing: must be permit2 or erc3009."},
