@@ -99,7 +99,9 @@ func credentialParameters() []protocol.CredentialParameter {
 // FinishRegistration stores the passkey of a response to the challenge of a cookie, and confirms the session. The first passkey ends the
 // person's other sessions. Without a name it has that of the browser. It returns ErrPasskeysOff, an *account.InvalidError, ErrChallenge,
 // ErrRegistration, ErrRegistrationOfOther, account.ErrPasskeyRegistered, account.ErrTooManyPasskeys and the errors of a confirmation.
-func (s *Service) FinishRegistration(ctx context.Context, client Client, p *Principal, cookie string, response []byte, name string) (*account.Passkey, error) {
+func (s *Service) FinishRegistration(
+	ctx context.Context, client Client, p *Principal, cookie string, response []byte, name string,
+) (*account.Passkey, error) {
 	passkey, err := s.finishRegistration(ctx, client, p, cookie, response, name)
 	s.passkeys.count(ceremonyRegistration, err)
 	return passkey, err

@@ -226,7 +226,9 @@ func (tx Tx) OwnsLiveKeys(ctx context.Context, person uuid.UUID) (owns bool, err
 
 // RemovePasskeys removes all passkeys of the person with an address and ends the person's sessions, links and invitations. It returns their
 // number, and account.ErrNotFound for an address without a person.
-func (s *Store) RemovePasskeys(ctx context.Context, email string, notice account.Notice, actor account.Actor, now time.Time) (removed int64, err error) {
+func (s *Store) RemovePasskeys(
+	ctx context.Context, email string, notice account.Notice, actor account.Actor, now time.Time,
+) (removed int64, err error) {
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
 		var person uuid.UUID
 		err := tx.db.NewRaw("SELECT id FROM accounts WHERE email = ? AND NOT shared AND deleted_at IS NULL FOR UPDATE", email).Scan(ctx, &person)

@@ -127,7 +127,8 @@ func (tx Tx) readRights(ctx context.Context, r *Rights, session *account.Session
 		Role                              account.Role
 	}
 	err := tx.db.NewRaw(`SELECT sessions.created_at, sessions.expires_at, coalesce(sessions.confirmed_at, sessions.created_at) AS confirmed_at,
-		coalesce(sessions.factor, '') AS factor, `+hasPasskey+` AS has_passkey, members.role FROM sessions JOIN members ON members.person_id = sessions.account_id
+		coalesce(sessions.factor, '') AS factor, `+hasPasskey+` AS has_passkey, members.role
+		FROM sessions JOIN members ON members.person_id = sessions.account_id
 		WHERE sessions.id = ? AND sessions.account_id = ? AND sessions.expires_at > clock_timestamp() AND members.account_id = ?
 		FOR SHARE OF sessions, members`, session.ID, session.AccountID, r.Account.ID).Scan(ctx, &row)
 	if errors.Is(err, sql.ErrNoRows) {
