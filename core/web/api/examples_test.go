@@ -169,6 +169,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"(fillDeadline|expires)":\d+`), `"$1":"<time>"`},
 	{regexp.MustCompile(`"(deadline|validBefore)":"\d+"`), `"$1":"<time>"`},
 	{regexp.MustCompile(`"nonce":"0x[0-9a-f]{64}"`), `"nonce":"<nonce>"`},
+	{regexp.MustCompile(`"nonce":"[0-9]{8,21}"`), `"nonce":"<nonce>"`},
 	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=<$1>"},
 	{
 		regexp.MustCompile(`"(id|rawId|credentialID|publicKey|challenge|attestationObject|clientDataJSON|authenticatorData|signature|userHandle)":"[A-Za-z0-9_+/=-]{20,}"`),
