@@ -49,9 +49,8 @@ func eraseSignatures(ctx context.Context, store *intents.Store, log *slog.Logger
 
 // followSubmissions asks solvers what became of the orders that they were handed.
 func followSubmissions(ctx context.Context, service *quotes.Service, log *slog.Logger) {
-	background.Repeat(ctx, log, background.Job{Name: "follow submitted orders", Every: submissionsEvery, Level: slog.LevelWarn}, func() (more bool, err error) {
-		return service.FollowSubmissions(ctx)
-	})
+	job := background.Job{Name: "follow submitted orders", Every: submissionsEvery, Level: slog.LevelWarn}
+	background.Repeat(ctx, log, job, func() (more bool, err error) { return service.FollowSubmissions(ctx) })
 }
 
 // writeRefundableEvents writes the events of orders that can be refunded.

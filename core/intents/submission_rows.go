@@ -79,7 +79,8 @@ func (s *Store) TakeSubmissions(ctx context.Context) (due []*transfer.Intent, mo
 			With("picked", tx.db.NewRaw(`SELECT transfers.account_id, transfers.id FROM transfers JOIN due USING (account_id, id)
 				WHERE transfers.submission_due_at <= statement_timestamp()
 				ORDER BY due.turn, due.submission_due_at LIMIT ? FOR UPDATE OF transfers SKIP LOCKED`, submissionBatch)).
-			With("taken", tx.db.NewRaw(`UPDATE transfers SET submission_due_at = CASE WHEN status = 'created' THEN statement_timestamp() + ? * interval '1 second' END
+			With("taken", tx.db.NewRaw(`UPDATE transfers SET
+					submission_due_at = CASE WHEN status = 'created' THEN statement_timestamp() + ? * interval '1 second' END
 				FROM picked WHERE transfers.account_id = picked.account_id AND transfers.id = picked.id
 				RETURNING transfers.account_id, transfers.id`, SubmissionInterval.Seconds())).
 			Join("JOIN taken ON taken.account_id = transfers.account_id AND taken.id = transfers.id").Scan(ctx)

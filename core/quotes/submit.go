@@ -18,8 +18,8 @@ func (s *Service) solver(intent *transfer.Intent) *provider.Provider {
 	return s.Providers.Solver(intent.Environment, intent.Quote.Provider)
 }
 
-// Sign is intents.Service.Sign, and hands the order of an intent that is to be submitted to its solver, once, if every check of the preflight is good.
-// Where one is not, nothing is sent, and the same signature can be given again.
+// Sign is intents.Service.Sign, and hands the order of an intent that is to be submitted to its solver, once, if every check of the preflight is
+// good. Where one is not, nothing is sent, and the same signature can be given again.
 func (s *Service) Sign(ctx context.Context, grant identities.Grant, intent *transfer.Intent, given []byte) (*transfer.Intent, error) {
 	signed, err := s.Intents.Sign(ctx, grant, intent, given)
 	if err != nil || !signed.Signing.Submit || signed.Signing.Submitted != nil {

@@ -108,7 +108,8 @@ func (d *draft) intent(id uuid.UUID, caller Caller, deadline time.Time, settleme
 	intent := &Intent{
 		ID: id, AccountID: caller.AccountID, KeyID: caller.KeyID, Environment: d.sourceChain.Environment,
 		Type: d.kind, Status: Created,
-		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q, Signing: Signing{Scheme: d.request.Signing, Submit: d.request.Submit},
+		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q,
+		Signing:  Signing{Scheme: d.request.Signing, Submit: d.request.Submit},
 		Deadline: deadline, Reference: d.request.Reference,
 		CreatedAt: created, UpdatedAt: created,
 	}

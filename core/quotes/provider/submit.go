@@ -98,8 +98,8 @@ func (p *Provider) failed(ctx context.Context, failure *Error) Verdict {
 // errOrderAnswer is of an answer that does not have the members of the API, or is about another order.
 var errOrderAnswer = errors.New("the answer about an order cannot be read or is about another order")
 
-// readSubmission reads the answer to a posted order with any status of HTTP: the solver says with 4xx and 5xx too what it makes of an order. The error
-// means that it does not.
+// readSubmission reads the answer to a posted order with any status of HTTP: the solver says with 4xx and 5xx too what it makes of an order. The
+// error means that it does not.
 func readSubmission(status int, answer []byte, id string) (v Verdict, err error) {
 	var a struct {
 		OrderID string                    `json:"orderId"`
