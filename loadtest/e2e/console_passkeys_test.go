@@ -101,7 +101,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	if _, err := chromedp.Call(bare.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
 		t.Fatal(err)
 	}
-	bare.open("/console/sign-in", "Signing in with a passkey takes scripts, which this browser does not run.")
+	bare.open("/console/sign-in", "Signing in with a passkey needs JavaScript, which is off in this browser.")
 	bare.fill("#email", email, "#password", "the thief's own password")
 	bare.click("main form button", "API keys")
 	bare.open("/console/account/confirm", "A passkey takes scripts, which this browser does not run.")

@@ -245,7 +245,7 @@ func (w *sendWalk) unfunded() {
 	w.open(w.pageOf(r))
 	w.shows("Send with Test Wallet")
 	must(w.client.Transfers.Cancel(t.Context(), r.ID))(t)
-	w.shows("Nobody need do anything more.")
+	w.shows("Done. No action needed.")
 	if hidden := evaluate[bool](w.tab, `document.querySelector("[data-wallets]").hidden`); !hidden {
 		t.Error("a cancelled intent can be sent")
 	}
@@ -263,7 +263,7 @@ func (w *sendWalk) reportedLater() {
 	w.open(w.pageOf(r))
 	w.shows("The transaction is reported.")
 	w.from.Mine(t, 2*depth)
-	w.shows("Nobody need do anything more.")
+	w.shows("Done. No action needed.")
 	w.client.await(t, r.ID, "confirmed, send finalized")
 
 	t.Log("the tab was closed before the wallet answered")
@@ -305,6 +305,6 @@ func (w *sendWalk) refund(r *intents.Transfer) {
 	w.from.Mined(t, w.wallet.last())
 	w.click(".crumb a")
 	w.from.Mine(t, 2*depth)
-	w.shows("Nobody need do anything more.")
+	w.shows("Done. No action needed.")
 	w.client.await(t, r.ID, "refunded, open finalized, refund finalized")
 }

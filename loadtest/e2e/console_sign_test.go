@@ -41,7 +41,7 @@ func (w *readmeWalk) walkSigning(t *testing.T) {
 	s.send("You declined in the wallet; nothing was signed.")
 	s.wallet.decline("", 0)
 	s.send("The signature is good and kept.")
-	s.shows("Nobody need do anything more.")
+	s.shows("Done. No action needed.")
 	b.says("filled")
 
 	t.Log("an account with gas relays")
@@ -53,7 +53,7 @@ func (w *readmeWalk) walkSigning(t *testing.T) {
 	b.inspect("relay")
 	s.wallet.set(func() { s.wallet.account, s.wallet.key = common.HexToAddress(alice), nil })
 	s.send("The transaction is reported.")
-	s.shows("Nobody need do anything more.")
+	s.shows("Done. No action needed.")
 	b.says("filled")
 	for _, method := range []string{"eth_getBalance", "eth_getTransactionCount"} {
 		var got hexutil.Big

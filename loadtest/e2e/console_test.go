@@ -74,7 +74,7 @@ func walkKeys(b *tab) {
 	b.open("/console/transfers", "transfer", "created", "Sepolia")
 	b.inspect("transfers")
 	b.do(chromedp.SetValue(chromedp.CSS("#status"), "failed"))
-	b.click("main form button", "No transfer is like that.")
+	b.click("main form button", "No transfers match these filters.")
 	b.open("/console/transfers")
 	b.click("tbody a", "Transfer of 1.5 USDC", "Timeline", "Transaction to sign", "inputOracle")
 	b.inspect("transfer")

@@ -14,7 +14,7 @@ func walkWebhooks(b *tab) {
 	b.fill("#url", receiver.URL+"/hook")
 	b.click("main form button", "Your new webhook", receiver.URL, "shown this once")
 	b.inspect("webhook-secret")
-	b.click("main .actions a", "Nothing was sent yet.")
+	b.click("main .actions a", "Nothing has been sent yet.")
 	page := b.path()
 	b.click(`form[action$="/test"] button`, "A test event is being sent.")
 	eventually(b.t, func() error {

@@ -42,7 +42,7 @@ func TestMembers(t *testing.T) {
 	formToken := ann.get("/console/accounts").field("formToken")
 	ann.post("/console/accounts/share", "name", " ", "formToken", formToken).is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
 	shop := ann.share(`<b>Shop</b>`)
-	ann.get("/console/members").is(http.StatusOK, "Who can act on <b>Shop</b>", "acting on <b>Shop</b> as owner", "Delete the shared account")
+	ann.get("/console/members").is(http.StatusOK, "People with access to <b>Shop</b>", "acting on <b>Shop</b> as owner", "Delete the shared account")
 	keyID, _ := ann.makeKey("shop key")
 	ann.post("/console/members/invite", "email", "bob", "role", "viewer").is(http.StatusBadRequest).tied("email", "E-mail address must be an e-mail address such as name@example.com.")
 	ann.post("/console/members/leave").is(http.StatusBadRequest, "A shared account needs an owner.")

@@ -50,7 +50,7 @@ func TestShowAccount_Passkeys(t *testing.T) {
 	for range 10 {
 		s.passkey(t, "another")
 	}
-	ann.get("/console/account").is(http.StatusOK, "You have as many passkeys as possible.")
+	ann.get("/console/account").is(http.StatusOK, "You have reached the maximum number of passkeys.")
 }
 
 // What needs a fresh session leads through one page and back: with the password, and of a person with a passkey with that alone.

@@ -155,8 +155,8 @@ func TestListTransfers(t *testing.T) {
 	}
 	ann.get(next.RequestURI()).is(http.StatusOK, "bridge")
 	ann.get("/console/transfers?status=submitted").is(http.StatusOK, "submitted")
-	ann.get("/console/transfers?status=filled").is(http.StatusOK, "No transfer is like that.")
-	ann.get("/console/transfers?chain=eip155%3A1").is(http.StatusOK, "No transfer is like that.")
+	ann.get("/console/transfers?status=filled").is(http.StatusOK, "No transfers match these filters.")
+	ann.get("/console/transfers?chain=eip155%3A1").is(http.StatusOK, "No transfers match these filters.")
 
 	t.Log("the whole record")
 	order, err := first.Order()
@@ -277,7 +277,7 @@ func TestShowTransfer_History(t *testing.T) {
 		t.Errorf("a refund before the order has expired: %s", page.text())
 	}
 	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
-	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfer is like that.")
+	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfers match these filters.")
 
 	expire(t, s.store)
 	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
@@ -296,7 +296,7 @@ func TestListTransfers_EmptyPage(t *testing.T) {
 	pgtest.Multiply(t, s.store, intent.ID, 15_000)
 	hash := "0x" + strings.Repeat("ab", 32)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
-	page := ann.get("/console/transfers?status=submitted&hash="+hash).is(http.StatusOK, "No transfer is like that so far.", "Older")
+	page := ann.get("/console/transfers?status=submitted&hash="+hash).is(http.StatusOK, "No transfers match these filters so far.", "Older")
 	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted", "Newest")
 	if rows := last.count("tr") - 1; rows != 1 {
 		t.Errorf("%d rows on the last page", rows)

@@ -65,7 +65,7 @@ func TestShowBatch(t *testing.T) {
 	if rows := all.count("tr") - 1; rows != 3 {
 		t.Errorf("%d rows of the batch", rows)
 	}
-	ann.get("/console/transfers?batch="+uuid.NewString()).is(http.StatusOK, "No transfer is like that.")
+	ann.get("/console/transfers?batch="+uuid.NewString()).is(http.StatusOK, "No transfers match these filters.")
 	ann.get("/console/transfers?batch=1").is(http.StatusBadRequest).tied("batch", "This is not the id of a batch.")
 	ann.get("/console/transfers/" + drafts[0].ID.String()).link(path)
 	if page := ann.get("/console/transfers/" + alone.ID.String()).text(); strings.Contains(page, "Batch") {

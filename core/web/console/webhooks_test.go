@@ -33,12 +33,12 @@ func TestWebhooks(t *testing.T) {
 			t.Errorf("%s shows the secret or an unescaped description", path)
 		}
 	}
-	ann.get(page).is(http.StatusOK, "Enabled", "transfer.confirmed transfer.failed", "<b>ops</b>", "Nothing was sent yet.")
+	ann.get(page).is(http.StatusOK, "Enabled", "transfer.confirmed transfer.failed", "<b>ops</b>", "Nothing has been sent yet.")
 
 	t.Log("a test event, and what became of it")
 	ann.post(page + "/test").leadsTo(page + "?done=webhook-tested")
 	listed := ann.get(page+"?done=webhook-tested").is(http.StatusOK, "A test event is being sent.", "webhook.test", "pending")
-	ann.get(page+"?status=failed").is(http.StatusOK, "No delivery is like that.")
+	ann.get(page+"?status=failed").is(http.StatusOK, "No deliveries match these filters.")
 	ann.get(page+"?status=lost").is(http.StatusBadRequest, "There is no such status.")
 	pgtest.Exec(t, s.store, `UPDATE webhooks SET failing_since = now()`)
 	pgtest.Exec(t, s.store, `UPDATE deliveries SET attempts = 1, response_status = 500`)
