@@ -29,7 +29,7 @@ func TestShowAccount_Passkeys(t *testing.T) {
 	t.Parallel()
 	s := start(t, withPasskeys)
 	ann := s.signedUp(t, "ann@example.com")
-	page := ann.get("/console/account").is(http.StatusOK, "Passkeys", "None.", "Add a passkey", "Adding a passkey takes scripts")
+	page := ann.get("/console/account").is(http.StatusOK, "Passkeys", "None.", "Add a passkey", "Adding a passkey needs JavaScript")
 	if !strings.Contains(page.body, `data-passkey="add"`) {
 		t.Error("the page has no place for the script")
 	}
@@ -72,7 +72,7 @@ func TestConfirmPerson(t *testing.T) {
 
 	id := s.passkey(t, "laptop")
 	pgtest.Exec(t, s.store, `UPDATE sessions SET confirmed_at = now() - interval '11 minutes'`)
-	page := ann.get(back).is(http.StatusOK, "Confirm with a passkey", "The password alone confirms nothing of a person who has a passkey.")
+	page := ann.get(back).is(http.StatusOK, "Confirm with a passkey", "Your password alone is not enough, because you have a passkey.")
 	if !strings.Contains(page.body, `data-passkey="confirm" data-next="/console/account"`) || strings.Contains(page.body, `type="password"`) {
 		t.Errorf("the page is for somebody without a passkey: %s", page.body)
 	}
@@ -101,7 +101,7 @@ func TestConfirmPerson_SignIn(t *testing.T) {
 
 func TestSignIn_Passkey(t *testing.T) {
 	t.Parallel()
-	page := start(t, withPasskeys).browser(t).get("/console/sign-in?next=/console/keys").is(http.StatusOK, "Sign in with a passkey", "takes scripts")
+	page := start(t, withPasskeys).browser(t).get("/console/sign-in?next=/console/keys").is(http.StatusOK, "Sign in with a passkey", "needs JavaScript")
 	for _, part := range []string{`autocomplete="username webauthn"`, `data-passkey="sign-in" data-next="/console/keys"`} {
 		if !strings.Contains(page.body, part) {
 			t.Errorf("the page has no %s: %s", part, page.body)

@@ -283,7 +283,7 @@ func TestShowTransfer_History(t *testing.T) {
 	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
 
 	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
-	ann.get(path).is(http.StatusOK, "leaves no trace that could be checked")
+	ann.get(path).is(http.StatusOK, "leaves no log to check")
 }
 
 // A page that found nothing yet leads on to the rest of the list.

@@ -79,7 +79,7 @@ func TestShowTransfer_Screened(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, sepolia, "inv-1").ID.String()
-	const notice, send = "This service does not serve an account of this transfer, so it hands out no transaction for it.", "Send with your wallet"
+	const notice, send = "This service does not serve an account of this transfer, so it gives out no transaction for it.", "Send with your wallet"
 	before := ann.get(path).is(http.StatusOK, "created")
 	if strings.Contains(before.text(), notice) || !strings.Contains(before.text(), send) {
 		t.Errorf("before it is listed:\n%s", before.text())
