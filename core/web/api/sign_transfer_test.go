@@ -104,7 +104,14 @@ func TestSignTransfer(t *testing.T) {
 		{"a swap by Permit2", swapBody, "permit2", "PermitBatchWitnessTransferFrom", "0x49927074", sepoliaSettler.Hex(), "00"},
 		{"a transfer by ERC-3009", transferBody, "erc3009", "TransferWithAuthorization", "0xcf092995", usdc.Hex(), ""},
 	} {
-		made := s.example(t, c.name, "POST", "/v2/transfers", user.request(c.body, c.scheme), account...)
+		call := s.example
+		if c.name == "a bridge by ERC-3009" || c.name == "a swap by Permit2" { // the document has enough of these
+			call = func(t *testing.T, _, method, path, body string, header ...string) answer {
+				t.Helper()
+				return s.call(t, method, path, body, header...)
+			}
+		}
+		made := call(t, c.name, "POST", "/v2/transfers", user.request(c.body, c.scheme), account...)
 		if made.Status != 201 {
 			t.Fatalf("%s: %+v", c.name, made)
 		}
@@ -126,13 +133,13 @@ func TestSignTransfer(t *testing.T) {
 			s.call(t, "GET", location+"/relay", "", account...))
 
 		signature := user.sign(t, typed)
-		if signed := s.example(t, c.name, "POST", location+"/signature", signatureOf(signature), account...); signed.Status != 200 {
+		if signed := call(t, c.name, "POST", location+"/signature", signatureOf(signature), account...); signed.Status != 200 {
 			t.Fatalf("%s: %+v", c.name, signed)
 		}
 		if signed := s.signing(t, location, account...); signed.Signing.SignedAt == nil || signed.Status != "created" || signed.Tx != nil {
 			t.Errorf("%s: signed %+v", c.name, signed)
 		}
-		relay := s.example(t, c.name, "GET", location+"/relay", "", account...)
+		relay := call(t, c.name, "GET", location+"/relay", "", account...)
 		tx, _ := relay.Body.(map[string]any)["tx"].(map[string]any)
 		data, _ := tx["data"].(string)
 		if !strings.HasPrefix(data, c.selector) || !strings.Contains(data, c.typeByte+signature.String()[2:]) || tx["to"] != c.to || tx["value"] != "0" || tx["from"] != nil {
