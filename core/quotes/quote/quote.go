@@ -43,7 +43,7 @@ type Quote struct {
 	Settlement transfer.Settlement
 	// DefaultDeadline means that the quote was asked for without a deadline. One that is signed then has a shorter default of its own.
 	DefaultDeadline bool
-	Fees       []Fee
+	Fees            []Fee
 	// Duration is how long the provider expects the fill to take, 0 if it says nothing.
 	Duration time.Duration
 	// CreatedAt and ExpiresAt are by the database's clock. The quote can be used, and its intent's transaction is handed out, until
