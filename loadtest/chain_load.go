@@ -130,11 +130,7 @@ func (b *chainBench) readEvents(ctx context.Context, last int64, live map[uuid.U
 		chain, depth := bridge.source, uint64(1)
 		if to == transfer.Confirmed {
 			depth = chainConfirmations
-			tx, err := settler.Fill(bridge.Intent)
-			if err != nil {
-				return last, err
-			}
-			bridge.destination.send(tx)
+			bridge.destination.send(settler.Fill(bridge.Intent))
 		}
 		if to == transfer.Filled {
 			chain, depth = bridge.destination, 2*chainConfirmations

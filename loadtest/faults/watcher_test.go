@@ -220,10 +220,6 @@ func (b *bridges) add(t *testing.T, n int) error {
 	if err != nil {
 		return err
 	}
-	fill, err := settler.Fill(intent)
-	if err != nil {
-		return err
-	}
 	made := &bridge{intent: intent, refunded: n%10 == 0}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -232,7 +228,7 @@ func (b *bridges) add(t *testing.T, n int) error {
 	if made.refunded {
 		b.next[0] = append(b.next[0], settler.Refund(intent))
 	} else {
-		b.next[1] = append(b.next[1], fill)
+		b.next[1] = append(b.next[1], settler.Fill(intent))
 	}
 	return nil
 }

@@ -11,9 +11,6 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// The first topics of the events.
-var openTopic, refundedTopic, filledTopic = transfer.SettlerTopics[0], transfer.SettlerTopics[2], transfer.SettlerTopics[3]
-
 // Answer has the settlers say of every order that it is open and not filled.
 func Answer(c *rpctest.Chain, inputSettler, outputSettler string) {
 	const fillRecord = "getFillRecord(bytes32,(bytes32,bytes32,uint256,bytes32,uint256,bytes32,bytes,bytes))"
@@ -25,35 +22,14 @@ func Answer(c *rpctest.Chain, inputSettler, outputSettler string) {
 }
 
 // Open opens the order on the source chain.
-func Open(i *transfer.Intent) rpctest.Tx {
-	return transaction(i, i.Settlement.InputSettler, openTopic, nil)
-}
+func Open(i *transfer.Intent) rpctest.Tx { return transaction(i, rpctest.Opened(i)) }
 
 // Refund refunds the order on the source chain.
-func Refund(i *transfer.Intent) rpctest.Tx {
-	return transaction(i, i.Settlement.InputSettler, refundedTopic, nil)
-}
+func Refund(i *transfer.Intent) rpctest.Tx { return transaction(i, rpctest.Refunded(i)) }
 
 // Fill pays the order's output on the destination chain.
-func Fill(i *transfer.Intent) (tx rpctest.Tx, err error) {
-	record, err := i.FillRecordCall()
-	if err != nil {
-		return tx, err
-	}
-	const (
-		head      = 4 * 32   // solver, timestamp, the output's offset, the amount paid
-		arguments = 4 + 2*32 // the output follows the selector, the order id and its own offset
-	)
-	data := append(rpctest.Word(1), rpctest.Word(1)...)
-	data = append(data, rpctest.Word(head)...)
-	data = append(data, common.BigToHash(i.Destination.Amount).Bytes()...)
-	return transaction(i, i.Settlement.OutputSettler, filledTopic, append(data, record[arguments:]...)), nil
-}
+func Fill(i *transfer.Intent) rpctest.Tx { return transaction(i, rpctest.Filled(i)) }
 
-func transaction(i *transfer.Intent, settler string, topic common.Hash, data []byte) rpctest.Tx {
-	to := common.HexToAddress(settler)
-	return rpctest.Tx{
-		From: common.BigToAddress(i.Source.Amount), To: &to, Input: topic.Bytes(),
-		Logs: []rpctest.Log{{Address: to, Topics: []common.Hash{topic, i.OrderID}, Data: data}},
-	}
+func transaction(i *transfer.Intent, log rpctest.Log) rpctest.Tx {
+	return rpctest.Tx{From: common.BigToAddress(i.Source.Amount), To: &log.Address, Input: log.Topics[0].Bytes(), Logs: []rpctest.Log{log}}
 }
