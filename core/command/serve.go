@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/mail"
 	"intents.internal/core/intents"
+	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
@@ -126,8 +127,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	}
 	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
 	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
-		startWorkers(ctx, group, config, store, live, follower, oidc, log)
-		group.Go(func() error { followSubmissions(ctx, quotes, log); return nil })
+		startWorkers(ctx, group, config, store, live, follower, oidc, quotes, log)
 		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
 		startOutbox(ctx, group, outbox, identities)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
@@ -174,7 +174,7 @@ func runServers(
 // startWorkers starts what core does besides serving requests. Each worker runs until ctx ends.
 func startWorkers(
 	ctx context.Context, group *errgroup.Group, config Config, store *rooms.Rooms, live *registry.LiveRegistry,
-	follower *feed.Follower, oidc *identity.OIDC, log *slog.Logger,
+	follower *feed.Follower, oidc *identity.OIDC, offers *quotes.Service, log *slog.Logger,
 ) {
 	start := func(worker func()) { group.Go(func() error { worker(); return nil }) }
 	start(func() { live.Run(ctx, log) })
@@ -184,6 +184,7 @@ func startWorkers(
 	start(func() { eraseSignatures(ctx, store.Intents, log) })
 	start(func() { writeRefundableEvents(ctx, store.Intents, log) })
 	start(func() { follow(ctx, follower, log) })
+	start(func() { followSubmissions(ctx, offers, log) })
 	if oidc != nil {
 		start(func() { oidc.Discover(ctx, log) })
 	}
