@@ -81,12 +81,12 @@ func TestConsole_Passkeys(t *testing.T) {
 		if fields := evaluate[int](thief, `document.querySelectorAll("main input").length`); fields != 0 {
 			t.Errorf("with %s the thief confirms in %d fields", means, fields)
 		}
-		thief.refusedAPI("POST", "/auth/api-key/create", `{"name":"stolen","environment":"live","password":"`+stolen+`"}`, "SESSION_NOT_FRESH")
-		thief.refusedAPI("GET", "/auth/passkey/generate-register-options", "", "SESSION_NOT_FRESH")
-		thief.refusedAPI("POST", "/auth/passkey/delete-passkey", `{"id":"01a1fc68-0656-76d5-9bf2-4a428e39a05a"}`, "SESSION_NOT_FRESH")
-		thief.refusedAPI("POST", "/auth/change-email", `{"newEmail":"thief@example.com","password":"`+stolen+`"}`, "SESSION_NOT_FRESH")
-		thief.refusedAPI("POST", "/auth/unlink-account", `{"providerId":"credential"}`, "SESSION_NOT_FRESH")
-		thief.refusedAPI("POST", "/auth/delete-user", `{"password":"`+stolen+`"}`, "SESSION_NOT_FRESH")
+		thief.isNotFresh("POST", "/auth/api-key/create", `{"name":"stolen","environment":"live","password":"`+stolen+`"}`)
+		thief.isNotFresh("GET", "/auth/passkey/generate-register-options", "")
+		thief.isNotFresh("POST", "/auth/passkey/delete-passkey", `{"id":"01a1fc68-0656-76d5-9bf2-4a428e39a05a"}`)
+		thief.isNotFresh("POST", "/auth/change-email", `{"newEmail":"thief@example.com","password":"`+stolen+`"}`)
+		thief.isNotFresh("POST", "/auth/unlink-account", `{"providerId":"credential"}`)
+		thief.isNotFresh("POST", "/auth/delete-user", `{"password":"`+stolen+`"}`)
 	}
 	if keys := queryRow[int](t, running.Env().DatabaseURL, `SELECT count(*) FROM api_keys JOIN accounts ON accounts.id = account_id
 		WHERE email = $1 AND environment = 'live'`, email); keys != 1 {
@@ -164,12 +164,12 @@ func (b *tab) makeLiveKey(name string, status int64, says ...string) {
 	b.clickRefused("main form button", status, says...)
 }
 
-// refusedAPI makes a request of the page, with its session, and compares the code of the 403.
-func (b *tab) refusedAPI(method, path, body, code string) {
+// isNotFresh makes a request of the page, whose session is not fresh enough for it.
+func (b *tab) isNotFresh(method, path, body string) {
 	b.t.Helper()
 	got := evaluate[string](b, fmt.Sprintf(`fetch(%q, {method: %q, body: %q || undefined, headers: {"Content-Type": "application/json"}})
 		.then(async (answer) => answer.status + " " + (await answer.json()).code)`, path, method, body))
-	if want := fmt.Sprintf("%d %s", http.StatusForbidden, code); !strings.HasPrefix(got, want) {
+	if want := fmt.Sprintf("%d SESSION_NOT_FRESH", http.StatusForbidden); !strings.HasPrefix(got, want) {
 		b.t.Errorf("%s %s: %s, want %s", method, path, got, want)
 	}
 }
