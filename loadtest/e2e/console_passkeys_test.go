@@ -104,7 +104,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	bare.open("/console/sign-in", "Signing in with a passkey needs JavaScript, which is off in this browser.")
 	bare.fill("#email", email, "#password", "the thief's own password")
 	bare.click("main form button", "API keys")
-	bare.open("/console/account/confirm", "Passkeys need JavaScript, which this browser does not run.")
+	bare.open("/console/account/confirm", "Passkeys need JavaScript, which is off in this browser.")
 }
 
 // authenticator gives the tab a platform authenticator, and returns its id.
