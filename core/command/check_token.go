@@ -81,7 +81,7 @@ func newFormProbe(t registry.Token, payee string, form registry.AuthorizationFor
 		return probe, err
 	}
 	authorization := transfer.Authorization{
-		Domain: signingDomain(t, t.ERC3009.Domain()), From: owner.address().Hex(), To: payee, Payee: true, Value: new(big.Int),
+		Domain: transfer.TokenDomain(t.ID, t.ERC3009.Domain()), From: owner.address().Hex(), To: payee, Payee: true, Value: new(big.Int),
 		Before: uint32(time.Now().Add(time.Hour).Unix()), //nolint:gosec // G115: until 2106
 		Nonce:  crypto.Keccak256Hash(stranger.address().Bytes()),
 	}
@@ -104,12 +104,6 @@ func newFormProbe(t registry.Token, payee string, form registry.AuthorizationFor
 		*c.call = rpc.CallContract(rpc.Message{From: common.HexToAddress(payee), To: common.HexToAddress(call.To), Data: call.Data}, rpc.Latest)
 	}
 	return probe, nil
-}
-
-// signingDomain is the EIP-712 domain of a token.
-func signingDomain(t registry.Token, d registry.EIP712Domain) transfer.SigningDomain {
-	number, _ := t.ID.Chain.Number() // the registry has eip155 chains only
-	return transfer.SigningDomain{Name: d.Name, Version: d.Version, ChainID: number, Contract: t.ID.Address}
 }
 
 func (p tokenProbe) calls() []rpc.Request {
@@ -164,7 +158,7 @@ func (p tokenProbe) separatorFault(d registry.EIP712Domain) string {
 	if err != nil {
 		return fmt.Sprintf("DOMAIN_SEPARATOR(): %v", err)
 	}
-	want, err := signingDomain(p.token, d).Separator()
+	want, err := transfer.TokenDomain(p.token.ID, d).Separator()
 	if err != nil {
 		return err.Error()
 	}

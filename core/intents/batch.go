@@ -166,7 +166,7 @@ func (s *Service) repeated(ctx context.Context, by transfer.Caller, requests []w
 		if s.Created != nil {
 			s.Created(intent)
 		}
-		repeated, err := s.recordRepeated(ctx, intent, histories[intent.ID], now)
+		repeated, err := s.recordRepeated(ctx, intent, s.momentOf(intent, histories[intent.ID], now))
 		if err != nil {
 			return nil, err
 		}

@@ -151,15 +151,15 @@ func (s *Service) RecordCreated(
 	if err != nil {
 		return nil, false, err
 	}
-	if record, err = s.recordRepeated(ctx, stored, history, now); err != nil {
+	at := s.momentOf(stored, history, now)
+	if record, err = s.recordRepeated(ctx, stored, at); err != nil {
 		return nil, false, err
 	}
-	return record, true, s.addPermit(ctx, record, s.momentOf(stored, history, now))
+	return record, true, s.addPermit(ctx, record, at)
 }
 
 // recordRepeated returns the record of an intent's first response, with the transaction as it is now.
-func (s *Service) recordRepeated(ctx context.Context, stored *transfer.Intent, history transfer.History, now time.Time) (*Record, error) {
-	at := s.momentOf(stored, history, now)
+func (s *Service) recordRepeated(ctx context.Context, stored *transfer.Intent, at transfer.Moment) (*Record, error) {
 	record, err := NewRecord(stored.AsCreated(), at)
 	if err != nil {
 		return nil, err

@@ -13,17 +13,9 @@ import (
 	"intents.internal/core/transfer"
 )
 
-// SignedOrder is an order with its user's signature, as a solver takes it.
-type SignedOrder struct {
-	Order     *transfer.Order
-	TypedData *transfer.TypedData
-	// Signature has the type byte of openFor.
-	Signature []byte
-}
-
 // SubmittableOrder returns the signed order of an intent that can be handed to a solver now, nil while it cannot: solvers know signatures of keys
 // alone, and never fill an order that failed once, so every check of the preflight must be good.
-func (s *Service) SubmittableOrder(ctx context.Context, intent *transfer.Intent) (*SignedOrder, error) {
+func (s *Service) SubmittableOrder(ctx context.Context, intent *transfer.Intent) (*transfer.SignedOrder, error) {
 	if !intent.Signing.Submit || intent.Signing.Submitted != nil || !s.CanPreflight(intent.Source.Account.Chain) {
 		return nil, nil //nolint:nilnil // there is nothing to hand over
 	}
@@ -43,7 +35,8 @@ func (s *Service) SubmittableOrder(ctx context.Context, intent *transfer.Intent)
 	if err != nil || !ready {
 		return nil, err
 	}
-	return &SignedOrder{order, what.TypedData, transfer.TypedSignature(intent.Signing.Scheme, signed)}, nil
+	scheme := intent.Signing.Scheme
+	return &transfer.SignedOrder{Order: order, Scheme: scheme, TypedData: what.TypedData, Signature: transfer.TypedSignature(scheme, signed)}, nil
 }
 
 // passesPreflight reports whether every check of the preflight is good, and the signature is that of an account without code. What no node can

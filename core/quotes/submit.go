@@ -51,9 +51,7 @@ func (s *Service) submit(ctx context.Context, grant identities.Grant, intent *tr
 	}
 	if begun {
 		ctx := context.WithoutCancel(ctx) // the order is sent once, so the answer matters after the client has left
-		verdict := solver.Submit(ctx, provider.SignedOrder{
-			Scheme: intent.Signing.Scheme, Order: order.Order, TypedData: order.TypedData, Signature: order.Signature,
-		})
+		verdict := solver.Submit(ctx, order)
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		if err := store.SaveSubmission(ctx, intent.AccountID, intent.ID, verdict.Status, verdict.Detail, !verdict.Final()); err != nil {

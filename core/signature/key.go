@@ -2,22 +2,34 @@ package signature
 
 import (
 	"bytes"
+	"encoding/hex"
 	"math/big"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Length is that of a signature by a key: r, s and v.
-const Length = crypto.SignatureLength
+// The length in bytes of the signature of an intent: the compact one of a key is the shortest, and those of contracts have no length of their own.
+const MinLength, MaxLength = compactLength, 4 << 10
 
 // compactLength is that of r and yParityAndS (EIP-2098).
-const compactLength = Length - 1
+const compactLength = crypto.SignatureLength - 1
+
+// Parse reads a signature: 0x and least to most bytes in hexadecimal digits. ok is false for anything else.
+func Parse(text string, least, most int) (raw []byte, ok bool) {
+	digits, prefixed := strings.CutPrefix(text, "0x")
+	raw, err := hex.DecodeString(digits)
+	if !prefixed || err != nil || len(raw) < least || len(raw) > most {
+		return nil, false
+	}
+	return raw, true
+}
 
 // ByKey reports whether the key of an address has signed a hash. The signature is 65 bytes r, s, v, where s is in the lower half of the curve's
 // order, so that there is one signature and not two, and v is 0, 1, 27 or 28.
 func ByKey(address common.Address, hash common.Hash, signature []byte) bool {
-	if len(signature) != Length {
+	if len(signature) != crypto.SignatureLength {
 		return false
 	}
 	raw := bytes.Clone(signature)
@@ -42,7 +54,7 @@ func Normalize(signature []byte) []byte {
 		normal[32] &= 0x7f
 		normal = append(normal, v)
 	}
-	if len(normal) != Length {
+	if len(normal) != crypto.SignatureLength {
 		return normal
 	}
 	v := &normal[crypto.RecoveryIDOffset]

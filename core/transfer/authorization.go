@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/core/evm"
 	"intents.internal/pkg/wire"
@@ -130,10 +131,10 @@ func (a *Authorization) Call(signature []byte, vrs bool) (Call, error) {
 	switch {
 	case !vrs:
 		data = appendBytes(appendUint(data, members*word), signature)
-	case len(signature) != signatureLength:
+	case len(signature) != crypto.SignatureLength:
 		return Call{}, errSignatureLength
 	default:
-		data = append(appendUint(data, uint64(signature[signatureLength-1])), signature[:signatureLength-1]...)
+		data = append(appendUint(data, uint64(signature[crypto.RecoveryIDOffset])), signature[:crypto.RecoveryIDOffset]...)
 	}
 	return Call{To: a.Domain.Contract, Value: new(big.Int), Data: data}, nil
 }
@@ -143,9 +144,6 @@ func (a *Authorization) StateCall() ([]byte, error) {
 	data, err := appendAddresses(authorizationState[:], a.From)
 	return append(data, a.Nonce[:]...), err
 }
-
-// signatureLength is that of a signature by a key: r, s and v.
-const signatureLength = 65
 
 // appendBytes appends a value of ABI type bytes without its offset.
 func appendBytes(b, value []byte) []byte {

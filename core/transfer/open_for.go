@@ -17,6 +17,16 @@ func TypedSignature(scheme wire.SigningScheme, signature []byte) []byte {
 	return append([]byte{signatureTypes[scheme]}, signature...)
 }
 
+// SignedOrder is an order with its user's signature, as a solver takes it.
+type SignedOrder struct {
+	*Order
+	Scheme wire.SigningScheme
+	// TypedData is what was signed.
+	TypedData *TypedData
+	// Signature has the type byte of openFor.
+	Signature []byte
+}
+
 // OpenFor is the call that opens the order with its user's signature of TypedData.
 func (o *Order) OpenFor(scheme wire.SigningScheme, signature []byte) (Call, error) {
 	const arguments = 3 // the order's offset, the sponsor and the signature's offset

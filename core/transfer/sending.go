@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"intents.internal/core/registry"
+	"intents.internal/pkg/wire"
 )
 
 // Moment is what decides, besides the intent itself, whether its transaction may be sent: it is judged when it is handed out, and not once for
@@ -58,7 +59,8 @@ const minSendMargin = 5 * time.Second
 // Sendable returns nil while the intent's transaction may be sent, else ErrQuoteEnded or ErrNotSendable.
 func (i *Intent) Sendable(m Moment) error {
 	switch {
-	case m.Screened, m.Done, i.Status != Created && i.Status != Submitted, i.Type != Transfer && !i.HasOrder():
+	case m.Screened, m.Done, i.Status != Created && i.Status != Submitted, i.Type != Transfer && !i.HasOrder(),
+		i.Signing.Scheme == wire.ERC3009 && m.Token.ERC3009 == nil: // there is no domain to sign in
 		return ErrNotSendable
 	case i.Status == Created && !i.Quote.ExpiresAt.IsZero() && !m.Now.Before(i.Quote.ExpiresAt):
 		return ErrQuoteEnded

@@ -171,18 +171,13 @@ func (i *Intent) authorization(m Moment) *Authorization {
 		return nil
 	}
 	a := &Authorization{
-		Domain: i.tokenDomain(m.Token.ERC3009.Domain()), From: i.Source.Account.Address, To: i.Destination.Account.Address, Value: i.Source.Amount,
+		Domain: TokenDomain(i.Source.Token, m.Token.ERC3009.Domain()), From: i.Source.Account.Address, To: i.Destination.Account.Address, Value: i.Source.Amount,
 		Before: uint32(i.Deadline.Unix()), Nonce: i.OrderID, //nolint:gosec // New rejects what does not fit
 	}
 	if i.Type != Transfer {
 		a.To, a.Payee = i.Settlement.InputSettler, true
 	}
 	return a
-}
-
-func (i *Intent) tokenDomain(d registry.EIP712Domain) SigningDomain {
-	number, _ := i.Source.Token.Chain.Number() // the registry has eip155 chains only
-	return SigningDomain{Name: d.Name, Version: d.Version, ChainID: number, Contract: i.Source.Token.Address}
 }
 
 // RelayTx is the transaction that executes a signed intent, nil if it must not be sent: see Relayable. Any account may send it.
@@ -201,20 +196,14 @@ func (i *Intent) relayCall(order *Order, m Moment, signature []byte) (Call, erro
 	if i.Type != Transfer {
 		return order.OpenFor(i.Signing.Scheme, signature)
 	}
-	a := i.authorization(m)
-	if a == nil {
-		return Call{}, ErrNotSendable
-	}
+	a := i.authorization(m) // without a domain it is not relayable
 	return a.Call(signature, m.Token.ERC3009.Form == registry.VRSForm)
 }
 
-// AuthorizationCalls are what a token is asked about the intent's authorization: whether it was used or cancelled, and, where the signature is known, the call
-// that moves the tokens, which From would send. The token tells its own reason there; a settler hides it.
+// AuthorizationCalls are what a token is asked about the authorization of an intent that is Sendable: whether it was used or cancelled, and, where the
+// signature is known, the call that moves the tokens, which from would send. The token tells its own reason there; a settler hides it.
 func (i *Intent) AuthorizationCalls(m Moment, signature []byte) (state []byte, from string, move Call, err error) {
 	a := i.authorization(m)
-	if a == nil {
-		return nil, "", Call{}, ErrNotSendable
-	}
 	if state, err = a.StateCall(); err != nil || len(signature) == 0 {
 		return state, "", Call{}, err
 	}
@@ -230,7 +219,7 @@ func (i *Intent) PermitOf(a *Allowance, m Moment, nonce *big.Int) (*TypedData, e
 	if a == nil || m.Token.EIP2612 == nil || nonce == nil {
 		return nil, nil //nolint:nilnil // there is no permit
 	}
-	return permitOf(i.tokenDomain(*m.Token.EIP2612), *a, nonce, i.Deadline.Unix())
+	return permitOf(TokenDomain(i.Source.Token, *m.Token.EIP2612), *a, nonce, i.Deadline.Unix())
 }
 
 func (i *Intent) revocation(order *Order, m Moment) (*Revocation, error) {

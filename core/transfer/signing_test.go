@@ -213,3 +213,29 @@ func TestIntent_SignableRelayable(t *testing.T) {
 		}
 	}
 }
+
+// While the registry has no signing domain of the token, an authorization is neither signed nor relayed: no contract would take it as it is shown.
+func TestIntent_WithoutDomain(t *testing.T) {
+	t.Parallel()
+	_, known := signable()
+	created := quotedAt.Truncate(time.Second)
+	for _, kind := range []transfer.Type{transfer.Transfer, transfer.Bridge} {
+		request := newRequest(kind, usdc)
+		request.Signing = wire.ERC3009
+		intent, order, err := transfer.NewWithOrder(transfer.NewID(created), transfer.Caller{}, request, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := intent.MomentOf(transfer.History{}, known, created)
+		for _, token := range []registry.Token{m.Token, {}} {
+			has := token.ERC3009 != nil
+			m.Token = token
+			relay, relayErr := intent.RelayTx(order, m, make([]byte, 65))
+			signature, err := intent.SignatureAt(order, m)
+			if err != nil || relayErr != nil || (relay != nil) != has || (signature.TypedData != nil) != has || (signature.Digest != [32]byte{}) != has ||
+				(intent.Signable(m) == nil) != has || (intent.Relayable(m) == nil) != has {
+				t.Errorf("%s, a domain is %t: relay %v, %+v, %v, %v", kind, has, relay, signature, relayErr, err)
+			}
+		}
+	}
+}

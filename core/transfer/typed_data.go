@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"intents.internal/core/registry"
+	"intents.internal/pkg/caip"
 )
 
 // TypedData is structured data that a wallet signs with eth_signTypedData_v4 (EIP-712).
@@ -33,6 +36,12 @@ func (t *TypedData) Domain() SigningDomain { return t.domain }
 
 // PrimaryType is the name of the message's type.
 func (t *TypedData) PrimaryType() string { return t.primary.name }
+
+// TokenDomain is the domain in which a token's holders sign.
+func TokenDomain(token caip.AccountID, d registry.EIP712Domain) SigningDomain {
+	number, _ := token.Chain.Number() // the registry has eip155 chains only
+	return SigningDomain{Name: d.Name, Version: d.Version, ChainID: number, Contract: token.Address}
+}
 
 // newTypedData returns the typed data of a message whose members are those of its type.
 func newTypedData(domain SigningDomain, primary *structType, m *structData) (*TypedData, error) {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -110,10 +111,8 @@ func (r *repairer) findAuthorization(ctx context.Context, at settlerView, o inte
 		r.authorizations.cancelled[o.TransferID] = true
 		return nil, nil
 	}
-	for _, t := range known {
-		if t.Hash == hash {
-			return nil, nil
-		}
+	if slices.ContainsFunc(known, func(t transfer.Transaction) bool { return t.Hash == hash }) {
+		return nil, nil
 	}
 	o.Transaction = transfer.Transaction{Role: transfer.RoleSend, Chain: at.chain, Hash: hash, State: transfer.Pending, Reported: true}
 	o.DueAt = r.Store.Now()

@@ -1,10 +1,8 @@
 package siwe
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -20,9 +18,8 @@ const maxSignature = 8 << 10
 
 // ParseSignature reads a signature: 0x and 1 to 8,192 bytes in hexadecimal. Anything else is ErrSignature.
 func ParseSignature(text string) ([]byte, error) {
-	digits, prefixed := strings.CutPrefix(text, "0x")
-	raw, err := hex.DecodeString(digits)
-	if err != nil || !prefixed || len(raw) == 0 || len(raw) > maxSignature {
+	raw, ok := signature.Parse(text, 1, maxSignature)
+	if !ok {
 		return nil, ErrSignature
 	}
 	return raw, nil

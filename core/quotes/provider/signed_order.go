@@ -13,16 +13,6 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// SignedOrder is an order with its user's signature.
-type SignedOrder struct {
-	Scheme wire.SigningScheme
-	Order  *transfer.Order
-	// TypedData is what was signed.
-	TypedData *transfer.TypedData
-	// Signature has the type byte of openFor.
-	Signature []byte
-}
-
 // The body of a signed order (oif-solver 926e39a). Its numbers are those that the solver parses as numbers, and its texts the others; it derives the
 // types of the message from the primary type.
 type (
@@ -106,8 +96,8 @@ type (
 	}
 )
 
-// encode returns the body that hands the order to a solver.
-func (s SignedOrder) encode() ([]byte, error) {
+// encode returns the body that hands an order to a solver.
+func encode(s *transfer.SignedOrder) ([]byte, error) {
 	domain := s.TypedData.Domain()
 	var p postedOrder
 	p.Signature = hexutil.Encode(s.Signature)

@@ -71,8 +71,8 @@ func (v Verdict) Final() bool {
 }
 
 // Submit posts a signed order, once and within the provider's timeout.
-func (p *Provider) Submit(ctx context.Context, order SignedOrder) Verdict {
-	body, err := order.encode()
+func (p *Provider) Submit(ctx context.Context, order *transfer.SignedOrder) Verdict {
+	body, err := encode(order)
 	if err != nil {
 		return p.failed(ctx, &Error{Code: quote.ProviderInvalid, Cause: err})
 	}
@@ -80,7 +80,7 @@ func (p *Provider) Submit(ctx context.Context, order SignedOrder) Verdict {
 	if failure != nil {
 		return p.failed(ctx, failure)
 	}
-	id := order.Order.ID()
+	id := order.ID()
 	verdict, err := readSubmission(status, answer, hex.EncodeToString(id[:]))
 	if err != nil {
 		return p.failed(ctx, orderFailure(status, err))

@@ -6,15 +6,11 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ethereum/go-ethereum/common/hexutil"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/intents"
+	"intents.internal/core/signature"
 	"intents.internal/core/transfer"
 )
-
-// minSignature is the length in bytes of the shortest signature, the compact one of a key (EIP-2098), and maxSignature bounds those of contracts.
-const minSignature, maxSignature = 64, 4 << 10
 
 var errNoSignature = pageError{
 	status: http.StatusBadRequest, Field: "signature", Text: "A signature is 0x and at least 128 hexadecimal digits.", correctable: true,
@@ -93,11 +89,11 @@ func (c *console) signTransfer(_ http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	signature, err := hexutil.Decode(strings.TrimSpace(f.values["signature"]))
-	if err != nil || len(signature) < minSignature || len(signature) > maxSignature {
+	given, ok := signature.Parse(strings.TrimSpace(f.values["signature"]), signature.MinLength, signature.MaxLength)
+	if !ok {
 		return "", errNoSignature
 	}
-	_, err = c.Intents.Sign(r.Context(), c.Identity.Grant(user.principal, identity.Develop), intent, signature)
+	_, err = c.Intents.Sign(r.Context(), c.Identity.Grant(user.principal, identity.Develop), intent, given)
 	return parentPath(r.URL.Path) + "?done=signed", err
 }
 
