@@ -10,11 +10,13 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// The length in bytes of the signature of an intent: the compact one of a key is the shortest, and those of contracts have no length of their own.
-const MinLength, MaxLength = compactLength, 4 << 10
-
-// compactLength is that of r and yParityAndS (EIP-2098).
-const compactLength = crypto.SignatureLength - 1
+// The lengths of the signature of an intent, in bytes.
+const (
+	// MinLength is that of a key's compact signature: r and yParityAndS (EIP-2098).
+	MinLength = crypto.SignatureLength - 1
+	// MaxLength bounds the signatures of contracts, which have no length of their own.
+	MaxLength = 4 << 10
+)
 
 // Parse reads a signature: 0x and least to most bytes in hexadecimal digits. ok is false for anything else.
 func Parse(text string, least, most int) (raw []byte, ok bool) {
@@ -49,7 +51,7 @@ func ByKey(address common.Address, hash common.Hash, signature []byte) bool {
 // compact form of EIP-2098, the s of the other half and a v of 0 or 1. Anything else is returned as it is.
 func Normalize(signature []byte) []byte {
 	normal := bytes.Clone(signature)
-	if len(normal) == compactLength {
+	if len(normal) == MinLength {
 		v := 27 + normal[32]>>7
 		normal[32] &= 0x7f
 		normal = append(normal, v)
