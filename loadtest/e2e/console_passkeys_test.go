@@ -92,7 +92,9 @@ func TestConsole_Passkeys(t *testing.T) {
 		WHERE email = $1 AND environment = 'live'`, email); keys != 1 {
 		t.Errorf("there are %d live keys, want the person's alone", keys)
 	}
+	b.verifies(authenticator, false) // else the page signs in by itself before the button is pressed
 	b.open("/console/sign-in")
+	b.verifies(authenticator, true)
 	b.leads(`[data-passkey="sign-in"] button`, "API keys")
 	b.makeLiveKey("mine too", http.StatusOK, "Your new key")
 
