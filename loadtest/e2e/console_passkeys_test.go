@@ -153,7 +153,7 @@ func (b *tab) offersNothing() (offers func()) {
 		b.t.Fatal(err)
 	}
 	return func() {
-		_, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: script.Identifier})
+		_, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams(script))
 		if err != nil {
 			b.t.Fatal(err)
 		}
