@@ -31,7 +31,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#passkeys ~ details").open = true`), chromedp.SetValue(chromedp.CSS("#name"), "desk"))
 	b.click("#passkeys ~ details button", "The passkey is renamed.", "desk")
 	b.do(chromedp.Click(chromedp.CSS(`[data-passkey="add"] button`)))
-	eventually(t, func() error { return b.tells("#passkey-says", "This device has a passkey for your account already.") })
+	b.tells("#passkey-says", "This device has a passkey for your account already.")
 	b.click(`main a[href^="/console/account/remove-passkey"]`, "Remove this passkey?", "desk")
 	b.inspect("remove-passkey")
 
@@ -42,13 +42,11 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.inspect("confirm-person")
 	b.verifies(authenticator, false)
 	b.do(chromedp.Click(chromedp.CSS(`[data-passkey="confirm"] button`)))
-	eventually(t, func() error { return b.tells("#passkey-says", "It was not confirmed on your device.") })
+	b.tells("#passkey-says", "It was not confirmed on your device.")
 	b.verifies(authenticator, true)
 	b.forges(authenticator, true)
 	b.do(chromedp.Click(chromedp.CSS(`[data-passkey="confirm"] button`)))
-	eventually(t, func() error {
-		return b.tells("#passkey-says", "The response does not prove the passkey for the challenge at this site, with user verification; ask for options again.")
-	})
+	b.tells("#passkey-says", "The response does not prove the passkey for the challenge at this site, with user verification; ask for options again.")
 	b.forges(authenticator, false)
 	b.leads(`[data-passkey="confirm"] button`, "API keys")
 	b.makeLiveKey("mine", http.StatusOK, "Your new key")
@@ -96,7 +94,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.verifies(authenticator, false)
 	b.open("/console/sign-in")
 	b.verifies(authenticator, true) // and the browser takes the passkey that the page has offered
-	eventually(t, func() error { return b.tells("h1", "API keys") })
+	b.tells("h1", "API keys")
 	b.makeLiveKey("mine too", http.StatusOK, "Your new key")
 
 	t.Log("without scripts the pages say what is missing")
@@ -165,14 +163,6 @@ func (b *tab) leads(selector string, says ...string) {
 	b.t.Helper()
 	b.do(chromedp.WaitVisible(chromedp.CSS(selector)))
 	b.click(selector, says...)
-}
-
-// tells compares the text of an element.
-func (b *tab) tells(selector, want string) error {
-	if got := b.of(selector); got != want {
-		return fmt.Errorf("%s says %q, want %q", selector, got, want)
-	}
-	return nil
 }
 
 // makeLiveKey asks for a live key in the form of the first page.

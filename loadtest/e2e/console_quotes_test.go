@@ -88,9 +88,13 @@ func (b *tab) countsDown() {
 	b.t.Helper()
 	var seen []int
 	eventually(b.t, func() error {
+		shows, err := read[string](b, textOf("[role=timer]"))
+		if err != nil {
+			return err
+		}
 		var left int
-		if _, err := fmt.Sscanf(b.of("[role=timer]"), "%d s left", &left); err != nil {
-			return fmt.Errorf("the timer shows %q", b.of("[role=timer]"))
+		if _, err := fmt.Sscanf(shows, "%d s left", &left); err != nil {
+			return fmt.Errorf("the timer shows %q", shows)
 		}
 		if seen = append(seen, left); left >= seen[0] {
 			return errors.New("the timer stands still")

@@ -25,10 +25,11 @@ func (w *sendWalk) unknownChain() {
 	}}}
 	mustCore(t, w.client.Stack, string(encode(t, list)), "chains", "import", "-")
 	eventually(t, func() error {
-		if !evaluate[bool](w.tab, `fetch(location.pathname).then((answer) => answer.text()).then((page) => page.includes("rpcUrls"))`) {
-			return fmt.Errorf("the page has no URL of %s", chain)
+		has, err := read[bool](w.tab, `fetch(location.pathname).then((answer) => answer.text()).then((page) => page.includes("rpcUrls"))`)
+		if err == nil && !has {
+			err = fmt.Errorf("the page has no URL of %s", chain)
 		}
-		return nil
+		return err
 	})
 
 	t.Log("a chain that the user does not let the wallet add")

@@ -90,10 +90,11 @@ func (w *sendWalk) bridge() *intents.Transfer {
 func (w *sendWalk) send(says string) {
 	w.t.Helper()
 	eventually(w.t, func() error {
-		if evaluate[bool](w.tab, `document.querySelector("[data-preflight] a") !== null`) {
-			return errors.New("the checks are not there")
+		loading, err := read[bool](w.tab, `document.querySelector("[data-preflight] a") !== null`)
+		if err == nil && loading {
+			err = errors.New("the checks are not there")
 		}
-		return nil
+		return err
 	})
 	w.do(chromedp.Click(chromedp.CSS("[data-wallets] button:not(:disabled)")))
 	w.shows(says)

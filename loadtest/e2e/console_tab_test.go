@@ -182,11 +182,20 @@ func (b *tab) fill(pairs ...string) {
 // evaluate runs a script of the test's in the page.
 func evaluate[T any](b *tab, script string) T {
 	b.t.Helper()
-	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	value, err := read[T](b, script)
 	if err != nil {
-		b.t.Fatalf("%s: %v", script, err)
+		b.t.Fatal(err)
 	}
 	return value
+}
+
+// read is evaluate for what is awaited: an error says that the page is not there yet.
+func read[T any](b *tab, script string) (T, error) {
+	value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		return value, fmt.Errorf("%s: %w", script, err)
+	}
+	return value, nil
 }
 
 func (b *tab) path() string {
@@ -227,17 +236,32 @@ func (b *tab) says(texts ...string) {
 // of is the text of an element.
 func (b *tab) of(selector string) string {
 	b.t.Helper()
-	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector))
+	return evaluate[string](b, textOf(selector))
 }
+
+// tells awaits an element that says this, on the page or on one that follows.
+func (b *tab) tells(selector, says string) {
+	b.t.Helper()
+	eventually(b.t, func() error {
+		text, err := read[string](b, textOf(selector))
+		if err == nil && !strings.Contains(text, says) {
+			err = fmt.Errorf("%s says %q, want %q in it", selector, text, says)
+		}
+		return err
+	})
+}
+
+func textOf(selector string) string { return fmt.Sprintf("document.querySelector(%q).textContent", selector) }
 
 // hasFocus waits until an element of the class has the focus: a browser gives it after the page has loaded.
 func (b *tab) hasFocus(class string) {
 	b.t.Helper()
 	eventually(b.t, func() error {
-		if got := evaluate[string](b, "document.activeElement.className"); got != class {
-			return fmt.Errorf("the focus is on %q, not %q", got, class)
+		got, err := read[string](b, "document.activeElement.className")
+		if err == nil && got != class {
+			err = fmt.Errorf("the focus is on %q, not %q", got, class)
 		}
-		return nil
+		return err
 	})
 }
 
