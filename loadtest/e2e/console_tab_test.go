@@ -251,7 +251,9 @@ func (b *tab) tells(selector, says string) {
 	})
 }
 
-func textOf(selector string) string { return fmt.Sprintf("document.querySelector(%q).textContent", selector) }
+func textOf(selector string) string {
+	return fmt.Sprintf("document.querySelector(%q).textContent", selector)
+}
 
 // hasFocus waits until an element of the class has the focus: a browser gives it after the page has loaded.
 func (b *tab) hasFocus(class string) {
