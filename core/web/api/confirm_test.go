@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,20 +16,49 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/passkeytest"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
+	"intents.internal/core/rooms"
+	"intents.internal/pkg/wire"
 )
 
-// repeat is a request whose write is done, so that its answer only reads, with its status once that is known.
+// repeat is a request whose write is done, so that its answer only reads, with its status and code once they are known.
 type repeat struct {
 	method, path, body string
 	header             []string
 	status             int
+	code               string
 }
 
-// repeats makes a write of each kind and returns the requests that repeat them.
-func repeats(t *testing.T, s *service) map[string]repeat {
+// sendVerification is the one repeat that is made where mail is sent.
+const sendVerification = "/auth/send-verification-email"
+
+const secondRegistration = "a passkey of another registration"
+
+// confirming are services on one database, of which one sends mail.
+type confirming struct{ silent, mailing *service }
+
+func startConfirming(t *testing.T, store *rooms.Rooms) confirming {
 	t.Helper()
+	configure := func(c *settings) { c.pages = true }
+	return confirming{startOn(t, store, withWebhooks(t), withPasskeys, configure), startOn(t, store, mailing, withPasskeys, configure)}
+}
+
+func (c confirming) call(t *testing.T, r repeat) answer {
+	t.Helper()
+	s := c.silent
+	if r.path == sendVerification {
+		s = c.mailing
+	}
+	return s.call(t, r.method, r.path, r.body, r.header...)
+}
+
+// repeats makes a write of each kind and returns the requests that repeat them. The one that registers a passkey again uses up its challenge, so
+// register makes another.
+func repeats(t *testing.T, c confirming) (all map[string]repeat, register func() repeat) {
+	t.Helper()
+	s := c.silent
 	_, key := newOwner(t, s)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
 	_, sent, _ := s.create(t, transferBody, key...)
@@ -43,32 +74,53 @@ func repeats(t *testing.T, s *service) map[string]repeat {
 	eve := signUp(t, s, "eve@example.com")
 	shop, members := shareWith(t, s, eve, map[string]string{"dan@example.com": "viewer", "fay@example.com": "developer"})
 	link := "/auth/verify-email?token=" + insertLink(t, s, "fay@example.com", identities.Link{Purpose: account.VerifyEmail})
+	invite := func(email string) string {
+		return `{"organizationId":"` + shop + `","email":"` + email + `","role":"viewer"}`
+	}
+	browser, device := s.browse(t, ann...), passkeytest.NewEd25519(t, passkeySite, passkeyHost)
+	registered := registration(device.Register(t, browser.options("generate-register-options")), "laptop")
+	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(alice))
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
 	pgtest.Must(t, s.store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
-	all := map[string]repeat{
-		"an intent":              {"POST", "/v2/transfers", transferBody, once, 201},
-		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200},
-		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200},
-		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201},
-		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200},
-		"a deleted webhook":      {"DELETE", gone, "", key, 404},
-		"a used token":           {"POST", "/auth/reset-password", resetPassword(token), nil, 400},
-		"a used link":            {"GET", link, "", nil, 401},
-		"a removed member":       {"POST", "/auth/organization/remove-member", `{"organizationId":"` + shop + `","memberIdOrEmail":"dan@example.com"}`, eve, 400},
-		"a member who left":      {"POST", "/auth/organization/leave", `{"organizationId":"` + shop + `"}`, members["developer"], 403},
-		"a usage report":         {"POST", "/internal/usage", usageReport(uuid.NewString(), usageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204},
-		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200},
-		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200},
+	all = map[string]repeat{
+		"an intent":              {"POST", "/v2/transfers", transferBody, once, 201, ""},
+		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200, ""},
+		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200, ""},
+		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201, ""},
+		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200, ""},
+		"a deleted webhook":      {"DELETE", gone, "", key, 404, "NOT_FOUND"},
+		"a used token":           {"POST", "/auth/reset-password", resetPassword(token), nil, 400, "INVALID_TOKEN"},
+		"a used link":            {"GET", link, "", nil, 401, "INVALID_TOKEN"},
+		"a removed member":       {"POST", "/auth/organization/remove-member", `{"organizationId":"` + shop + `","memberIdOrEmail":"dan@example.com"}`, eve, 400, "MEMBER_NOT_FOUND"},
+		"a member who left":      {"POST", "/auth/organization/leave", `{"organizationId":"` + shop + `"}`, members["developer"], 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION"},
+		"a usage report":         {"POST", "/internal/usage", usageReport(uuid.NewString(), usageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204, ""},
+		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200, ""},
+		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200, ""},
+		"a sign-up":              {"POST", "/auth/sign-up/email", `{"name":"Gus","email":"gus@example.com","password":"` + password + `"}`, nil, 422, "USER_ALREADY_EXISTS"},
+		"an unlinked wallet":     {"POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann, 400, "ACCOUNT_NOT_FOUND"},
+		"an invitation":          {"POST", "/auth/organization/invite-member", invite("guest@example.com"), eve, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION"},
+		"an accepted invitation": {"POST", "/auth/organization/invite-member", invite("bob@example.com"), eve, 400, "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION"},
+		"a passkey":              {"POST", onPasskey + "verify-registration", registered, browser.header(), 400, "CHALLENGE_NOT_FOUND"},
 	}
 	for name, r := range all {
-		if got := s.call(t, r.method, r.path, r.body, r.header...); got.Status >= 400 {
+		if got := c.call(t, r); got.Status >= 400 {
 			t.Fatalf("%s: %+v", name, got)
 		}
 	}
-	all["a used link of a program"] = repeat{"GET", link + "&callbackURL=/console", "", nil, 303}
+	pgtest.Exec(t, s.store, `INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, shop)
+	pgtest.Exec(t, s.store, `DELETE FROM invitations WHERE email = 'bob@example.com'`)
+	all["an answered invitation"] = repeat{"POST", "/auth/organization/accept-invitation", `{"invitationId":"` + account.NewLinkToken() + `"}`, ann, 400, "INVITATION_NOT_FOUND"}
+	all["a verified address"] = repeat{"POST", sendVerification, `{"email":"fay@example.com"}`, members["developer"], 400, "EMAIL_ALREADY_VERIFIED"}
+	all["a used link of a program"] = repeat{"GET", link + "&callbackURL=/console", "", nil, 303, ""}
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
-	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409}
-	return all
+	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409, "STATUS_CONFLICT"}
+	register = func() repeat {
+		again := s.browse(t, ann...)
+		body := registration(device.Register(t, again.options("generate-register-options")), "phone")
+		return repeat{"POST", onPasskey + "verify-registration", body, again.header(), 400, "PREVIOUSLY_REGISTERED"}
+	}
+	all[secondRegistration] = register()
+	return all, register
 }
 
 // tokenIn is the token in the body of a request to set a password.
@@ -78,24 +130,48 @@ func tokenIn(body string) string {
 	return request.Token
 }
 
-// callAll sends requests at the same time and returns their statuses.
-func callAll(t *testing.T, s *service, all map[string]repeat) map[string]int {
+// callAll sends requests at the same time and returns the status of each, with the code of an error.
+func callAll(t *testing.T, c confirming, all map[string]repeat) map[string]string {
 	t.Helper()
 	var (
-		mu       sync.Mutex
-		wait     sync.WaitGroup
-		statuses = map[string]int{}
+		mu    sync.Mutex
+		wait  sync.WaitGroup
+		shown = map[string]string{}
 	)
 	for name, r := range all {
 		wait.Go(func() {
-			got := s.call(t, r.method, r.path, r.body, r.header...)
+			got := c.call(t, r)
+			body, _ := got.Body.(map[string]any)
+			code, _ := body["code"].(string)
 			mu.Lock()
 			defer mu.Unlock()
-			statuses[name] = got.Status
+			shown[name] = outcome(got.Status, code)
 		})
 	}
 	wait.Wait()
-	return statuses
+	return shown
+}
+
+func outcome(status int, code string) string {
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, code))
+}
+
+// recordedRepeats are the codes of the errors that a repeated write causes itself.
+func recordedRepeats(t *testing.T) (codes []string) {
+	t.Helper()
+	text, err := os.ReadFile("../apierror/testdata/errors.json")
+	pgtest.Must(t, err)
+	var all []struct {
+		Body     wire.Error
+		Repeated bool
+	}
+	pgtest.Must(t, json.Unmarshal(text, &all))
+	for _, recorded := range all {
+		if recorded.Repeated {
+			codes = append(codes, string(recorded.Body.Code))
+		}
+	}
+	return codes
 }
 
 // A client that repeats a write takes the answer for its outcome. While the rows that it comes from may be lost by a failover, because no
@@ -107,23 +183,24 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	pgtest.Exec(t, admin, `ALTER ROLE CURRENT_USER SET synchronous_commit = on`) // a test's server has it off
 	pgtest.Exec(t, admin, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
 	pgtest.Exec(t, admin, `SELECT pg_reload_conf()`)
-	s := startOn(t, admin, withWebhooks(t))
-	hurried := startOn(t, pgtest.OpenWith(t, servers.Primary.URL, postgres.Options{StatementTimeout: time.Second}), withWebhooks(t), func(c *settings) { c.pages = true })
-	all := repeats(t, s)
+	patient := startConfirming(t, admin)
+	hurried := startConfirming(t, pgtest.OpenWith(t, servers.Primary.URL, postgres.Options{StatementTimeout: time.Second}))
+	s := patient.silent
+	all, register := repeats(t, patient)
 	owner := all["an intent"].header[:6]
 	list := s.call(t, "GET", "/v2/transfers", "", owner...)
 
 	if err := servers.Replica.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	doubt := repeat{"POST", "/v2/transfers", transferBody, slices.Concat(owner, []string{"Idempotency-Key", "order-2"}), 201}
+	doubt := repeat{"POST", "/v2/transfers", transferBody, slices.Concat(owner, []string{"Idempotency-Key", "order-2"}), 201, ""}
 	all["an intent in doubt"] = doubt
-	for name, status := range callAll(t, hurried, all) {
-		if status != 503 && status != 429 { // the changes of one account take turns, and one that waits too long is refused
-			t.Errorf("without a standby, %s: %d", name, status)
+	for name, shown := range callAll(t, hurried, all) {
+		if !strings.HasPrefix(shown, "503") && !strings.HasPrefix(shown, "429") { // the changes of one account take turns, and one that waits too long is refused
+			t.Errorf("without a standby, %s: %s", name, shown)
 		}
 	}
-	if got := hurried.call(t, doubt.method, doubt.path, doubt.body, doubt.header...); got.Status != 503 {
+	if got := hurried.call(t, doubt); got.Status != 503 {
 		t.Errorf("the intent in doubt, repeated: %+v", got)
 	}
 	used := url.Values{"token": {tokenIn(all["a used token"].body)}, "newPassword": {newPassword}}.Encode()
@@ -131,7 +208,7 @@ func TestConfirm_StandbyLost(t *testing.T) {
 		"the end of a session": {path: "/console/account/revoke-others", header: all["a session that ended"].header},
 		"a used token":         {path: "/console/reset-password", body: used, header: []string{"Content-Type", "application/x-www-form-urlencoded"}},
 	} {
-		page := hurried.send(t, "POST", form.path, form.body, form.header...)
+		page := hurried.silent.send(t, "POST", form.path, form.body, form.header...)
 		_ = page.Body.Close()
 		if kind := page.Header.Get("Content-Type"); page.StatusCode != 503 || page.Header.Get("Location") != "" || kind != "text/html; charset=utf-8" {
 			t.Errorf("the form of %s, sent again: %d, Location %q, %s", name, page.StatusCode, page.Header.Get("Location"), kind)
@@ -143,11 +220,17 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	}
 
 	pgtest.NewReplica(t, servers.Primary)
-	settled := map[string]int{}
+	all[secondRegistration] = register()
+	settled, codes := map[string]string{}, map[string]bool{}
 	for name, r := range all {
-		settled[name] = r.status
+		settled[name], codes[r.code] = outcome(r.status, r.code), true
 	}
-	if diff := cmp.Diff(settled, callAll(t, s, all)); diff != "" {
+	for _, code := range recordedRepeats(t) {
+		if !codes[code] {
+			t.Errorf("no write is repeated that %s answers", code)
+		}
+	}
+	if diff := cmp.Diff(settled, callAll(t, patient, all)); diff != "" {
 		t.Errorf("with a standby (-want +got):\n%s", diff)
 	}
 	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers WHERE account_id = $1`, uuid.MustParse(owner[1])); n != len(shown) {

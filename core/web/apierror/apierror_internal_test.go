@@ -33,6 +33,7 @@ type recorded struct {
 	Body       wire.Error    `json:"body"`
 	Status     int           `json:"status"`
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+	Repeated   bool          `json:"repeated,omitempty"`
 	Page       Page          `json:"page,omitzero"`
 }
 
@@ -63,7 +64,7 @@ func TestOf(t *testing.T) {
 	all = append(all, screened(t)...)
 	var shown []recorded
 	for _, f := range all {
-		shown = append(shown, recorded{wire.Error{Code: f.Code, Message: f.Message, Details: f.Details}, f.Status, f.RetryAfter, f.Page})
+		shown = append(shown, recorded{wire.Error{Code: f.Code, Message: f.Message, Details: f.Details}, f.Status, f.RetryAfter, f.Repeated, f.Page})
 	}
 	golden.JSON(t, "testdata/errors.json", shown)
 }
