@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
-	"intents.internal/core/postgres"
 	"intents.internal/pkg/testkit/metricstest"
 )
 
@@ -14,7 +13,9 @@ import (
 func TestReadFeedLag(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	store := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{Metrics: registry})
+	patient := pgtest.Patient()
+	patient.Metrics = registry
+	store := pgtest.OpenWith(t, pgtest.Database(t), patient)
 	lag := func() float64 {
 		t.Helper()
 		pgtest.Must(t, store.Feed.ReadLag(t.Context()))

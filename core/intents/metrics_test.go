@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -12,7 +11,6 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
-	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/testkit/asynctest"
@@ -24,9 +22,9 @@ import (
 func measured(t *testing.T) (store *rooms.Rooms, values func() map[string]float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	store = pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
-		StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Metrics: registry,
-	})
+	patient := pgtest.Patient()
+	patient.Metrics = registry
+	store = pgtest.OpenWith(t, pgtest.Database(t), patient)
 	return store, func() map[string]float64 { t.Helper(); return metricstest.Values(t, registry) }
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
-	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
@@ -22,7 +21,9 @@ import (
 func tracedStore(t *testing.T) (store *rooms.Rooms, tracer *tracing.Tracer, collector *tracingtest.Collector) {
 	t.Helper()
 	tracer, collector = tracingtest.Tracer(t, "core")
-	store = pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{StatementTimeout: 2 * time.Minute, LockTimeout: time.Minute, Traced: true})
+	patient := pgtest.Patient()
+	patient.Traced = true
+	store = pgtest.OpenWith(t, pgtest.Database(t), patient)
 	return store, tracer, collector
 }
 

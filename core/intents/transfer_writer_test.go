@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -144,9 +143,7 @@ func TestTransferWriter_InvalidRow(t *testing.T) {
 // the queue.
 func TestTransferWriter_LockedRow(t *testing.T) {
 	t.Parallel()
-	store := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
-		LockTimeout: 250 * time.Millisecond, StatementTimeout: time.Minute, AcquireTimeout: time.Minute, ConnectTimeout: time.Minute,
-	})
+	store := pgtest.OpenImpatient(t, pgtest.Database(t))
 	known := pgtest.LoadRegistry(t, store)
 	busy := uuid.New()
 	insert := func(owner uuid.UUID, key string, results chan intents.Result) *intents.Insert {

@@ -69,23 +69,25 @@ func Unmigrated(tb testing.TB) string {
 // Open opens a store on a database and closes it with the test.
 func Open(tb testing.TB, url string) *rooms.Rooms {
 	tb.Helper()
-	return open(tb, url, patience)
+	return OpenWith(tb, url, Patient())
 }
 
 // OpenImpatient is Open, but the store waits for a lock only as long as it does in production.
 func OpenImpatient(tb testing.TB, url string) *rooms.Rooms {
 	tb.Helper()
-	return open(tb, url, 0)
+	o := Patient()
+	o.LockTimeout = 0
+	return OpenWith(tb, url, o)
 }
 
 // patience is the limit of a test's statements: a busy machine takes long, and only one that hangs must end before go test does.
 const patience = 2 * time.Minute
 
-func open(tb testing.TB, url string, lockTimeout time.Duration) *rooms.Rooms {
-	tb.Helper()
-	return OpenWith(tb, url, postgres.Options{
-		MaxConnections: 16, StatementTimeout: patience, AcquireTimeout: patience, ConnectTimeout: patience, LockTimeout: lockTimeout,
-	})
+// Patient are the options of Open, for tests that need one more.
+func Patient() postgres.Options {
+	return postgres.Options{
+		MaxConnections: 16, StatementTimeout: patience, AcquireTimeout: patience, ConnectTimeout: patience, LockTimeout: patience,
+	}
 }
 
 // OpenWith opens a store with options of the test's own and closes it with the test.

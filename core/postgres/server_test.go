@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
-	"intents.internal/core/postgres"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 )
@@ -20,11 +19,13 @@ func TestReadServer(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	url := pgtest.Database(t)
-	owner := pgtest.OpenWith(t, url, postgres.Options{})
+	owner := pgtest.Open(t, url)
 	role := "plain_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	pgtest.Exec(t, owner, `CREATE ROLE `+role+` NOSUPERUSER`)
 	t.Cleanup(func() { _, _ = owner.Exec(`DROP ROLE ` + role) })
-	store := pgtest.OpenWith(t, url+"&role="+role, postgres.Options{Metrics: registry})
+	patient := pgtest.Patient()
+	patient.Metrics = registry
+	store := pgtest.OpenWith(t, url+"&role="+role, patient)
 	read := func() map[string]float64 {
 		t.Helper()
 		pgtest.Must(t, store.ReadServer(t.Context()))
@@ -84,7 +85,9 @@ func TestReadServer_Standbys(t *testing.T) {
 	})
 	for role, want := range map[string]string{"plain": "1, false", "monitor": "1, true 1"} {
 		registry := prometheus.NewPedanticRegistry()
-		store := pgtest.OpenWith(t, servers.Primary.URL+"&role="+role, postgres.Options{Metrics: registry})
+		patient := pgtest.Patient()
+		patient.Metrics = registry
+		store := pgtest.OpenWith(t, servers.Primary.URL+"&role="+role, patient)
 		pgtest.Must(t, store.ReadServer(t.Context()))
 		all := metricstest.Values(t, registry)
 		standbys, seen := all["intents_core_postgres_synchronous_standbys"]

@@ -11,14 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
-	"intents.internal/core/postgres"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
@@ -291,9 +289,9 @@ func TestGroup_SameKey(t *testing.T) {
 func TestGroup_ConnectionClosed(t *testing.T) {
 	t.Parallel()
 	metrics := prometheus.NewPedanticRegistry()
-	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{
-		StatementTimeout: 2 * time.Minute, AcquireTimeout: 2 * time.Minute, ConnectTimeout: 2 * time.Minute, Metrics: metrics,
-	}))
+	patient := pgtest.Patient()
+	patient.Metrics = metrics
+	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), patient))
 	waiting := func(n float64) func() bool {
 		return func() bool { return metricstest.Values(t, metrics)["intents_core_writes_waiting"] == n }
 	}
