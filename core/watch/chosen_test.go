@@ -1,10 +1,14 @@
 package watch_test
 
 import (
+	"bytes"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
@@ -31,6 +35,51 @@ func TestChosen_SlowReceipt(t *testing.T) {
 	w.deepen(sepolia, confirmations)
 	w.want(healthy, "created submitted confirmed")
 	w.wantTransactions(slow, "send pending")
+}
+
+// Once an account has named a transaction that takes too long, what it names is asked for after what others have named, and never in one
+// request with it.
+func TestChosen_SlowAccountsLast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1)
+	node, payer := w.nodes[sepolia][0], w.owner
+	w.owner = uuid.New()
+	slow := w.intent(transferOf(usdc))
+	odd := w.pay(slow)
+	w.report(slow, w.hash(odd))
+	w.fault(0, func(f *rpctest.Faults) { f.Delays = map[string]time.Duration{w.hash(odd).Hex(): time.Hour} })
+	w.chains[sepolia].Mine(odd)
+	w.tick(sepolia)
+
+	w.owner = payer
+	healthy := w.intent(transferOf(usdc))
+	paid := w.pay(healthy)
+	w.report(healthy, w.hash(paid))
+	w.chains[sepolia].Mine(paid)
+	var mu sync.Mutex
+	var asked []string
+	node.Set(func(f *rpctest.Faults) {
+		f.Requested = func(body []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			names := ""
+			for name, hash := range map[string]common.Hash{"paid": w.hash(paid), "slow": w.hash(odd)} {
+				if bytes.Contains(body, []byte("eth_getTransactionReceipt")) && bytes.Contains(body, []byte(hash.Hex())) {
+					names += name
+				}
+			}
+			if names != "" {
+				asked = append(asked, names)
+			}
+		}
+	})
+	w.due()
+	w.tick(sepolia)
+	mu.Lock()
+	defer mu.Unlock()
+	if diff := cmp.Diff([]string{"paid", "slow"}, slices.Compact(asked)); diff != "" {
+		t.Errorf("receipts in the order of the requests (-want +got):\n%s", diff)
+	}
 }
 
 // A transaction of many logs that many intents name is read once by a poll, and no log of it is kept.

@@ -61,6 +61,9 @@ type Faults struct {
 	// with one JSON-RPC error.
 	BatchLimit, BatchStatus int
 
+	// Requested is told the body of each request before it is answered; nil means nobody.
+	Requested func(body []byte)
+
 	// Down refuses connections.
 	Down bool
 	// Status is answered instead of 200 with an empty body; RetryAfter goes with it.
@@ -202,6 +205,9 @@ func (n *Node) serve(w http.ResponseWriter, r *http.Request) (answered bool) {
 	faults, chain := n.faults, n.chain
 	n.mu.Unlock()
 	body, err := io.ReadAll(r.Body)
+	if faults.Requested != nil {
+		faults.Requested(body)
+	}
 	delay := faults.Delay
 	for name, d := range faults.Delays {
 		if bytes.Contains(body, []byte(name)) {
