@@ -10,13 +10,17 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// overdue are the conditions of the orders of which no opening was seen: of the first no transaction is known, and of the others only attempts
-// that may never be mined, were dropped, or have failed. Somebody else may have opened them. Each has its index.
+// overdue are the conditions of the orders of which no opening was seen: of those that are created no transaction is known, and of the others at
+// most attempts that may never be mined, were dropped, or have failed. Somebody else may have opened them, and a cancelled one its client all the
+// same. Each has its index.
 var overdue = []string{
 	"status = 'created' AND type <> 'transfer'",
-	"status IN ('submitted', 'failed') AND type <> 'transfer' AND NOT EXISTS (SELECT FROM transactions AS t WHERE t.account_id = transfers.account_id " +
-		"AND t.transfer_id = transfers.id AND t.role = 'open' AND t.state = 'mined')",
+	"status IN ('submitted', 'failed') AND type <> 'transfer' AND " + noOpening,
+	"status = 'cancelled' AND type <> 'transfer' AND " + noOpening,
 }
+
+const noOpening = "NOT EXISTS (SELECT FROM transactions AS t WHERE t.account_id = transfers.account_id AND t.transfer_id = transfers.id " +
+	"AND t.role = 'open' AND t.state = 'mined')"
 
 // OverdueOrders reads the swaps and bridges from a chain of which no opening is known and whose deadlines are after a time and up to another,
 // by deadline, up to limit of them. They are few: what is up to the first time has been compared.

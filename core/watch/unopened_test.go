@@ -82,8 +82,8 @@ func TestUnopened_OneHost(t *testing.T) {
 	}
 }
 
-// K1.4: an order is compared with its settler also where its client has reported an attempt that failed, was dropped or is not mined: somebody
-// else may have opened it. Those that are not opened stay as they are.
+// K1.4: an order is compared with its settler also where its client has reported an attempt that failed, was dropped or is not mined, or has
+// cancelled the order: somebody may have opened it all the same. Those that are not opened stay as they are.
 func TestUnopened_ReportedAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2)
@@ -101,16 +101,22 @@ func TestUnopened_ReportedAttempt(t *testing.T) {
 	w.due()
 	w.polls(2 * confirmations)
 	w.want(failed, "created submitted failed")
+	cancelled, withdrawn := w.bridge(), w.bridge()
+	for _, i := range []*transfer.Intent{cancelled, withdrawn} {
+		_, err := w.store.Intents.Transition(t.Context(), i.AccountID, i.ID, transfer.Command{Trigger: transfer.Cancel})
+		pgtest.Must(t, err)
+	}
 	for n := range 2 {
 		w.fault(n, func(f *rpctest.Faults) { f.EmptyLogs = true })
 	}
-	w.chains[sepolia].Mine(w.open(failed), w.open(lost))
+	w.chains[sepolia].Mine(w.open(failed), w.open(lost), w.open(cancelled))
 	w.polls(4 * confirmations)
 	w.want(failed, "created submitted failed")
 	w.want(lost, "created submitted")
 	w.truth(1) // the preferred one still hides it
 	for i, status := range map[*transfer.Intent]transfer.OrderStatus{
 		failed: transfer.OrderDeposited, lost: transfer.OrderDeposited, unopened: transfer.OrderNone, seen: transfer.OrderDeposited,
+		cancelled: transfer.OrderDeposited, withdrawn: transfer.OrderNone,
 	} {
 		w.chains[sepolia].SetOrderStatus(i, status)
 	}
@@ -120,5 +126,7 @@ func TestUnopened_ReportedAttempt(t *testing.T) {
 	w.want(failed, "created submitted failed submitted confirmed")
 	w.want(lost, "created submitted submitted confirmed")
 	w.want(unopened, "created submitted failed")
+	w.want(cancelled, "created cancelled submitted confirmed")
+	w.want(withdrawn, "created cancelled")
 	w.want(seen, "created submitted confirmed")
 }
