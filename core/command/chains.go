@@ -50,8 +50,8 @@ func newChains(
 		}
 	}
 	watcher := watch.New(watch.Config{
-		Store: store.Intents, Registry: live, Client: client, Log: log, Metrics: metrics, Tick: config.ChainTick, Grace: config.ChainGrace,
-		Screening: screen,
+		Store: store.Intents, Watched: store.Watched, Registry: live, Client: client, Log: log, Metrics: metrics, Screening: screen,
+		Tick: config.ChainTick, Grace: config.ChainGrace,
 	})
 	return chainWatch{client, watcher, watch.NewActivity(store.Intents, config.ChainGrace, watcher.Wake, log)}, nil
 }

@@ -14,10 +14,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
 	"intents.internal/core/rpc"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -28,7 +28,7 @@ const checksAtOnce = 16
 // file it checks the chains of that list as they would be after its import, and stores nothing.
 func checkChains(ctx context.Context, file ...string) error {
 	return withProviders(ctx, func(store *rooms.Rooms, current *registry.Snapshot, client *rpc.Client) error {
-		progress, err := store.Intents.AllProgress(ctx)
+		progress, err := store.Watched.AllProgress(ctx)
 		if err != nil {
 			return err
 		}
@@ -125,7 +125,7 @@ func requireProviders(findings []finding, planned *registry.Snapshot) {
 // checkAll checks all providers of some chains concurrently. Chains are in the order of ids, providers in the configured order; a
 // chain without providers has one finding.
 func checkAll(
-	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]intents.Progress,
+	ctx context.Context, client *rpc.Client, ids []caip.ChainID, current *registry.Snapshot, progress map[caip.ChainID]watched.Progress,
 ) []finding {
 	findings := []*finding{}
 	var asking sync.WaitGroup

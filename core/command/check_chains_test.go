@@ -290,7 +290,7 @@ func TestResumeChain(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.args, diff)
 		}
-		if progress, err := store.Intents.ChainProgress(t.Context(), caip.EIP155Chain(1)); err != nil || (progress.Stopped == "") != (strings.HasPrefix(got.Out, "eip155:1 ") || c.args == "eip155:1 --from 9") {
+		if progress, err := store.Watched.Progress(t.Context(), caip.EIP155Chain(1)); err != nil || (progress.Stopped == "") != (strings.HasPrefix(got.Out, "eip155:1 ") || c.args == "eip155:1 --from 9") {
 			t.Errorf("%s: %+v, %v", c.args, progress, err)
 		}
 	}

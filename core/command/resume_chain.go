@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/rooms"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -43,15 +43,15 @@ func resume(ctx context.Context, store *rooms.Rooms, id caip.ChainID, from uint6
 	if _, known := current.Chain(id); !known {
 		return fmt.Errorf("%s is not registered; import it with core chains import", id)
 	}
-	before, err := store.Intents.ChainProgress(ctx, id)
+	before, err := store.Watched.Progress(ctx, id)
 	if err != nil {
 		return err
 	}
 	if before.Read && from > before.Head {
 		return fmt.Errorf("block %d is above block %d, the newest that was read: what happened between would be missed", from, before.Head)
 	}
-	err = store.Intents.ResumeChain(ctx, id, from)
-	if errors.Is(err, intents.ErrNotWatched) {
+	err = store.Watched.Resume(ctx, id, from)
+	if errors.Is(err, watched.ErrNotWatched) {
 		return fmt.Errorf("%s has never been watched, so there is nothing to resume: name its providers in CORE_RPC_FILE", id)
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ func newSepolia() *rpctest.Chain {
 
 func head(t *testing.T, store *rooms.Rooms) uint64 {
 	t.Helper()
-	progress, err := store.Intents.ChainProgress(t.Context(), sepolia)
+	progress, err := store.Watched.Progress(t.Context(), sepolia)
 	if err != nil {
 		t.Fatal(err)
 	}

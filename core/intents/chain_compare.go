@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -24,7 +25,7 @@ const (
 // UnconfirmedTransactions reads the transactions of a chain that are deep enough to be confirmed, are not yet, and were due to be
 // compared with other providers before a time, up to limit of them. Accounts have shares as in DueAttempts. A settler's record counts once
 // it is final. Settlers' transactions and contradicted ones have a part each, and attempts what these leave.
-func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p Progress, before time.Time, limit int) (all []Followed, err error) {
+func (s *Store) UnconfirmedTransactions(ctx context.Context, chain caip.ChainID, p watched.Progress, before time.Time, limit int) (all []Followed, err error) {
 	quoted := "'" + before.UTC().Format(time.RFC3339Nano) + "'::timestamptz"
 	for _, part := range []struct {
 		of    queue
@@ -55,14 +56,14 @@ type disputedRow struct {
 
 // DisputeTransactions postpones the next comparison of transactions that no other provider shows the same: for a minute to the
 // next poll, then for a quarter of the time since the first comparison, at most an hour.
-func (s *Store) DisputeTransactions(ctx context.Context, lease Lease, disputed []Observation) error {
+func (s *Store) DisputeTransactions(ctx context.Context, lease watched.Lease, disputed []Observation) error {
 	if len(disputed) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		if err := tx.checkEpoch(ctx, lease); err != nil {
+		if err := watched.Within(tx.db).CheckEpoch(ctx, lease); err != nil {
 			return err
 		}
 		answered := answeredBy(disputed)

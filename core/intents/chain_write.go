@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 )
 
 // ChainWrite is the result of one poll of a chain. It is written in one transaction with its consequences: the statuses of the
@@ -24,20 +25,20 @@ type ChainWrite struct {
 	// Fork is the newest block that a reorganization left unchanged, nil for none. Anchors above it are removed.
 	Fork *uint64
 	// Progress is the new progress of the chain, nil to leave it unchanged.
-	Progress *Progress
+	Progress *watched.Progress
 	// Anchors are blocks to store.
 	Anchors []transfer.Block
 	// Effect is called with each intent of which Seen has an effect, once that is committed; nil for no call.
 	Effect func(*transfer.Intent)
 }
 
-// WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or ErrLeaseLost.
-func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (events []transfer.Event, err error) {
+// WriteChain writes the result of a poll under the chain's lease. It returns the transitions that follow, or watched.ErrLeaseLost.
+func (s *Store) WriteChain(ctx context.Context, lease watched.Lease, w ChainWrite) (events []transfer.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	var locked []*transfer.Intent
 	err = s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		if err := tx.checkEpoch(ctx, lease); err != nil {
+		if err := watched.Within(tx.db).CheckEpoch(ctx, lease); err != nil {
 			return err
 		}
 		if locked, err = tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone)); err != nil {
@@ -62,7 +63,7 @@ func (s *Store) WriteChain(ctx context.Context, lease Lease, w ChainWrite) (even
 		if err := tx.saveAnswered(ctx, answeredBy(w.Seen, w.Gone), locked); err != nil || w.Progress == nil {
 			return err
 		}
-		return tx.saveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
+		return watched.Within(tx.db).SaveProgress(ctx, lease.Chain, *w.Progress, w.Anchors, w.Fork)
 	})
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -59,7 +60,7 @@ func TestPoll_ReadsOnlyWhatIsDue(t *testing.T) {
 			store, plain := pgtest.Open(t, url), pgtest.Open(t, url)
 			pgtest.Exec(t, plain, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at, complete_until)
 				VALUES ('eip155:11155111', 'core', 1, now(), 9, 8, 7, now(), now() + interval '1 h')`)
-			chain, progress := caip.EIP155Chain(11155111), intents.Progress{Confirmed: 8, Final: 7}
+			chain, progress := caip.EIP155Chain(11155111), watched.Progress{Confirmed: 8, Final: 7}
 			var asked pgtest.Statements
 			pgtest.Watch(store, &asked)
 			poll := func() (blocks int, statements string) {
@@ -136,7 +137,7 @@ func TestUnconfirmedTransactions_Shares(t *testing.T) {
 			intent.AccountID, intent.ID, block, count)
 	}
 	read := func() map[uuid.UUID]int {
-		page, err := store.Intents.UnconfirmedTransactions(t.Context(), chain, intents.Progress{Confirmed: 8, Final: 7}, store.Intents.Now(), 500)
+		page, err := store.Intents.UnconfirmedTransactions(t.Context(), chain, watched.Progress{Confirmed: 8, Final: 7}, store.Intents.Now(), 500)
 		pgtest.Must(t, err)
 		of := map[uuid.UUID]int{}
 		for _, f := range page {

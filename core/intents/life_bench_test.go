@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -49,7 +50,7 @@ func (l life) run(b *testing.B) {
 		all[n] = &one
 	}
 	origin, destination := template.Source.Account.Chain, template.Destination.Account.Chain
-	leases := map[caip.ChainID]intents.Lease{}
+	leases := map[caip.ChainID]watched.Lease{}
 	for _, chain := range []caip.ChainID{origin, destination} {
 		if _, held := leases[chain]; !held { // both may be the same
 			leases[chain] = pgtest.AcquireLease(b, store, chain, time.Hour)
@@ -127,7 +128,7 @@ func each(b *testing.B, all []*transfer.Intent, do func(*transfer.Intent) error)
 }
 
 // observe writes what polls of a chain find, 100 transactions each.
-func observe(b *testing.B, store *rooms.Rooms, lease intents.Lease, all []*transfer.Intent, role transfer.Role, confirmed bool) {
+func observe(b *testing.B, store *rooms.Rooms, lease watched.Lease, all []*transfer.Intent, role transfer.Role, confirmed bool) {
 	b.Helper()
 	block := uint64(1)
 	for part := range slices.Chunk(all, 100) {

@@ -3,10 +3,10 @@ package intents
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 )
 
 // WriteRefundableEvents writes the event of a batch of refundable open orders, once for each order, and returns their number; 0 means
@@ -62,7 +62,7 @@ func (tx Tx) writeRefundableEvents(ctx context.Context, rows []TransferRow) (eve
 	if err != nil {
 		return nil, 0, err
 	}
-	readUntil, err := tx.completeUntil(ctx)
+	progress, err := watched.Within(tx.db).AllProgress(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -73,7 +73,7 @@ func (tx Tx) writeRefundableEvents(ctx context.Context, rows []TransferRow) (eve
 		if err != nil {
 			continue // it is left to the version that can read it
 		}
-		history := transfer.History{Transactions: transactionsOf(known[keys[n]]), SourceReadUntil: readUntil[row.SourceChain]}
+		history := transfer.History{Transactions: transactionsOf(known[keys[n]]), SourceReadUntil: progress[intent.Source.Account.Chain].CompleteUntil}
 		if intent.Answered(history.Transactions) {
 			answered = append(answered, answeredRow{row.AccountID, row.ID, true})
 		}
@@ -90,17 +90,4 @@ func (tx Tx) writeRefundableEvents(ctx context.Context, rows []TransferRow) (eve
 		return nil, 0, err
 	}
 	return events, len(answered), tx.SaveTransitions(ctx, changed, events)
-}
-
-// completeUntil reads until when each chain is completely read, by its own clock.
-func (tx Tx) completeUntil(ctx context.Context) (map[string]time.Time, error) {
-	var rows []watchedChainRow
-	if err := tx.db.NewSelect().Model(&rows).Where("complete_until IS NOT NULL").Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read until when the chains are read: %w", err)
-	}
-	until := make(map[string]time.Time, len(rows))
-	for _, row := range rows {
-		until[row.ChainID] = row.Complete
-	}
-	return until, nil
 }

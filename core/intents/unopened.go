@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"intents.internal/core/postgres"
 	"intents.internal/pkg/caip"
 )
 
@@ -41,19 +40,4 @@ func (s *Store) OverdueOrders(ctx context.Context, chain caip.ChainID, after, un
 		followed = append(followed, Followed{Observation{AccountID: intent.AccountID, TransferID: intent.ID}, intent})
 	}
 	return followed, nil
-}
-
-// SaveUnopened records that the orders of a chain whose deadlines are up to a time have been compared with their settlers, if no opening of
-// theirs was known. Those without a transaction may expire now: see Store.ExpireTransfers.
-func (s *Store) SaveUnopened(ctx context.Context, lease Lease, until time.Time) error {
-	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		if err := tx.checkEpoch(ctx, lease); err != nil {
-			return err
-		}
-		_, err := tx.db.NewRaw("UPDATE watched_chains SET unopened_until = ? WHERE chain_id = ?", until, lease.Chain.String()).Exec(ctx)
-		if err != nil {
-			return fmt.Errorf("record which orders of %s are not opened: %w", lease.Chain, err)
-		}
-		return nil
-	})
 }

@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/rooms"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
 // AcquireLease takes the lease of a chain that nobody holds.
-func AcquireLease(tb testing.TB, store *rooms.Rooms, chain caip.ChainID, ttl time.Duration) intents.Lease {
+func AcquireLease(tb testing.TB, store *rooms.Rooms, chain caip.ChainID, ttl time.Duration) watched.Lease {
 	tb.Helper()
-	leases, err := store.Intents.AcquireLeases(tb.Context(), []caip.ChainID{chain}, nil, "test", ttl)
+	leases, err := store.Watched.AcquireLeases(tb.Context(), []caip.ChainID{chain}, nil, "test", ttl)
 	if err != nil || len(leases) == 0 {
 		tb.Fatalf("acquire the lease of %s: %d leases, %v", chain, len(leases), err)
 	}

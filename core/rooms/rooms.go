@@ -1,7 +1,7 @@
 // Package rooms opens the rows of all rooms over one database.
 //
-// What must happen in one transaction over two rooms goes through the transaction of the lower one: identities and intents are below, feed,
-// webhooks and screening are above identities, and quotes above intents.
+// What must happen in one transaction over two rooms goes through the transaction of the lower one: identities and watched are below intents,
+// feed, webhooks and screening are above identities, and quotes above intents.
 package rooms
 
 import (
@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/retention"
 	"intents.internal/core/screening"
+	"intents.internal/core/watch/watched"
 	"intents.internal/core/webhooks"
 )
 
@@ -22,6 +23,7 @@ type Rooms struct {
 
 	Identities *identities.Store
 	Registry   *registry.Store
+	Watched    *watched.Store
 	Intents    *intents.Store
 	Feed       *feed.Store
 	Webhooks   *webhooks.Store
@@ -39,7 +41,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made, feed := intents.NewStore(db), feed.NewStore(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Registry: registry.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
+		DB: db, Identities: identities.New(db), Registry: registry.NewStore(db), Watched: watched.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
 		Quotes: quotes.NewStore(db, made), Screening: screening.NewStore(db), Retention: retention.New(db),
 	}, nil
 }

@@ -16,7 +16,7 @@ func TestCursor_Bursts(t *testing.T) {
 				w.chains[sepolia].MineEmpty(50)
 				w.tick(sepolia)
 				w.tick(sepolia)
-				progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
+				progress, err := w.store.Watched.Progress(t.Context(), sepolia)
 				if head := w.chains[sepolia].Head().Number; err != nil || progress.Cursor != head+1-confirmations {
 					t.Errorf("the cursor is at block %d of %d, %v", progress.Cursor, head, err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -26,9 +27,9 @@ func (w *Watcher) Follow(ctx context.Context, id caip.ChainID) (Loop, error) {
 	if !ok {
 		return Loop{}, errors.New("no providers")
 	}
-	leases, err := w.Store.AcquireLeases(ctx, []caip.ChainID{id}, nil, w.holder, leaseTTL)
+	leases, err := w.Watched.AcquireLeases(ctx, []caip.ChainID{id}, nil, w.holder, leaseTTL)
 	if err != nil || len(leases) == 0 {
-		return Loop{}, errors.Join(err, intents.ErrLeaseLost)
+		return Loop{}, errors.Join(err, watched.ErrLeaseLost)
 	}
 	return newTestLoop(newLoop(w, chain, leases[0], func() {})), nil
 }
@@ -47,7 +48,7 @@ func (l Loop) DueAuthorizations() { l.repairer.authorizations.last = time.Time{}
 // Unleased is the loop of a chain without a lease: it cannot write.
 func (w *Watcher) Unleased(id caip.ChainID) Loop {
 	chain, _ := w.Client.Chain(id)
-	return newTestLoop(newLoop(w, chain, intents.Lease{Chain: id}, func() {}))
+	return newTestLoop(newLoop(w, chain, watched.Lease{Chain: id}, func() {}))
 }
 
 // WaitAfterWake wakes the loop so long after a poll has started and waits for the next one.
@@ -83,7 +84,7 @@ func (l Loop) LogsKept(ctx context.Context, intent *transfer.Intent) (logs int, 
 }
 
 // Lease is the loop's lease.
-func (l Loop) Lease() intents.Lease { return l.lease }
+func (l Loop) Lease() watched.Lease { return l.lease }
 
 // Hosts are the hosts of the providers, the preferred one first.
 func (l Loop) Hosts() (names []string) {

@@ -78,7 +78,7 @@ func TestFollow_FinalityTag(t *testing.T) {
 				}
 				w.want(intent, want)
 			}
-			progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
+			progress, err := w.store.Watched.Progress(t.Context(), sepolia)
 			if head := w.chains[sepolia].Head().Number; err != nil || progress.Final != head-4 {
 				t.Errorf("block %d is final at block %d, %v", progress.Final, head, err)
 			}

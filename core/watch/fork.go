@@ -17,7 +17,7 @@ const anchorBatch = 50
 // findFork finds the newest known block that is still on the chain. If a final block has changed, the chain must be stopped.
 func (l *loop) findFork(ctx context.Context, v *view) error {
 	for highest := min(v.before.Head, v.head.Number); ; {
-		anchors, err := l.Store.Anchors(ctx, l.id, highest, anchorBatch)
+		anchors, err := l.Watched.Anchors(ctx, l.id, highest, anchorBatch)
 		if err != nil {
 			return ofStore(err)
 		}

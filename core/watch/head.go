@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 )
 
 var (
@@ -33,7 +34,7 @@ type view struct {
 	provider   *rpc.Provider
 	definition registry.Chain
 	// before is the chain's progress when the poll began.
-	before intents.Progress
+	before watched.Progress
 	head   evm.Block
 	// start is the block after which a chain is read that is read for the first time.
 	start uint64
@@ -112,8 +113,8 @@ func (v *view) checkAbove() uint64 {
 
 // next is the chain's progress after this poll. The cursor passes a block only if an earlier poll has read it and another host after
 // that, and if it is deep: so what one host leaves out or a reorganization changes is corrected.
-func (v *view) next() intents.Progress {
-	p := intents.Progress{
+func (v *view) next() watched.Progress {
+	p := watched.Progress{
 		Read: true, Head: v.head.Number, Confirmed: v.confirmed, Final: v.final, Cursor: v.cursor(), ReadTo: v.to, ReadTime: v.toTime,
 	}
 	switch {
@@ -153,7 +154,7 @@ func tagsOf(f registry.Finality) []rpc.BlockID {
 
 // readHead gets the newest block of one provider and compares the newest block of the previous poll. If that has changed, it
 // finds the fork. A provider whose head is before it is used only where stepBack is set.
-func (l *loop) readHead(ctx context.Context, definition registry.Chain, provider *rpc.Provider, before intents.Progress, stepBack bool) (*view, error) {
+func (l *loop) readHead(ctx context.Context, definition registry.Chain, provider *rpc.Provider, before watched.Progress, stepBack bool) (*view, error) {
 	v := &view{
 		provider: provider, definition: definition, before: before, assigned: map[intents.Payment][]int64{}, readLast: l.reader == provider.Host(),
 		read: bytesRead{most: l.pollBytes, perAccount: l.accountBytes},
@@ -232,7 +233,7 @@ func (v *view) limit(confirmed, final uint64) {
 // compareKnown compares the newest known block that the provider may have. block is that of the previous poll's head, nil if the
 // provider does not have it.
 func (l *loop) compareKnown(ctx context.Context, v *view, block *evm.Block) error {
-	anchors, err := l.Store.Anchors(ctx, l.id, v.before.Head, 1)
+	anchors, err := l.Watched.Anchors(ctx, l.id, v.before.Head, 1)
 	if err != nil {
 		return ofStore(err)
 	}
@@ -243,7 +244,7 @@ func (l *loop) compareKnown(ctx context.Context, v *view, block *evm.Block) erro
 		return nil
 	}
 	if v.head.Number < v.before.Head {
-		if anchors, err = l.Store.Anchors(ctx, l.id, v.head.Number, 1); err != nil || len(anchors) == 0 {
+		if anchors, err = l.Watched.Anchors(ctx, l.id, v.head.Number, 1); err != nil || len(anchors) == 0 {
 			return ofStore(err)
 		}
 		if block, err = rpc.Fetch(ctx, v.provider, rpc.BlockByNumber(rpc.Number(anchors[0].Number))); err != nil {

@@ -33,7 +33,7 @@ func TestHead_OthersSilent(t *testing.T) {
 				w.loops[sepolia].SetOthersDown()
 				_, _ = w.loops[sepolia].Tick(t.Context())
 			}
-			progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
+			progress, err := w.store.Watched.Progress(t.Context(), sepolia)
 			if after := w.stored(intent).Status; err != nil || progress.Stopped != "" || after != before {
 				t.Errorf("stopped %q, %s after %s, %v", progress.Stopped, after, before, err)
 			}
@@ -80,7 +80,7 @@ func TestHead_StepsBack(t *testing.T) {
 	w.tick(sepolia)
 	w.deepen(sepolia, confirmations)
 	w.want(intent, "created submitted confirmed")
-	if progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia); err != nil || progress.Head != w.chains[sepolia].Head().Number {
+	if progress, err := w.store.Watched.Progress(t.Context(), sepolia); err != nil || progress.Head != w.chains[sepolia].Head().Number {
 		t.Errorf("%+v, %v", progress, err)
 	}
 }

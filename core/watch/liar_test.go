@@ -47,7 +47,7 @@ func TestLiar(t *testing.T) {
 			if diff := differences(want, got); diff != "" {
 				t.Errorf("the statuses without a liar and with one:\n%s", diff)
 			}
-			progress, err := lied.store.Intents.ChainProgress(t.Context(), sepolia)
+			progress, err := lied.store.Watched.Progress(t.Context(), sepolia)
 			if err != nil || progress.Stopped != "" || lied.chains[sepolia].Head().Number-progress.Cursor > 4*confirmations {
 				t.Errorf("progress %+v at block %d, %v", progress, lied.chains[sepolia].Head().Number, err)
 			}

@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -33,7 +34,7 @@ type loop struct {
 	*hosts
 
 	id      caip.ChainID
-	lease   intents.Lease
+	lease   watched.Lease
 	cancel  context.CancelFunc
 	wake    chan struct{}
 	metrics chainMetrics
@@ -62,7 +63,7 @@ type loop struct {
 	searches map[usedNonce]*nonceSearch
 }
 
-func newLoop(w *Watcher, chain *rpc.Chain, lease intents.Lease, cancel context.CancelFunc) *loop {
+func newLoop(w *Watcher, chain *rpc.Chain, lease watched.Lease, cancel context.CancelFunc) *loop {
 	return &loop{
 		Watcher: w, hosts: &hosts{chain: chain}, id: chain.ID(), lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
@@ -85,7 +86,7 @@ func (l *loop) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, intents.ErrLeaseLost) {
+		if errors.Is(err, watched.ErrLeaseLost) {
 			l.log.Info("another process follows the chain now")
 			return
 		}
@@ -168,7 +169,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	if !known {
 		return false, errors.New("the chain is not in the registry any more")
 	}
-	progress, err := l.Store.ChainProgress(ctx, l.id)
+	progress, err := l.Watched.Progress(ctx, l.id)
 	if err != nil {
 		return false, err
 	}
@@ -185,7 +186,7 @@ func (l *loop) tick(ctx context.Context) (more bool, err error) {
 	for n := 0; n < len(order); n++ {
 		provider := order[n]
 		more, err := l.poll(ctx, definition, provider, progress, provider == furthest.provider)
-		if err == nil || errors.Is(err, intents.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
+		if err == nil || errors.Is(err, watched.ErrLeaseLost) || ctx.Err() != nil || !isOfProvider(err) {
 			return more, err
 		}
 		l.metrics.providerFailed(provider, err)
@@ -249,7 +250,7 @@ func ofStore(err error) error {
 }
 
 // poll reads the chain at one provider and writes the result.
-func (l *loop) poll(ctx context.Context, definition registry.Chain, provider *rpc.Provider, progress intents.Progress, stepBack bool) (more bool, err error) {
+func (l *loop) poll(ctx context.Context, definition registry.Chain, provider *rpc.Provider, progress watched.Progress, stepBack bool) (more bool, err error) {
 	v, err := l.readHead(ctx, definition, provider, progress, stepBack)
 	if err != nil {
 		return false, err
@@ -257,7 +258,7 @@ func (l *loop) poll(ctx context.Context, definition registry.Chain, provider *rp
 	if v.changed != "" {
 		l.log.Error("a final block of the chain has changed; the chain is stopped", "reason", v.changed)
 		l.metrics.stopped(true)
-		return false, ofStore(l.Store.StopChain(ctx, l.lease, v.changed))
+		return false, ofStore(l.Watched.Stop(ctx, l.lease, v.changed))
 	}
 	seen, err := l.readWindow(ctx, v)
 	if err != nil {

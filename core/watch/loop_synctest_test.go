@@ -15,7 +15,7 @@ func TestLoop_ReportsRespectTick(t *testing.T) {
 	w := newWorld(t, 1)
 	synctest.Test(t, func(t *testing.T) {
 		watcher := watch.New(watch.Config{
-			Store: w.store.Intents, Registry: w.live, Client: w.watcher.Client, Log: slog.New(slog.DiscardHandler), Tick: 4 * time.Second,
+			Store: w.store.Intents, Watched: w.store.Watched, Registry: w.live, Client: w.watcher.Client, Log: slog.New(slog.DiscardHandler), Tick: 4 * time.Second,
 		})
 		loop := watcher.Unleased(sepolia)
 		for range 5 {

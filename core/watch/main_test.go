@@ -115,7 +115,8 @@ func (w *world) connect() {
 	}
 	w.metrics = prometheus.NewRegistry()
 	w.watcher = watch.New(watch.Config{
-		Store: w.store.Intents, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics, Tick: 100 * time.Millisecond, Screening: w.screen,
+		Store: w.store.Intents, Watched: w.store.Watched, Registry: w.live, Client: client, Log: slog.New(slog.DiscardHandler), Metrics: w.metrics,
+		Tick: 100 * time.Millisecond, Screening: w.screen,
 	})
 }
 

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/watch"
+	"intents.internal/core/watch/watched"
 )
 
 // I4: nothing is concluded from a provider's silence, whatever kind of silence it is. The second provider is asked instead, and while
@@ -125,13 +125,13 @@ func TestLease_Lost(t *testing.T) {
 	before := w.loops[sepolia]
 	w.follow(sepolia)
 	w.chains[sepolia].Mine(w.open(intent))
-	if _, err := before.Tick(t.Context()); !errors.Is(err, intents.ErrLeaseLost) {
+	if _, err := before.Tick(t.Context()); !errors.Is(err, watched.ErrLeaseLost) {
 		t.Errorf("the old one: %v", err)
 	}
 	w.want(intent, "created")
 	w.tick(sepolia)
 	w.want(intent, "created submitted")
-	if renewal, err := w.store.Intents.RenewLeases(t.Context(), []intents.Lease{before.Lease()}, time.Minute); len(renewal.Lost) != 1 || err != nil {
+	if renewal, err := w.store.Watched.RenewLeases(t.Context(), []watched.Lease{before.Lease()}, time.Minute); len(renewal.Lost) != 1 || err != nil {
 		t.Errorf("the old lease is renewed: %+v, %v", renewal, err)
 	}
 }

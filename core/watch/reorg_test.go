@@ -89,7 +89,7 @@ func TestReorg_FilledAndRefunded(t *testing.T) {
 		w.chains[baseSepolia].Reorg(2*confirmations+1, make([][]rpctest.Tx, 2*confirmations+2)...)
 		w.tick(baseSepolia)
 		w.want(intent, "created submitted confirmed filled")
-		if err := w.store.Intents.ResumeChain(t.Context(), baseSepolia, 15); err != nil {
+		if err := w.store.Watched.Resume(t.Context(), baseSepolia, 15); err != nil {
 			t.Fatal(err)
 		}
 		w.follow(baseSepolia)
@@ -157,14 +157,14 @@ func TestReorg_FinalBlock(t *testing.T) {
 	w.chains[sepolia].Reorg(3*confirmations+1, make([][]rpctest.Tx, 3*confirmations+2)...)
 	w.tick(sepolia)
 	w.want(intent, "created submitted confirmed")
-	progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
+	progress, err := w.store.Watched.Progress(t.Context(), sepolia)
 	if err != nil || progress.Stopped == "" || w.count("intents_core_chain_stopped") != 1 {
 		t.Fatalf("progress %+v, %v", progress, err)
 	}
 	if _, err := w.loops[sepolia].Tick(t.Context()); err == nil {
 		t.Error("a stopped chain is read")
 	}
-	if err := w.store.Intents.ResumeChain(t.Context(), sepolia, 15); err != nil {
+	if err := w.store.Watched.Resume(t.Context(), sepolia, 15); err != nil {
 		t.Fatal(err)
 	}
 	w.follow(sepolia)
@@ -193,7 +193,7 @@ func TestFollow_Replayed(t *testing.T) {
 		w.want(refunded, "created submitted confirmed refunded")
 		w.want(sent, "created submitted confirmed")
 		for id := range w.chains {
-			if err := w.store.Intents.ResumeChain(t.Context(), id, 1); err != nil {
+			if err := w.store.Watched.Resume(t.Context(), id, 1); err != nil {
 				t.Fatal(err)
 			}
 			w.follow(id)
@@ -215,7 +215,7 @@ func TestReorg_FinalBlockBetweenPolls(t *testing.T) {
 	w.chains[sepolia].Reorg(2*confirmations+1, make([][]rpctest.Tx, 2*confirmations+2)...)
 	w.tick(sepolia)
 	w.want(intent, "created submitted confirmed")
-	if progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia); err != nil || progress.Stopped == "" {
+	if progress, err := w.store.Watched.Progress(t.Context(), sepolia); err != nil || progress.Stopped == "" {
 		t.Errorf("progress %+v, %v", progress, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -65,7 +66,7 @@ func (r *repairer) run(ctx context.Context) {
 		}
 		err := r.repair(ctx)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, intents.ErrLeaseLost):
+		case ctx.Err() != nil, errors.Is(err, watched.ErrLeaseLost):
 			return
 		case err != nil:
 			r.log.Warn("unfilled orders are not compared with their settlers; trying again", "error", err)
@@ -144,7 +145,7 @@ func (r *repairer) missedEvents(ctx context.Context, here settlerView, orders []
 // settlerView is how a provider shows a chain's settlers: their state is read at the newest block, since nodes keep no states of blocks far
 // below it, and events up to the final block count. Events are looked for from the confirmed block on.
 type settlerView struct {
-	intents.Progress
+	watched.Progress
 
 	chain    caip.ChainID
 	provider *rpc.Provider
@@ -156,7 +157,7 @@ func (r *repairer) viewOf(ctx context.Context, id caip.ChainID) (at settlerView,
 	if !ok {
 		return at, false
 	}
-	progress, err := r.Store.ChainProgress(ctx, id)
+	progress, err := r.Watched.Progress(ctx, id)
 	providers := chain.Providers()
 	if err != nil || !progress.Read || progress.Stopped != "" || progress.ReadTo < progress.Head || len(providers) == 0 {
 		return at, false

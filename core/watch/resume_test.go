@@ -44,7 +44,7 @@ func (w *world) wantConfirmed(intents []*transfer.Intent) {
 
 func (w *world) resume(from uint64) {
 	w.Helper()
-	if err := w.store.Intents.ResumeChain(w.Context(), sepolia, from); err != nil {
+	if err := w.store.Watched.Resume(w.Context(), sepolia, from); err != nil {
 		w.Fatal(err)
 	}
 	w.follow(sepolia)

@@ -176,7 +176,7 @@ func TestTrust_Tags(t *testing.T) {
 		w.chains[sepolia].SetTag("safe", 6)
 		w.fault(0, func(f *rpctest.Faults) { f.Tags = map[string]uint64{"finalized": 0, "safe": 0} })
 		w.polls(10)
-		progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia)
+		progress, err := w.store.Watched.Progress(t.Context(), sepolia)
 		if head := w.chains[sepolia].Head().Number; err != nil || progress.Final != head-final || progress.Confirmed != head-final {
 			t.Errorf("%d providers: block %d is final at block %d, %v", providers, progress.Final, head, err)
 		}
@@ -228,7 +228,7 @@ func TestTrust_NoStop(t *testing.T) {
 				}
 				w.loops[sepolia].SetOthersDown()
 			}
-			if progress, err := w.store.Intents.ChainProgress(t.Context(), sepolia); err != nil || progress.Stopped != "" {
+			if progress, err := w.store.Watched.Progress(t.Context(), sepolia); err != nil || progress.Stopped != "" {
 				t.Errorf("stopped: %q, %v", progress.Stopped, err)
 			}
 			for n := range c.providers {

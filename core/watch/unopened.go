@@ -64,7 +64,7 @@ func (r *repairer) compareUnopened(ctx context.Context, at settlerView, limit in
 			return err
 		}
 	}
-	return r.Store.SaveUnopened(ctx, r.lease, until)
+	return r.Watched.SaveUnopened(ctx, r.lease, until)
 }
 
 // orderStatuses are what a provider's settlers have recorded of orders.

@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tokenbucket"
@@ -44,6 +45,7 @@ const (
 // Config is the watcher's configuration.
 type Config struct {
 	Store    *intents.Store
+	Watched  *watched.Store
 	Registry *registry.LiveRegistry
 	Client   *rpc.Client
 	Log      *slog.Logger
@@ -128,11 +130,11 @@ func (w *Watcher) share(ctx context.Context, running *sync.WaitGroup) {
 			known = append(known, chain.ID())
 		}
 	}
-	alive, err := w.Store.Watching(attempt, w.holder, known, leaseTTL)
+	alive, err := w.Watched.Watching(attempt, w.holder, known, leaseTTL)
 	if err == nil {
 		own, others := w.divide(known, alive)
-		var leases []intents.Lease
-		leases, err = w.Store.AcquireLeases(attempt, own, others, w.holder, leaseTTL)
+		var leases []watched.Lease
+		leases, err = w.Watched.AcquireLeases(attempt, own, others, w.holder, leaseTTL)
 		for _, lease := range leases {
 			if chain, ok := w.Client.Chain(lease.Chain); ok {
 				w.follow(ctx, chain, lease, running)
@@ -180,7 +182,7 @@ func ownerOf(chain string, alive map[string][]string) (owner string) {
 func (w *Watcher) endWatching(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
-	if err := w.Store.EndWatching(ctx, w.holder); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err := w.Watched.EndWatching(ctx, w.holder); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		w.Log.Warn("the end of this process is not recorded; its chains are taken over once their leases run out", "error", err)
 	}
 }
@@ -202,7 +204,7 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	w.mu.Lock()
-	var leases []intents.Lease
+	var leases []watched.Lease
 	loops := make(map[caip.ChainID]*loop, len(w.loops))
 	for id, l := range w.loops {
 		if _, known := w.Registry.Current().Chain(id); known {
@@ -211,17 +213,17 @@ func (w *Watcher) renewLeases(ctx context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	renew := func(ctx context.Context, leases []intents.Lease) (postgres.Renewal[intents.Lease], error) {
-		return w.Store.RenewLeases(ctx, leases, leaseTTL)
+	renew := func(ctx context.Context, leases []watched.Lease) (postgres.Renewal[watched.Lease], error) {
+		return w.Watched.RenewLeases(ctx, leases, leaseTTL)
 	}
-	_ = postgres.RenewLeases(ctx, leases, renew, func(lease intents.Lease) { // after an error the next attempt is well before they run out
+	_ = postgres.RenewLeases(ctx, leases, renew, func(lease watched.Lease) { // after an error the next attempt is well before they run out
 		loops[lease.Chain].log.Info("another process follows the chain now")
 		loops[lease.Chain].cancel()
 	})
 }
 
 // follow runs the loop of a chain until its lease is lost or ctx ends, and then releases the lease.
-func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease intents.Lease, running *sync.WaitGroup) {
+func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease watched.Lease, running *sync.WaitGroup) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := newLoop(w, chain, lease, cancel)
 	w.mu.Lock()
@@ -236,7 +238,7 @@ func (w *Watcher) follow(ctx context.Context, chain *rpc.Chain, lease intents.Le
 		l.metrics.forget()
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 		defer cancel()
-		if err := w.Store.ReleaseLease(release, lease); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		if err := w.Watched.ReleaseLease(release, lease); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			w.Log.Warn("lease of a chain is not released; it runs out", "chain", chain.ID().String(), "error", err)
 		}
 	})

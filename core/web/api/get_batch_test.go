@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 )
 
 const noBatch = "The account has no such batch in the environment of this key."
@@ -134,7 +134,7 @@ func TestReportBatch(t *testing.T) {
 	}
 
 	// What one of them cannot have, none gets. Places are those in the batch.
-	s.observe(t, owner, "/v2/transfers/"+ids[1], intents.Progress{}, transactionOn(sepolia, transfer.RoleSend, "a", 7))
+	s.observe(t, owner, "/v2/transfers/"+ids[1], watched.Progress{}, transactionOn(sepolia, transfer.RoleSend, "a", 7))
 	conflict := detailed(refused(t, 409, "STATUS_CONFLICT", "The status of a transfer does not allow this, so none was changed; see details.failures."), "failures",
 		[]any{map[string]any{"index": 1.0, "code": "STATUS_CONFLICT", "message": "Another transaction has carried this intent; read it again." +
 			" The hash of a user operation is no transaction hash: report the transaction that its bundler sent."}})

@@ -12,11 +12,11 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/core/web/api"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
@@ -49,7 +49,7 @@ func deposited() *rpctest.Chain {
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
 	_, location, _ = s.create(t, bridgeBody, keyed(owner, "test")...)
-	s.observe(t, owner, location, intents.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'`)
 	s.readSepolia(t, "now()")
 	return location

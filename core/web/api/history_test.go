@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -24,7 +24,7 @@ func TestGetTransfer_Failed(t *testing.T) {
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...)
 	failed := transactionOn(sepolia, transfer.RoleOpen, "b", 80)
 	failed.State, failed.Found = transfer.OrderMismatch, txHash("d")
-	s.observe(t, owner, location, intents.Progress{Head: 102, Confirmed: 91, Final: 79}, failed)
+	s.observe(t, owner, location, watched.Progress{Head: 102, Confirmed: 91, Final: 79}, failed)
 	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
 	order, _ := record["orderId"].(string)
 	wanted := want(t, 0, `{"hash":"`+txHash("b")+`","blockNumber":80,"expected":"`+order+`","found":"`+txHash("d")+`","message":"The transaction `+txHash("b")+
@@ -42,7 +42,7 @@ func TestGetTransfer_History(t *testing.T) {
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, bridgeBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...)
-	s.observe(t, owner, location, intents.Progress{Head: 102, Confirmed: 91, Final: 79}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, watched.Progress{Head: 102, Confirmed: 91, Final: 79}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	expected := s.call(t, "GET", location, "", account...)
 	record := expected.Body.(map[string]any)
 	check := func(what, status, confirmations string, refundable bool, transactions string) {
@@ -66,11 +66,11 @@ func TestGetTransfer_History(t *testing.T) {
 	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","seenAt":"<time>","blockNumber":7,`
 	unconfirmed := transactionOn(baseSepolia, transfer.RoleFill, "c", 7)
 	unconfirmed.Confirmed = false
-	s.observe(t, owner, location, intents.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
+	s.observe(t, owner, location, watched.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
 	check("a fill is seen", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"},`+fill+`"state":"mined"}]`)
 
-	s.observe(t, owner, location, intents.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
-	s.observe(t, owner, location, intents.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
+	s.observe(t, owner, location, watched.Progress{Head: 124, Confirmed: 113, Final: 100}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
+	s.observe(t, owner, location, watched.Progress{Head: 31, Confirmed: 20, Final: 8}, transactionOn(baseSepolia, transfer.RoleFill, "c", 7))
 	record["final"], record["ended"] = true, true
 	check("filled", "filled", `{"have":25,"need":12,"finalized":true}`, false, `[`+lost+open+`"state":"finalized"},`+fill+`"state":"finalized"}]`)
 
@@ -91,13 +91,13 @@ func TestGetTransfer_Unsupported(t *testing.T) {
 	_, location, _ := s.create(t, transferBody, account...)
 	unsupported := transactionOn(sepolia, transfer.RoleSend, "a", 100)
 	unsupported.State, unsupported.Confirmed, unsupported.Reported = transfer.Unsupported, false, true
-	s.observe(t, owner, location, intents.Progress{Head: 100}, unsupported)
+	s.observe(t, owner, location, watched.Progress{Head: 100}, unsupported)
 	record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any)
 	transactions, _ := record["transactions"].([]any)
 	if len(transactions) != 1 || transactions[0].(map[string]any)["state"] != "mined" || record["verification"] != "unsupported" || record["confirmations"] != nil {
 		t.Errorf("unsupported: %v", record)
 	}
-	s.observe(t, owner, location, intents.Progress{Head: 101}, transactionOn(sepolia, transfer.RoleSend, "b", 101))
+	s.observe(t, owner, location, watched.Progress{Head: 101}, transactionOn(sepolia, transfer.RoleSend, "b", 101))
 	record, _ = s.call(t, "GET", location, "", account...).Body.(map[string]any)
 	if record["verification"] != nil || record["confirmations"] == nil {
 		t.Errorf("the effect is known: %v", record)

@@ -65,11 +65,15 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 	const gateways, each = 20, 25
 	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	var asking sync.WaitGroup
-	for range gateways {
+	fastest := make([]time.Duration, gateways)
+	for n := range gateways {
 		asking.Go(func() {
 			cursor := s.poll(t, "", "0s").Cursor
+			fastest[n] = time.Hour
 			for range each {
+				asked := time.Now()
 				cursor = s.poll(t, cursor, "0s").Cursor
+				fastest[n] = min(fastest[n], time.Since(asked))
 			}
 		})
 	}
@@ -79,8 +83,8 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 	if most := int(took/(20*time.Millisecond)) + 1; read > most {
 		t.Errorf("%d readings, at most %d are due", read, most)
 	}
-	if slow := int(took/(100*time.Millisecond)) + 1; read <= slow {
-		t.Errorf("%d readings are as few as those of long polls", read)
+	if prompt := slices.Min(fastest); prompt > 70*time.Millisecond { // the fastest one alone: the others wait for the machine too
+		t.Errorf("no poll took less than %s: they wait for the readings of long polls", prompt)
 	}
 }
 

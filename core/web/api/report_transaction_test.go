@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -32,7 +33,7 @@ func transactionOn(chain caip.ChainID, role transfer.Role, digit string, block u
 }
 
 // observe writes what a watcher has seen of an intent on one chain.
-func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress intents.Progress, seen ...transfer.Transaction) {
+func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progress watched.Progress, seen ...transfer.Transaction) {
 	t.Helper()
 	write := intents.ChainWrite{Progress: &progress}
 	for _, transaction := range seen {
@@ -44,7 +45,7 @@ func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progre
 	if _, err := s.store.Intents.WriteChain(t.Context(), lease, write); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Intents.ReleaseLease(t.Context(), lease); err != nil {
+	if err := s.store.Watched.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,7 +128,7 @@ func TestReportTransaction_Carried(t *testing.T) {
 	account := keyed(owner, "test")
 	_, location, _ := s.create(t, transferBody, account...)
 	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
-	s.observe(t, owner, location, intents.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
+	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
 	late := conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
 	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))

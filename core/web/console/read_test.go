@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -228,7 +229,7 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 func (s *site) watch(t *testing.T, chain caip.ChainID) {
 	t.Helper()
 	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
-	if _, err := s.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
+	if _, err := s.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{Progress: &watched.Progress{Head: 102, Confirmed: 100, Final: 88}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.live.Refresh(t.Context()); err != nil {
@@ -263,7 +264,7 @@ func TestShowTransfer_History(t *testing.T) {
 	chain := intent.Source.Account.Chain
 	lease := pgtest.AcquireLease(t, s.store, chain, time.Minute)
 	_, err := s.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{
-		Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Progress: &watched.Progress{Head: 102, Confirmed: 100, Final: 88},
 		Seen: []intents.Observation{{AccountID: owner.ID, TransferID: intent.ID, Transaction: transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: chain, Hash: hash, State: transfer.Mined, Confirmed: true, Block: &transfer.Block{Number: 100, Hash: hash},
 		}}},

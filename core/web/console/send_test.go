@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/rpc"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -241,7 +242,7 @@ func (p *payer) observe(t *testing.T, intent *transfer.Intent, seen transfer.Tra
 	seen.Chain, seen.Confirmed = chain, true
 	lease := pgtest.AcquireLease(t, p.store, chain, time.Minute)
 	_, err := p.store.Intents.WriteChain(t.Context(), lease, intents.ChainWrite{
-		Progress: &intents.Progress{Head: 102, Confirmed: 100, Final: 88},
+		Progress: &watched.Progress{Head: 102, Confirmed: 100, Final: 88},
 		Seen:     []intents.Observation{{AccountID: p.owner, TransferID: intent.ID, Transaction: seen}},
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package intents
+package watched
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 )
@@ -42,7 +41,7 @@ type Progress struct {
 	ReadAt time.Time
 }
 
-type watchedChainRow struct {
+type chainRow struct {
 	bun.BaseModel `bun:"table:watched_chains"`
 
 	ChainID   string    `bun:"chain_id,pk"`
@@ -58,16 +57,16 @@ type watchedChainRow struct {
 	Unopened  time.Time `bun:"unopened_until,nullzero"`
 }
 
-func (r watchedChainRow) progress() Progress {
+func (r chainRow) progress() Progress {
 	return Progress{
 		Read: !r.ReadAt.IsZero(), Head: r.Head, Confirmed: r.Confirmed, Final: r.Final, Cursor: r.Cursor, Stopped: r.Stopped, ReadAt: r.ReadAt.UTC(),
 		ReadTo: min(max(r.ReadBlock, r.Cursor), max(r.Head, r.Cursor)), ReadTime: r.ReadTime.UTC(), CompleteUntil: r.Complete.UTC(), UnopenedUntil: r.Unopened.UTC(),
 	}
 }
 
-// ChainProgress reads the progress of a chain.
-func (s *Store) ChainProgress(ctx context.Context, chain caip.ChainID) (Progress, error) {
-	var row watchedChainRow
+// Progress reads the progress of a chain.
+func (s *Store) Progress(ctx context.Context, chain caip.ChainID) (Progress, error) {
+	var row chainRow
 	err := s.db.NewSelect().Model(&row).Where("chain_id = ?", chain.String()).Scan(ctx)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Progress{}, fmt.Errorf("read the progress of %s: %w", chain, err)
@@ -77,8 +76,17 @@ func (s *Store) ChainProgress(ctx context.Context, chain caip.ChainID) (Progress
 
 // AllProgress reads the progress of each chain that was ever watched.
 func (s *Store) AllProgress(ctx context.Context) (map[caip.ChainID]Progress, error) {
-	var rows []watchedChainRow
-	if err := s.db.NewSelect().Model(&rows).Scan(ctx); err != nil {
+	return allProgress(ctx, s.db)
+}
+
+// AllProgress reads the progress of each chain that was ever watched.
+func (tx Tx) AllProgress(ctx context.Context) (map[caip.ChainID]Progress, error) {
+	return allProgress(ctx, tx.db)
+}
+
+func allProgress(ctx context.Context, db bun.IDB) (map[caip.ChainID]Progress, error) {
+	var rows []chainRow
+	if err := db.NewSelect().Model(&rows).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the progress of all chains: %w", err)
 	}
 	all := make(map[caip.ChainID]Progress, len(rows))
@@ -115,9 +123,9 @@ type anchorRow struct {
 	Hash    []byte `bun:"hash"`
 }
 
-// saveProgress moves the cursor and keeps the anchors that a later reorganization may need: those above the final block and the
-// newest one at or below it.
-func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, anchors []transfer.Block, fork *uint64) error {
+// SaveProgress moves the cursor and keeps the anchors that a later reorganization may need: those above the final block and the
+// newest one at or below it. Anchors above fork are removed, unless it is nil.
+func (tx Tx) SaveProgress(ctx context.Context, chain caip.ChainID, p Progress, anchors []transfer.Block, fork *uint64) error {
 	id := chain.String()
 	// What only one host has shown of the blocks that the cursor passes is no anchor.
 	_, err := tx.db.NewRaw(`DELETE FROM chain_anchors WHERE chain_id = ?0 AND number < ?1
@@ -156,10 +164,10 @@ func (tx Tx) saveProgress(ctx context.Context, chain caip.ChainID, p Progress, a
 	return nil
 }
 
-// StopChain records why a chain is no longer followed, until ResumeChain.
-func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error {
-	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
-		if err := tx.checkEpoch(ctx, lease); err != nil {
+// Stop records why a chain is no longer followed, until Resume.
+func (s *Store) Stop(ctx context.Context, lease Lease, reason string) error {
+	return s.inTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.CheckEpoch(ctx, lease); err != nil {
 			return err
 		}
 		_, err := tx.db.NewRaw("UPDATE watched_chains SET stopped = ? WHERE chain_id = ?", reason, lease.Chain.String()).Exec(ctx)
@@ -170,11 +178,11 @@ func (s *Store) StopChain(ctx context.Context, lease Lease, reason string) error
 // ErrNotWatched is returned for a chain that was never watched.
 var ErrNotWatched = errors.New("the chain has never been watched")
 
-// ResumeChain makes a chain be followed again from a block on. Blocks from it on are read again. Each recorded effect stays until
+// Resume makes a chain be followed again from a block on. Blocks from it on are read again. Each recorded effect stays until
 // its block is read and shown without it.
-func (s *Store) ResumeChain(ctx context.Context, chain caip.ChainID, from uint64) error {
+func (s *Store) Resume(ctx context.Context, chain caip.ChainID, from uint64) error {
 	id, cursor := chain.String(), from-min(from, 1)
-	return s.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx Tx) error {
 		result, err := tx.db.NewRaw(`UPDATE watched_chains SET stopped = NULL, epoch = epoch + 1, lease_until = '-infinity', cursor_block = ?1,
 			head_number = ?1, confirmed_block = least(confirmed_block, ?1), final_block = least(final_block, ?1), read_at = clock_timestamp(),
 			read_block = ?1, read_block_time = NULL, complete_until = NULL
@@ -187,6 +195,21 @@ func (s *Store) ResumeChain(ctx context.Context, chain caip.ChainID, from uint64
 		}
 		if _, err := tx.db.NewRaw("DELETE FROM chain_anchors WHERE chain_id = ? AND number >= ?", id, cursor).Exec(ctx); err != nil {
 			return fmt.Errorf("remove the anchors of %s: %w", chain, err)
+		}
+		return nil
+	})
+}
+
+// SaveUnopened records that the orders of a chain whose deadlines are up to a time have been compared with their settlers, if no opening of
+// theirs was known. Those without a transaction may expire now: see intents.Store.ExpireTransfers.
+func (s *Store) SaveUnopened(ctx context.Context, lease Lease, until time.Time) error {
+	return s.inTx(ctx, func(ctx context.Context, tx Tx) error {
+		if err := tx.CheckEpoch(ctx, lease); err != nil {
+			return err
+		}
+		_, err := tx.db.NewRaw("UPDATE watched_chains SET unopened_until = ? WHERE chain_id = ?", until, lease.Chain.String()).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("record which orders of %s are not opened: %w", lease.Chain, err)
 		}
 		return nil
 	})

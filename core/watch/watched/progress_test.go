@@ -1,4 +1,4 @@
-package intents_test
+package watched_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
 )
 
@@ -17,14 +17,14 @@ func TestProgress_LeaseReleased(t *testing.T) {
 	store := pgtest.New(t)
 	chain := caip.EIP155Chain(1)
 	lease := pgtest.AcquireLease(t, store, chain, time.Minute)
-	if err := store.Intents.ReleaseLease(t.Context(), lease); err != nil {
+	if err := store.Watched.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	all, err := store.Intents.AllProgress(t.Context())
+	all, err := store.Watched.AllProgress(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[caip.ChainID]intents.Progress{chain: {}}, all); diff != "" {
+	if diff := cmp.Diff(map[caip.ChainID]watched.Progress{chain: {}}, all); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,4 +1,4 @@
-package intents
+package watched
 
 import (
 	"context"
@@ -149,8 +149,8 @@ func (s *Store) ReleaseLease(ctx context.Context, lease Lease) error {
 	return nil
 }
 
-// checkEpoch locks the chain's row, so that no new epoch starts before the transaction ends.
-func (tx Tx) checkEpoch(ctx context.Context, lease Lease) error {
+// CheckEpoch locks the chain's row, so that no new epoch starts before the transaction ends. It returns ErrLeaseLost for an old epoch.
+func (tx Tx) CheckEpoch(ctx context.Context, lease Lease) error {
 	var epoch int64
 	err := tx.db.NewRaw("SELECT epoch FROM watched_chains WHERE chain_id = ? FOR UPDATE", lease.Chain.String()).Scan(ctx, &epoch)
 	if err != nil {
