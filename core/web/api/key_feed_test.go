@@ -65,17 +65,18 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 	const gateways, each = 20, 25
 	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	var asking sync.WaitGroup
-	fastest := make([]time.Duration, gateways)
-	for n := range gateways {
-		asking.Go(func() {
-			cursor := s.poll(t, "", "0s").Cursor
-			fastest[n] = time.Hour
-			for range each {
-				asked := time.Now()
-				cursor = s.poll(t, cursor, "0s").Cursor
-				fastest[n] = min(fastest[n], time.Since(asked))
-			}
-		})
+	ask := func() (fastest time.Duration) {
+		cursor := s.poll(t, "", "0s").Cursor
+		fastest = time.Hour
+		for range each {
+			asked := time.Now()
+			cursor = s.poll(t, cursor, "0s").Cursor
+			fastest = min(fastest, time.Since(asked))
+		}
+		return fastest
+	}
+	for range gateways {
+		asking.Go(func() { ask() })
 	}
 	asking.Wait()
 	took, read := time.Since(began), int(metricstest.Values(t, registry)[readingsName]-before)
@@ -83,8 +84,9 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 	if most := int(took/(20*time.Millisecond)) + 1; read > most {
 		t.Errorf("%d readings, at most %d are due", read, most)
 	}
-	if prompt := slices.Min(fastest); prompt > 70*time.Millisecond { // the fastest one alone: the others wait for the machine too
-		t.Errorf("no poll took less than %s: they wait for the readings of long polls", prompt)
+	// One gateway after another reading waits for the next. On a busy machine that takes long too, but not each time.
+	if fastest := ask(); fastest > 70*time.Millisecond {
+		t.Errorf("the fastest poll took %s: it waits for the readings of long polls", fastest)
 	}
 }
 
