@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/feed"
@@ -50,7 +51,11 @@ func eraseSignatures(ctx context.Context, store *intents.Store, log *slog.Logger
 // followSubmissions asks solvers what became of the orders that they were handed.
 func followSubmissions(ctx context.Context, service *quotes.Service, log *slog.Logger) {
 	job := background.Job{Name: "follow submitted orders", Every: submissionsEvery, Level: slog.LevelWarn}
-	background.Repeat(ctx, log, job, func() (more bool, err error) { return service.FollowSubmissions(ctx) })
+	var account uuid.UUID // the last one that had its turn
+	background.Repeat(ctx, log, job, func() (more bool, err error) {
+		account, more, err = service.FollowSubmissions(ctx, account)
+		return more, err
+	})
 }
 
 // writeRefundableEvents writes the events of orders that can be refunded.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/transfer"
@@ -61,12 +63,12 @@ func (s *Service) submit(ctx context.Context, grant identities.Grant, intent *tr
 	return store.Transfer(ctx, intent.AccountID, intent.ID)
 }
 
-// FollowSubmissions asks solvers what became of some of the orders that they were handed. more means that others may be due. It returns once all
-// have answered, or their timeouts have passed.
-func (s *Service) FollowSubmissions(ctx context.Context) (more bool, err error) {
-	due, more, err := s.Intents.Store.TakeSubmissions(ctx)
+// FollowSubmissions asks solvers what became of some of the orders that they were handed, of accounts after one. next and more are those of
+// Store.TakeSubmissions. It returns once all have answered, or their timeouts have passed.
+func (s *Service) FollowSubmissions(ctx context.Context, after uuid.UUID) (next uuid.UUID, more bool, err error) {
+	due, next, more, err := s.Intents.Store.TakeSubmissions(ctx, after)
 	if err != nil {
-		return false, err
+		return after, false, err
 	}
 	var asked sync.WaitGroup
 	failures := make([]error, len(due))
@@ -76,10 +78,10 @@ func (s *Service) FollowSubmissions(ctx context.Context) (more bool, err error) 
 	asked.Wait()
 	for _, failure := range failures {
 		if failure != nil {
-			return false, failure
+			return next, false, failure
 		}
 	}
-	return more, nil
+	return next, more, nil
 }
 
 // follow asks about one order.

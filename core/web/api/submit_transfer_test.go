@@ -371,13 +371,10 @@ func TestFollowSubmissions(t *testing.T) {
 	s.call(t, "POST", location+"/signature", signature, account...)
 	follow := func() (asked []string) {
 		t.Helper()
-		for {
-			more, err := s.config.api.Quotes.FollowSubmissions(t.Context())
-			if err != nil {
+		for after, more := uuid.Nil, true; more; {
+			var err error
+			if after, more, err = s.config.api.Quotes.FollowSubmissions(t.Context(), after); err != nil {
 				t.Fatal(err)
-			}
-			if !more {
-				break
 			}
 		}
 		s.mu.Lock()
