@@ -84,7 +84,9 @@ func TestProviders_In(t *testing.T) {
 // The metrics of a provider exist before it is asked.
 func TestNew_Metrics(t *testing.T) {
 	t.Parallel()
-	families, err := newSubject(t, at(provider.OIF, "https://quotes.example"), nil).registry.Gather()
+	endpoint := at(provider.OIF, "https://quotes.example")
+	endpoint.Orders = true
+	families, err := newSubject(t, endpoint, nil).registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +96,7 @@ func TestNew_Metrics(t *testing.T) {
 	}
 	want := map[string]int{
 		"intents_core_quote_requests_total": 1, "intents_core_quote_failures_total": 7, "intents_core_quote_seconds": 1, "intents_core_quote_dropped_total": 11,
+		"intents_core_order_submissions_total": 9,
 	}
 	if diff := cmp.Diff(want, series); diff != "" {
 		t.Error(diff)

@@ -72,6 +72,12 @@ func (v Verdict) Final() bool {
 
 // Submit posts a signed order, once and within the provider's timeout.
 func (p *Provider) Submit(ctx context.Context, order *transfer.SignedOrder) Verdict {
+	verdict := p.submit(ctx, order)
+	p.countSubmission(verdict.Status)
+	return verdict
+}
+
+func (p *Provider) submit(ctx context.Context, order *transfer.SignedOrder) Verdict {
 	body, err := encode(order)
 	if err != nil {
 		return p.failed(ctx, &Error{Code: quote.ProviderInvalid, Cause: err})
@@ -166,8 +172,11 @@ func (p *Provider) OrderFailed(ctx context.Context, account uuid.UUID, id [32]by
 		}
 		return "", false
 	}
-	detail, failed = readFailure(answer)
-	return p.detail(detail), failed && err == nil
+	if detail, failed = readFailure(answer); err != nil || !failed {
+		return "", false
+	}
+	p.countSubmission(transfer.SubmissionFailed)
+	return p.detail(detail), true
 }
 
 // readFailure reads the status of an order, which is a word or an object of one member: {"failed": ["Prepare", "revert 0x…"]}.

@@ -87,6 +87,6 @@ func quoting(solvers ...*solver) func(*settings) {
 		for _, s := range solvers {
 			endpoints = append(endpoints, s.endpoint)
 		}
-		c.quotes.Providers = quoteprovider.New(endpoints, quoteprovider.Options{Log: slog.New(slog.DiscardHandler)})
+		c.quotes.Providers = quoteprovider.New(endpoints, quoteprovider.Options{Registry: c.api.Metrics, Log: slog.New(slog.DiscardHandler)})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // signable is Sepolia where every check of the preflight of a signed intent is good.
@@ -196,6 +197,18 @@ func TestSignTransfer_Submitted(t *testing.T) {
 	}
 }
 
+// counted are the orders that were handed to the solver, by their statuses.
+func (s *submitting) counted(t *testing.T) map[string]float64 {
+	t.Helper()
+	counts := map[string]float64{}
+	for labels, n := range metricstest.Of(t, s.config.api.Metrics, "intents_core_order_submissions_total") {
+		if status, ours := strings.CutPrefix(labels, "test solver "); ours && n > 0 {
+			counts[status] = n
+		}
+	}
+	return counts
+}
+
 func parsed(t *testing.T, text any) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, text.(string))
@@ -281,6 +294,12 @@ func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 		if log := s.log.String(); strings.Contains(log, bare) || strings.Contains(log, solverKey) {
 			t.Errorf("%s: the log tells a secret", name)
 		}
+	}
+	want := map[string]float64{
+		"received": 1, "rejected": 2, "error": 1, "PROVIDER_INVALID": 6, "PROVIDER_REFUSED": 1, "PROVIDER_RATE_LIMITED": 1, "PROVIDER_UNAVAILABLE": 2,
+	}
+	if diff := cmp.Diff(want, s.counted(t)); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
 	}
 }
 
@@ -410,6 +429,9 @@ func TestFollowSubmissions(t *testing.T) {
 	due()
 	if asked := follow(); len(asked) != 0 {
 		t.Errorf("failed, and asked again: %v", asked)
+	}
+	if diff := cmp.Diff(map[string]float64{"received": 1, "failed": 1}, s.counted(t)); diff != "" {
+		t.Errorf("counted (-want +got):\n%s", diff)
 	}
 
 	opened, _, signature := s.make(t, user, "permit2", account)
