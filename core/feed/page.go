@@ -114,8 +114,9 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
 			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
 			transfers.id AS transfer_id, transfers.type AS transfer_type,
-			transfers.order_id, transfers.source_chain, transfers.source_amount, transfers.destination_amount, transfers.reference,
-			transfers.batch_id, transfers.signing, transfers.created_at
+			transfers.order_id, transfers.source_chain, transfers.source_account, transfers.source_token, transfers.source_amount,
+			transfers.destination_chain, transfers.destination_account, transfers.destination_token, transfers.destination_amount,
+			transfers.deadline, transfers.reference, transfers.batch_id, transfers.signing, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
@@ -154,16 +155,22 @@ type feedRow struct {
 	BlockNumber *uint64
 	Found       string `bun:",nullzero"`
 
-	TransferID        uuid.UUID     `bun:",nullzero"`
-	TransferType      transfer.Type `bun:",nullzero"`
-	OrderID           []byte
-	SourceChain       string             `bun:",nullzero"`
-	SourceAmount      string             `bun:",nullzero"`
-	DestinationAmount string             `bun:",nullzero"`
-	Reference         string             `bun:",nullzero"`
-	BatchID           uuid.UUID          `bun:",nullzero"`
-	Signing           wire.SigningScheme `bun:",nullzero"`
-	CreatedAt         time.Time          `bun:",nullzero"`
+	TransferID         uuid.UUID     `bun:",nullzero"`
+	TransferType       transfer.Type `bun:",nullzero"`
+	OrderID            []byte
+	SourceChain        string             `bun:",nullzero"`
+	SourceAccount      string             `bun:",nullzero"`
+	SourceToken        string             `bun:",nullzero"`
+	SourceAmount       string             `bun:",nullzero"`
+	DestinationChain   string             `bun:",nullzero"`
+	DestinationAccount string             `bun:",nullzero"`
+	DestinationToken   string             `bun:",nullzero"`
+	DestinationAmount  string             `bun:",nullzero"`
+	Deadline           time.Time          `bun:",nullzero"`
+	Reference          string             `bun:",nullzero"`
+	BatchID            uuid.UUID          `bun:",nullzero"`
+	Signing            wire.SigningScheme `bun:",nullzero"`
+	CreatedAt          time.Time          `bun:",nullzero"`
 }
 
 func (r feedRow) event() (Event, error) {
@@ -174,17 +181,23 @@ func (r feedRow) event() (Event, error) {
 	if r.Data != nil {
 		return e, nil
 	}
-	chain, err := caip.ParseChainID(r.SourceChain)
+	source, err := caip.ParseChainID(r.SourceChain)
+	if err != nil {
+		return e, err
+	}
+	destination, err := caip.ParseChainID(r.DestinationChain)
 	if err != nil {
 		return e, err
 	}
 	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
-		ID: r.TransferID, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID), Chain: chain,
-		SourceAmount: r.SourceAmount, DestinationAmount: r.DestinationAmount, Reference: r.Reference, BatchID: r.BatchID,
-		Signing: r.Signing, Hash: r.Hash, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
+		ID: r.TransferID, Environment: r.Environment, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID),
+		Source:      transfer.SummaryLeg{Chain: source, Account: r.SourceAccount, Token: r.SourceToken, Amount: r.SourceAmount},
+		Destination: transfer.SummaryLeg{Chain: destination, Account: r.DestinationAccount, Token: r.DestinationToken, Amount: r.DestinationAmount},
+		Deadline:    r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Signing: r.Signing, Hash: r.Hash,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	if r.Failure != "" && r.TxHash != nil {
-		e.Transfer.FailureReason = e.Transfer.Summary.Explain(r.Failure, r.failed(chain))
+		e.Transfer.FailureReason = e.Transfer.Summary.Explain(r.Failure, r.failed(source))
 	}
 	return e, nil
 }

@@ -68,6 +68,7 @@ func TestEventPage_Bodies(t *testing.T) {
 		}
 		return `"` + s + `"`
 	}
+	deadline := pgtest.LookUp[string](t, store, `SELECT to_char(deadline, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') FROM transfers`)
 	for n, s := range []step{
 		{"created", "created", "", "", ""},
 		{"cancelled", "cancelled", "created", "", ""},
@@ -93,9 +94,11 @@ func TestEventPage_Bodies(t *testing.T) {
 				`"hash":"%[1]s","blockNumber":7,"expected":"0x%[3]x","found":"%[2]s"}`, failed.Hash.Hex(), failed.Found, intent.OrderID)
 		}
 		want := fmt.Sprintf(`{"type":"transfer.%s","timestamp":"%s","environment":"test","sequence":%d,"data":{"id":"%s","type":"bridge",`+
-			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"source":{"amount":"5"},`+
-			`"destination":{"amount":"4"},"reference":null,"batchId":null,"signing":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s,"failureReason":%s}}`,
+			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"environment":"test",`+
+			`"source":{"account":"%s","token":"%s","amount":"5"},"destination":{"account":"%s","token":"%s","amount":"4"},"deadline":"%s",`+
+			`"reference":null,"batchId":null,"signing":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s,"failureReason":%s}}`,
 			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
+			intent.Source.Account, intent.Source.Token, intent.Destination.Account, intent.Destination.Token, deadline,
 			slices.Contains([]string{"cancelled", "failed", "expired", "filled", "refunded"}, s.status), null(s.from), s.status, null(s.hash), null(s.failure), reason)
 		compareEvent(t, events[n], events[n].ID, want)
 	}

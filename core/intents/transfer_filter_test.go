@@ -107,7 +107,7 @@ var statuses = []transfer.Status{
 func matches(s transfer.Summary, f intents.TransferFilter) bool {
 	return (f.Type == "" || s.Type == f.Type) &&
 		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, s.Status)) &&
-		(f.Chain == caip.ChainID{} || s.Chain == f.Chain) &&
+		(f.Chain == caip.ChainID{} || s.Source.Chain == f.Chain) &&
 		(f.Hash == "" || s.Hash == f.Hash) &&
 		(f.OrderID == nil || s.OrderID == *f.OrderID) &&
 		!s.UpdatedAt.Before(f.UpdatedSince)

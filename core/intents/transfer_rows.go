@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,6 +19,7 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -31,13 +33,11 @@ const (
 // read. Types of text are the same in both.
 var (
 	summaryColumns = []string{
-		"id", "type", "status", "order_id", "source_chain", "source_amount", "destination_amount", "reference", "batch_id", "signing", "hash",
-		"created_at", "updated_at",
+		"id", "order_id", "batch_id", "deadline", "created_at", "updated_at",
+		"environment", "type", "status", "signing", "source_chain", "source_token", "destination_chain", "destination_token",
+		"source_account", "source_amount", "destination_account", "destination_amount", "reference", "hash",
 	}
-	summaryFormats = []int16{
-		binaryFormat, textFormat, textFormat, binaryFormat, textFormat, textFormat, textFormat, textFormat, binaryFormat, textFormat, textFormat,
-		binaryFormat, binaryFormat,
-	}
+	summaryFormats = append(slices.Repeat([]int16{binaryFormat}, 6), slices.Repeat([]int16{textFormat}, 14)...)
 )
 
 // summaryReader is the connection of the one query that reads summaries. It reads the rows with pgx itself, because database/sql
@@ -49,6 +49,8 @@ type summaryReader struct {
 	db   *postgres.DB
 	conn *sql.Conn
 	rows []transfer.Summary
+	// text is memory for ownTexts.
+	text []byte
 }
 
 // ExecContext implements bun.IConn. Like database/sql, it uses another connection if nothing could be sent on one.
@@ -104,29 +106,50 @@ func (r *summaryReader) append(values [][]byte) (err error) {
 	if n := len(r.rows); n > 0 {
 		last = r.rows[n-1]
 	}
-	s := transfer.Summary{
-		ID: uuid.UUID(values[0]), OrderID: [32]byte(values[3]), Chain: last.Chain,
-		Type: transfer.Type(shared(string(last.Type), values[1])), Status: transfer.Status(shared(string(last.Status), values[2])),
-		SourceAmount: string(values[5]), Reference: string(values[7]),
-		Signing: wire.SigningScheme(shared(string(last.Signing), values[9])), Hash: string(values[10]),
+	s := transfer.Summary{ID: uuid.UUID(values[0]), OrderID: [32]byte(values[1])}
+	if values[2] != nil {
+		s.BatchID = uuid.UUID(values[2])
 	}
-	if values[8] != nil {
-		s.BatchID = uuid.UUID(values[8])
-	}
-	s.DestinationAmount = shared(s.SourceAmount, values[6])
-	if namespace := s.Chain.Namespace; namespace == "" || string(values[4]) != namespace+":"+s.Chain.Reference {
-		if s.Chain, err = caip.ParseChainID(string(values[4])); err != nil {
+	for n, at := range [...]*time.Time{&s.Deadline, &s.CreatedAt, &s.UpdatedAt} {
+		if *at, err = timestamp(values[3+n]); err != nil {
 			return fmt.Errorf("read transfer %s: %w", s.ID, err)
 		}
 	}
-	if s.CreatedAt, err = timestamp(values[11]); err != nil {
-		return fmt.Errorf("read transfer %s: %w", s.ID, err)
+	s.Environment = network.Environment(shared(string(last.Environment), values[6]))
+	s.Type = transfer.Type(shared(string(last.Type), values[7]))
+	s.Status = transfer.Status(shared(string(last.Status), values[8]))
+	s.Signing = wire.SigningScheme(shared(string(last.Signing), values[9]))
+	if s.Source.Chain, err = sharedChain(last.Source.Chain, values[10]); err != nil {
+		return fmt.Errorf("read the source of transfer %s: %w", s.ID, err)
 	}
-	if s.UpdatedAt, err = timestamp(values[12]); err != nil {
-		return fmt.Errorf("read transfer %s: %w", s.ID, err)
+	s.Source.Token = shared(last.Source.Token, values[11])
+	if s.Destination.Chain, err = sharedChain(last.Destination.Chain, values[12]); err != nil {
+		return fmt.Errorf("read the destination of transfer %s: %w", s.ID, err)
 	}
+	s.Destination.Token = shared(last.Destination.Token, values[13])
+	r.ownTexts(values[14:], &s.Source.Account, &s.Source.Amount, &s.Destination.Account, &s.Destination.Amount, &s.Reference, &s.Hash)
 	r.rows = append(r.rows, s)
 	return nil
+}
+
+// ownTexts sets the texts of which each row has its own, with one allocation.
+func (r *summaryReader) ownTexts(values [][]byte, texts ...*string) {
+	r.text = r.text[:0]
+	for _, value := range values {
+		r.text = append(r.text, value...)
+	}
+	all := string(r.text)
+	for n, value := range values {
+		*texts[n], all = all[:len(value)], all[len(value):]
+	}
+}
+
+// sharedChain parses the id of a chain, unless it is the known one.
+func sharedChain(known caip.ChainID, text []byte) (caip.ChainID, error) {
+	if namespace := known.Namespace; namespace != "" && string(text) == namespace+":"+known.Reference {
+		return known, nil
+	}
+	return caip.ParseChainID(string(text))
 }
 
 // shared returns the text, as the known string if they are equal.

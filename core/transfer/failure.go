@@ -67,11 +67,11 @@ func (s *Summary) Explain(failure Failure, failed *Transaction) *FailureReason {
 func (s *Summary) mismatch(subject, order, found string) (expected, message string) {
 	switch {
 	case s.Type == Transfer && found != "":
-		return s.SourceAmount, fmt.Sprintf("%s paid the recipient %s units of the token, and not exactly %s.", subject, found, s.SourceAmount)
+		return s.Source.Amount, fmt.Sprintf("%s paid the recipient %s units of the token, and not exactly %s.", subject, found, s.Source.Amount)
 	case s.Type == Transfer:
-		return s.SourceAmount, fmt.Sprintf("%s has no payment of exactly %s units of the token to the recipient that is for this intent alone.", subject, s.SourceAmount)
+		return s.Source.Amount, fmt.Sprintf("%s has no payment of exactly %s units of the token to the recipient that is for this intent alone.", subject, s.Source.Amount)
 	case found != "":
-		return s.SourceAmount, fmt.Sprintf("%s opened the order and paid the input settler %s units of the token, and not %s.", subject, found, s.SourceAmount)
+		return s.Source.Amount, fmt.Sprintf("%s opened the order and paid the input settler %s units of the token, and not %s.", subject, found, s.Source.Amount)
 	default:
 		return order, fmt.Sprintf("%s succeeded and did not open the intent's order %s.", subject, order)
 	}

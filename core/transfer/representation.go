@@ -123,15 +123,28 @@ func AppendSummary(b []byte, t *Summary) []byte {
 // are in the token's smallest unit.
 func AppendSummaryMembers(b []byte, t *Summary) []byte {
 	b = AppendIdentity(b, t)
-	b = append(b, `,"source":{"amount":`...)
-	b = AppendText(b, t.SourceAmount)
-	b = append(b, `},"destination":{"amount":`...)
-	b = AppendText(b, t.DestinationAmount)
-	b = append(b, `},"reference":`...)
+	b = append(b, `,"source":`...)
+	b = appendSummaryLeg(b, &t.Source)
+	b = append(b, `,"destination":`...)
+	b = appendSummaryLeg(b, &t.Destination)
+	b = append(b, `,"deadline":`...)
+	b = AppendTimestamp(b, t.Deadline)
+	b = append(b, `,"reference":`...)
 	b = AppendOptional(b, t.Reference)
 	b = AppendBatchID(b, t.BatchID)
 	b = AppendOptional(append(b, `,"signing":`...), t.Signing)
 	return AppendEnded(b, t.Type, t.Status)
+}
+
+// appendSummaryLeg appends one side of a summary. Neither addresses nor amounts have a character that JSON escapes.
+func appendSummaryLeg(b []byte, l *SummaryLeg) []byte {
+	b = append(appendChainID(append(b, `{"account":"`...), l.Chain), ':')
+	b = append(b, l.Account...)
+	b = append(appendChainID(append(b, `","token":"`...), l.Chain), ':')
+	b = append(b, l.Token...)
+	b = append(b, `","amount":"`...)
+	b = append(b, l.Amount...)
+	return append(b, `"}`...)
 }
 
 // AppendBatchID appends the member "batchId", null for an intent that was created alone.
@@ -148,7 +161,7 @@ func AppendEnded(b []byte, kind Type, status Status) []byte {
 	return strconv.AppendBool(append(b, `,"ended":`...), Ended(kind, status))
 }
 
-// AppendIdentity appends the first members of a summary, up to its metadata.
+// AppendIdentity appends the first members of a summary, up to its environment.
 func AppendIdentity(b []byte, t *Summary) []byte {
 	b = append(b, `"id":`...)
 	b = AppendUUID(b, t.ID)
@@ -169,12 +182,12 @@ func AppendIdentity(b []byte, t *Summary) []byte {
 		b = AppendTimestamp(b, t.UpdatedAt)
 	}
 	b = append(b, `,"metadata":{"chainId":`...)
-	b = AppendChainID(b, t.Chain)
+	b = AppendChainID(b, t.Source.Chain)
 	if t.Hash != "" {
 		b = append(b, `,"hash":`...)
 		b = AppendText(b, t.Hash)
 	}
-	return append(b, '}')
+	return AppendText(append(b, `},"environment":`...), t.Environment)
 }
 
 // AppendTx appends the transaction that a wallet signs, or null for none. chainId is the EIP-155 number of transactions, not the

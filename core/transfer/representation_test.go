@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/transfer/transfertest"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 )
 
 // same compares what is appended after other bytes with encoding/json's form of a value.
@@ -76,7 +77,15 @@ func BenchmarkAppendSummary(b *testing.B) {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 456e6, time.UTC)
 	summary := transfer.Summary{
 		ID: uuid.MustParse("0199a1b2-c3d4-7e5f-8a6b-0c1d2e3f4a69"), Type: transfer.Bridge, Status: transfer.Created,
-		Chain: caip.EIP155Chain(11155111), SourceAmount: "1000000", DestinationAmount: "990000", Reference: "order 4711",
+		Source: transfer.SummaryLeg{
+			Chain: caip.EIP155Chain(11155111), Account: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+			Token: "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", Amount: "1000000",
+		},
+		Destination: transfer.SummaryLeg{
+			Chain: caip.EIP155Chain(84532), Account: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+			Token: "0x036CbD53842c5426634e7929541eC2318f3dCF7e", Amount: "990000",
+		},
+		Environment: network.Test, Deadline: at.Add(time.Hour).Truncate(time.Second), Reference: "order 4711",
 		CreatedAt: at, UpdatedAt: at.Add(time.Minute),
 	}
 	var buffer []byte

@@ -111,21 +111,31 @@ type Intent struct {
 	UpdatedAt time.Time
 }
 
-// Summary is the part of an intent that lists show. Amounts are decimal strings, because lists only print them.
+// Summary is the part of an intent that lists show.
 type Summary struct {
-	ID                uuid.UUID
-	Type              Type
-	Status            Status
-	OrderID           [32]byte
-	Chain             caip.ChainID
-	SourceAmount      string
-	DestinationAmount string
-	Reference         string
-	BatchID           uuid.UUID
-	Signing           wire.SigningScheme
-	Hash              string
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	ID          uuid.UUID
+	Environment network.Environment
+	Type        Type
+	Status      Status
+	OrderID     [32]byte
+	Source      SummaryLeg
+	Destination SummaryLeg
+	Deadline    time.Time
+	Reference   string
+	BatchID     uuid.UUID
+	Signing     wire.SigningScheme
+	Hash        string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// SummaryLeg is a Leg as text, because lists only print it: the addresses of the account and the token on one chain, and the amount in
+// decimal digits.
+type SummaryLeg struct {
+	Chain   caip.ChainID
+	Account string
+	Token   string
+	Amount  string
 }
 
 // Final reports whether an intent of this type needs nothing more in this status. Only a reorganization of the chain can undo a
@@ -151,10 +161,14 @@ func Ended(t Type, s Status) bool {
 // Summary returns the part that lists show.
 func (i *Intent) Summary() Summary {
 	return Summary{
-		ID: i.ID, Type: i.Type, Status: i.Status, OrderID: i.OrderID, Chain: i.Source.Account.Chain,
-		SourceAmount: i.Source.Amount.String(), DestinationAmount: i.Destination.Amount.String(), Reference: i.Reference,
+		ID: i.ID, Environment: i.Environment, Type: i.Type, Status: i.Status, OrderID: i.OrderID,
+		Source: i.Source.summary(), Destination: i.Destination.summary(), Deadline: i.Deadline, Reference: i.Reference,
 		BatchID: i.BatchID, Signing: i.Signing.Scheme, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
+}
+
+func (l Leg) summary() SummaryLeg {
+	return SummaryLeg{Chain: l.Account.Chain, Account: l.Account.Address, Token: l.Token.Address, Amount: l.Amount.String()}
 }
 
 // AsCreated returns the intent as it was before its first transition.

@@ -83,7 +83,7 @@ func TestDispatcher_DeliversQuoted(t *testing.T) {
 		t.Errorf("%v; got %+v\nwant %s %s", err, got, inFeed[0].ID, body)
 	}
 	if told := inFeed[0].Transfer.Summary; told.ID != intent.ID || told.OrderID != intent.OrderID ||
-		told.SourceAmount != q.Source.Amount.String() || told.DestinationAmount != q.Destination.Amount.String() {
+		told.Source.Amount != q.Source.Amount.String() || told.Destination.Amount != q.Destination.Amount.String() {
 		t.Errorf("the event tells of %+v, the quote was %+v", told, q)
 	}
 }

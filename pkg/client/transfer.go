@@ -99,7 +99,9 @@ type Transfer struct {
 	CreatedAt time.Time        `json:"createdAt"`
 	UpdatedAt time.Time        `json:"updatedAt"`
 	Metadata  TransferMetadata `json:"metadata"`
-	Source    Leg              `json:"source"`
+	// Environment is that of the source chain and of the key that made it.
+	Environment Environment `json:"environment"`
+	Source      Leg         `json:"source"`
 	// Destination is who gets what; the amount of a swap or bridge is the least.
 	Destination Leg     `json:"destination"`
 	Reference   *string `json:"reference"`
@@ -201,17 +203,15 @@ type TransferSummary struct {
 	CreatedAt   time.Time        `json:"createdAt"`
 	UpdatedAt   time.Time        `json:"updatedAt"`
 	Metadata    TransferMetadata `json:"metadata"`
-	Source      SummaryLeg       `json:"source"`
-	Destination SummaryLeg       `json:"destination"`
-	Reference   *string          `json:"reference"`
+	Environment Environment      `json:"environment"`
+	Source      Leg              `json:"source"`
+	// Destination is as in Transfer.
+	Destination Leg       `json:"destination"`
+	Deadline    time.Time `json:"deadline"`
+	Reference   *string   `json:"reference"`
 	// Signing is how the user authorizes it by a signature, nil where the user sends a transaction.
 	Signing *SigningScheme `json:"signing"`
 	// BatchID and Ended are as in Transfer.
 	BatchID *string `json:"batchId"`
 	Ended   bool    `json:"ended"`
-}
-
-// SummaryLeg is a side of an intent in a list.
-type SummaryLeg struct {
-	Amount Amount `json:"amount"`
 }

@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -45,17 +46,28 @@ type Summary struct {
 	CreatedAt   string          `json:"createdAt"`
 	UpdatedAt   string          `json:"updatedAt"`
 	Metadata    Metadata        `json:"metadata"`
-	Source      Amount          `json:"source"`
-	Destination Amount          `json:"destination"`
+	Environment string          `json:"environment"`
+	Source      Leg             `json:"source"`
+	Destination Leg             `json:"destination"`
+	Deadline    string          `json:"deadline"`
 	Reference   *string         `json:"reference"`
 	BatchID     *string         `json:"batchId"`
 	Signing     *string         `json:"signing"`
 	Ended       bool            `json:"ended"`
 }
 
-// Amount is one side of an intent in a summary.
-type Amount struct {
-	Amount string `json:"amount"`
+// Leg is one side of an intent.
+type Leg struct {
+	Account string `json:"account"`
+	Token   string `json:"token"`
+	Amount  string `json:"amount"`
+}
+
+func newLeg(l transfer.SummaryLeg) Leg {
+	return Leg{
+		Account: caip.AccountID{Chain: l.Chain, Address: l.Account}.String(), Token: caip.AccountID{Chain: l.Chain, Address: l.Token}.String(),
+		Amount: l.Amount,
+	}
 }
 
 // Metadata is the source chain of an intent and the transaction that carries it.
@@ -69,8 +81,8 @@ func NewSummary(t transfer.Summary) Summary {
 	return Summary{
 		ID: t.ID.String(), Type: t.Type, Status: t.Status, OrderID: t.OrderID[:],
 		CreatedAt: Timestamp(t.CreatedAt), UpdatedAt: Timestamp(t.UpdatedAt),
-		Metadata: Metadata{ChainID: t.Chain.String(), Hash: t.Hash},
-		Source:   Amount{t.SourceAmount}, Destination: Amount{t.DestinationAmount}, Reference: Optional(t.Reference),
+		Metadata: Metadata{ChainID: t.Source.Chain.String(), Hash: t.Hash}, Environment: string(t.Environment),
+		Source: newLeg(t.Source), Destination: newLeg(t.Destination), Deadline: Timestamp(t.Deadline), Reference: Optional(t.Reference),
 		BatchID: batchID(t.BatchID), Signing: Optional(string(t.Signing)), Ended: transfer.Ended(t.Type, t.Status),
 	}
 }
@@ -190,9 +202,10 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 		created := Time().Draw(t, "created")
 		i := &transfer.Intent{
 			ID: uuid.UUID(sized(16).Draw(t, "id")), OrderID: [32]byte(sized(32).Draw(t, "order id")),
-			Type:   rapid.SampledFrom([]transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
-			Status: rapid.SampledFrom([]transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Filled}).Draw(t, "status"),
-			Source: leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
+			Environment: rapid.SampledFrom([]network.Environment{network.Test, network.Live}).Draw(t, "environment"),
+			Type:        rapid.SampledFrom([]transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
+			Status:      rapid.SampledFrom([]transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Filled}).Draw(t, "status"),
+			Source:      leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
 			Deadline: Time().Draw(t, "deadline"), Reference: Text().Draw(t, "reference"), Hash: Text().Draw(t, "hash"), Failure: Text().Draw(t, "failure"),
 			BatchID: rapid.OneOf(rapid.Just(uuid.Nil), rapid.Just(uuid.Max)).Draw(t, "batch"),
 			Signing: transfer.Signing{

@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhooks"
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
 
@@ -51,8 +52,10 @@ func TestEveryEvent_Body(t *testing.T) {
 	for i, kind := range feed.Types() {
 		for n, transition := range transitions[kind] {
 			transition.Summary = transfer.Summary{
-				ID: eventID, Type: transfer.Bridge, Status: transition.To, OrderID: [32]byte{1}, Chain: sepolia, SourceAmount: "1000000",
-				DestinationAmount: "995000", Reference: "inv-43", CreatedAt: eventAt, UpdatedAt: eventAt,
+				ID: eventID, Environment: network.Test, Type: transfer.Bridge, Status: transition.To, OrderID: [32]byte{1},
+				Source:      summaryLeg(t, aliceOnSepolia, sepoliaUSDC, "1000000"),
+				Destination: summaryLeg(t, bobOnBase, baseUSDC, "995000"),
+				Deadline:    eventAt.Add(time.Hour), Reference: "inv-43", CreatedAt: eventAt, UpdatedAt: eventAt,
 			}
 			if transition.To == transfer.Submitted || transition.From != "" && transition.From != transfer.Created {
 				transition.Summary.Hash = txHash("a")
@@ -81,6 +84,15 @@ func TestEveryEvent_Body(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBeDocumented(t, test, true)
+}
+
+func summaryLeg(t *testing.T, account, token, amount string) transfer.SummaryLeg {
+	t.Helper()
+	of, err := caip.ParseAccountID(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transfer.SummaryLeg{Chain: of.Chain, Account: of.Address, Token: token[len(of.Chain.String())+1:], Amount: amount}
 }
 
 // mustBeDocumented holds an event to the document, which describes it as one of its type and no other.

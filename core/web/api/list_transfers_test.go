@@ -18,10 +18,16 @@ import (
 )
 
 func summary(kind string) string {
-	arrives := map[string]string{"transfer": "5", "swap": "4", "bridge": "4"}[kind]
+	arrives := map[string]string{
+		"transfer": leg(bobOnSepolia, sepoliaUSDC, "5"), "swap": leg(bobOnSepolia, sepoliaWETH, "4"), "bridge": leg(bobOnBase, baseUSDC, "4"),
+	}[kind]
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
-		"metadata":{"chainId":"eip155:11155111"},"source":{"amount":"5"},"destination":{"amount":%q},
-		"reference":null,"batchId":null,"signing":null,"ended":false}`, kind, arrives)
+		"metadata":{"chainId":"eip155:11155111"},"environment":"test","source":%s,"destination":%s,
+		"deadline":"<time>","reference":null,"batchId":null,"signing":null,"ended":false}`, kind, leg(aliceOnSepolia, sepoliaUSDC, "5"), arrives)
+}
+
+func leg(account, token, amount string) string {
+	return fmt.Sprintf(`{"account":%q,"token":%q,"amount":%q}`, account, token, amount)
 }
 
 func maskOrderIDs(a answer) answer {

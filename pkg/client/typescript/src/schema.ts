@@ -1244,12 +1244,16 @@ export interface components {
          * @example 1000000
          */
         Amount: string;
-        /** @description One side of an intent as lists show it. */
-        SummaryLeg: {
+        /** @description One side of an intent. Account and token are on one chain. */
+        Leg: {
+            /** @description Whose account. */
+            account: components["schemas"]["AccountId"];
+            /** @description Which token, as `address` in GET /v2/tokens. */
+            token: components["schemas"]["AccountId"];
             /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
             amount: components["schemas"]["Amount"];
         };
-        /** @description An intent as lists show it, without accounts, tokens, `order`, `tx` and what is signed, which the full record has. */
+        /** @description An intent as lists show it, without `order`, `tx` and what is signed, which the full record has. */
         TransferSummary: {
             /**
              * Format: uuid
@@ -1271,10 +1275,17 @@ export interface components {
              */
             updatedAt: string;
             metadata: components["schemas"]["TransferMetadata"];
+            /** @description That of the source chain and of the key that made the intent. */
+            environment: components["schemas"]["Environment"];
             /** @description What leaves. */
-            source: components["schemas"]["SummaryLeg"];
+            source: components["schemas"]["Leg"];
             /** @description What arrives. */
-            destination: components["schemas"]["SummaryLeg"];
+            destination: components["schemas"]["Leg"];
+            /**
+             * Format: date-time
+             * @description Until when the intent may be filled; whole seconds.
+             */
+            deadline: string;
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
             /**
@@ -1352,15 +1363,6 @@ export interface components {
              * @constant
              */
             submit?: true;
-        };
-        /** @description One side of an intent. Account and token are on one chain. */
-        Leg: {
-            /** @description Whose account. */
-            account: components["schemas"]["AccountId"];
-            /** @description Which token, as `address` in GET /v2/tokens. */
-            token: components["schemas"]["AccountId"];
-            /** @description How much, in the token's smallest unit. On the destination of a swap or bridge: the least that may arrive. */
-            amount: components["schemas"]["Amount"];
         };
         /** @description Typed structured data (EIP-712). */
         TypedData: {
@@ -1692,8 +1694,17 @@ export interface components {
              */
             updatedAt: string;
             metadata: components["schemas"]["TransferMetadata"];
+            /** @description That of the source chain and of the key that made the intent. */
+            environment: components["schemas"]["Environment"];
+            /** @description What leaves. */
             source: components["schemas"]["Leg"];
+            /** @description What arrives. */
             destination: components["schemas"]["Leg"];
+            /**
+             * Format: date-time
+             * @description Until when the intent may be filled; whole seconds.
+             */
+            deadline: string;
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
             /**
@@ -1711,11 +1722,6 @@ export interface components {
             failure: components["schemas"]["FailureCode"] | null;
             /** @description The `failure` in words, with what was expected and found; null where `failure` is. */
             failureReason: components["schemas"]["FailureReason"] | null;
-            /**
-             * Format: date-time
-             * @description Until when the intent may be filled; whole seconds.
-             */
-            deadline: string;
             /** @description The quote that the intent was made from; null for none. */
             quote: components["schemas"]["UsedQuote"] | null;
             /** @description The order; null where an earlier version of the service recorded it under a scheme that is no longer supported. */
@@ -2207,10 +2213,17 @@ export interface components {
              */
             updatedAt: string;
             metadata: components["schemas"]["TransferMetadata"];
+            /** @description That of the source chain and of the key that made the intent. */
+            environment: components["schemas"]["Environment"];
             /** @description What leaves. */
-            source: components["schemas"]["SummaryLeg"];
+            source: components["schemas"]["Leg"];
             /** @description What arrives. */
-            destination: components["schemas"]["SummaryLeg"];
+            destination: components["schemas"]["Leg"];
+            /**
+             * Format: date-time
+             * @description Until when the intent may be filled; whole seconds.
+             */
+            deadline: string;
             /** @description Your own name for the intent; null for none. */
             reference: string | null;
             /**
