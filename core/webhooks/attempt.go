@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -25,18 +26,23 @@ type Status string
 
 // The statuses.
 const (
-	// Pending means that the next attempt is due now or later.
+	// Pending means that the first attempt is due now or later.
 	Pending Status = "pending"
+	// Retrying means that an attempt has failed and the next one is due now or later. It is stored as Pending.
+	Retrying Status = "retrying"
 	// Delivered means that the response was 2xx.
 	Delivered Status = "delivered"
 	// Failed means that no attempt is left.
 	Failed Status = "failed"
 )
 
+// Statuses returns the statuses in the order in which a delivery has them.
+func Statuses() []Status { return []Status{Pending, Retrying, Delivered, Failed} }
+
 // ParseStatus parses a status exactly.
 func ParseStatus(text string) (Status, bool) {
 	status := Status(text)
-	return status, status == Pending || status == Delivered || status == Failed
+	return status, slices.Contains(Statuses(), status)
 }
 
 // Outcome is the result of an attempt, from a closed set for metrics.
@@ -117,7 +123,7 @@ func NewAnswer(status int, retryAfter time.Duration, endedAt time.Time) Attempt 
 // Gone reports whether the receiver wants no more events (410 Gone).
 func (a Attempt) Gone() bool { return a.ResponseStatus == statusGone }
 
-// After returns a delivery's status after this attempt and, if it is Pending, when the next attempt is due. attempts is the
+// After returns a delivery's status after this attempt and, if it is Retrying, when the next attempt is due. attempts is the
 // number of previous attempts.
 func (a Attempt) After(attempts int) (status Status, next time.Time) {
 	switch {
@@ -126,7 +132,7 @@ func (a Attempt) After(attempts int) (status Status, next time.Time) {
 	case attempts+1 >= MaxAttempts || a.Outcome == EventGone:
 		return Failed, time.Time{}
 	}
-	return Pending, a.EndedAt.Add(max(withJitter(schedule[attempts+1]), a.RetryAfter))
+	return Retrying, a.EndedAt.Add(max(withJitter(schedule[attempts+1]), a.RetryAfter))
 }
 
 // withJitter returns d, randomly shorter or longer by up to the jitter.

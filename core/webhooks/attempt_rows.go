@@ -243,8 +243,8 @@ func (tx Tx) applyAttempts(ctx context.Context, records []AttemptRecord) (applie
 			Ordinal: n, WebhookID: r.Delivery.WebhookID, EventID: uuid.UUID(r.Delivery.EventID), Attempts: r.Delivery.Attempts,
 			DueAt: r.Delivery.NextAttemptAt, Status: status, EndedAt: r.Attempt.EndedAt,
 		}
-		if status == Pending {
-			rows[n].NextAttemptAt = &next
+		if status == Retrying {
+			rows[n].Status, rows[n].NextAttemptAt = Pending, &next
 		}
 		if r.Attempt.ResponseStatus != 0 {
 			rows[n].ResponseStatus = &r.Attempt.ResponseStatus

@@ -22,7 +22,7 @@ type Delivery struct {
 	Status   Status
 	// Attempts counts the attempts since the delivery was created, retried or replayed.
 	Attempts int
-	// NextAttemptAt is when a Pending delivery is due, nil for others.
+	// NextAttemptAt is when a Pending or Retrying delivery is due, nil for others.
 	NextAttemptAt *time.Time
 	// ResponseStatus is the last response's status, 0 for none.
 	ResponseStatus int

@@ -30,8 +30,12 @@ type deliveryRow struct {
 }
 
 func (r *deliveryRow) delivery() Delivery {
+	status := r.Status
+	if status == Pending && r.Attempts > 0 {
+		status = Retrying
+	}
 	return Delivery{
-		WebhookID: r.WebhookID, EventID: feed.ID(r.EventID), Position: r.Position, Type: r.Type, Status: r.Status, Attempts: r.Attempts,
+		WebhookID: r.WebhookID, EventID: feed.ID(r.EventID), Position: r.Position, Type: r.Type, Status: status, Attempts: r.Attempts,
 		NextAttemptAt: postgres.UTC(r.NextAttemptAt), ResponseStatus: r.ResponseStatus, Error: r.Error,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
@@ -46,7 +50,7 @@ func newDeliveryRow(webhookID uuid.UUID, eventID feed.ID, position int64, kind f
 }
 
 // Deliveries reads a page of those of one of an owner's endpoints, newest first, and where the next page begins, nil at the end of the list. A
-// page of pending or delivered ones examines at most postgres.LongScan deliveries: it may be empty and have a next one. It returns
+// page of pending, retrying or delivered ones examines at most postgres.LongScan deliveries: it may be empty and have a next one. It returns
 // ErrNotFound for an endpoint that the owner does not have.
 func (s *Store) Deliveries(
 	ctx context.Context, owner feed.Owner, webhookID uuid.UUID, q DeliveryQuery,
@@ -77,18 +81,23 @@ func (s *Store) scanDeliveries(
 	ctx context.Context, webhookID uuid.UUID, q DeliveryQuery, scan int,
 ) (page []Delivery, next *DeliveryCursor, err error) {
 	index := s.db.NewSelect().Model((*deliveryRow)(nil)).Where("webhook_id = ?", webhookID)
-	condition, args := "true", []any(nil)
-	if q.Status == Failed {
+	condition := "true"
+	switch q.Status {
+	case Pending:
+		condition = "status = 'pending' AND attempts = 0"
+	case Retrying:
+		condition = "status = 'pending' AND attempts > 0"
+	case Delivered:
+		condition = "status = 'delivered'"
+	case Failed:
 		index.Where("status = 'failed'")
-	} else if q.Status != "" {
-		condition, args = "status = ?", []any{q.Status}
 	}
 	if q.After != nil {
 		index.Where("(position, event_id) < (?, ?)", q.After.Position, uuid.UUID(q.After.EventID))
 	}
 	list := postgres.ListScan{
 		Index: postgres.Matches(index.Column("webhook_id", "event_id", "position", "type", "status", "attempts", "next_attempt_at", "response_status",
-			"error", "created_at", "updated_at"), condition, args...),
+			"error", "created_at", "updated_at"), condition),
 		Order: "position DESC, event_id DESC", Rows: q.Limit, Scan: scan,
 	}
 	found, last, err := postgres.Scan[deliveryRow](ctx, s.db, list)

@@ -32,7 +32,7 @@ func TestDispatcher_Repeats(t *testing.T) {
 	s.intent(owner)
 	asynctest.Eventually(t, "the first attempt fails", func() bool { return len(s.Deliveries(e)) == 1 && s.Deliveries(e)[0].Attempts == 1 })
 	d := s.Deliveries(e)[0]
-	if d.Status != webhooks.Pending || d.ResponseStatus != 503 || d.Error == "" || d.NextAttemptAt.Sub(d.UpdatedAt) != time.Hour {
+	if d.Status != webhooks.Retrying || d.ResponseStatus != 503 || d.Error == "" || d.NextAttemptAt.Sub(d.UpdatedAt) != time.Hour {
 		t.Errorf("%+v", d)
 	}
 	asynctest.Eventually(t, "the endpoint is marked as failing", func() bool { return s.Read(e).FailingSince != nil })

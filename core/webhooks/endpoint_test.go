@@ -157,7 +157,7 @@ func TestAttempt_After(t *testing.T) {
 		shortest, longest := 48*time.Hour, time.Duration(0)
 		for range 2_000 {
 			status, next := webhooks.Attempt{Outcome: webhooks.TimedOut, EndedAt: now}.After(n)
-			if status != webhooks.Pending {
+			if status != webhooks.Retrying {
 				t.Fatalf("after %d attempts: %s", n+1, status)
 			}
 			shortest, longest = min(shortest, next.Sub(now)), max(longest, next.Sub(now))

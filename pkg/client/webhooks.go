@@ -146,6 +146,7 @@ type DeliveryStatus string
 // Statuses of deliveries.
 const (
 	DeliveryPending   DeliveryStatus = "pending"
+	DeliveryRetrying  DeliveryStatus = "retrying"
 	DeliveryDelivered DeliveryStatus = "delivered"
 	DeliveryFailed    DeliveryStatus = "failed"
 )

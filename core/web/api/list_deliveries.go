@@ -53,7 +53,7 @@ func parseDeliveryQuery(r *http.Request) (wanted webhooks.DeliveryQuery, err err
 	if text, given := parameters["status"]; given {
 		known := false
 		if wanted.Status, known = webhooks.ParseStatus(text); !known {
-			issues = append(issues, wire.Issue{Path: "status", Message: "must be pending, delivered or failed"})
+			issues = append(issues, wire.Issue{Path: "status", Message: "must be pending, retrying, delivered or failed"})
 		}
 	}
 	if len(issues) > 0 {

@@ -251,7 +251,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 			"POST", path + "/replay", fmt.Sprintf(`{"after":%q}`, feed.FormatCursor(feed.Owner{AccountID: uuid.New(), Environment: network.Test}, 7)), key,
 			invalid(t, "/after", "is not a cursor of this feed; take it from next"),
 		},
-		"a status": {"GET", path + "/deliveries?status=done&limit=0", "", key, invalid(t, "limit", "must be a whole number from 1 to 1000", "status", "must be pending, delivered or failed")},
+		"a status": {"GET", path + "/deliveries?status=done&limit=0", "", key, invalid(t, "limit", "must be a whole number from 1 to 1000", "status", "must be pending, retrying, delivered or failed")},
 		"a cursor": {"GET", path + "/deliveries?after=x", "", key, invalid(t, "after", "is not a cursor of this list; take it from next")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,9 +22,6 @@ var replays = []choice{
 	{"3600", "The last hour"}, {days(1), "The last day"}, {days(7), "The last 7 days"},
 }
 
-// deliveryStatuses are the filter's choices.
-var deliveryStatuses = []webhooks.Status{webhooks.Pending, webhooks.Delivered, webhooks.Failed}
-
 // deliveryView is a delivery as the page shows it.
 type deliveryView struct {
 	webhooks.Delivery
@@ -67,7 +64,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	shown := newWebhookView(e)
 	return c.render(w, r, user, "webhook", view{Title: e.URL, Section: "webhooks", Form: f, Body: map[string]any{
 		"Webhook": shown, "Deliveries": views, "Next": next, "First": query.After == nil, "Filtered": query.Status != "",
-		"Statuses": deliveryStatuses, "Graces": secretGraces, "Replays": replays, "Now": c.Transfers.Now(),
+		"Statuses": webhooks.Statuses(), "Graces": secretGraces, "Replays": replays, "Now": c.Transfers.Now(),
 		"URL": f.or("url", e.URL), "Types": f.or("types", shown.Filter), "Description": f.or("description", e.Description),
 	}})
 }

@@ -2394,10 +2394,10 @@ export interface components {
             eventId: string;
         };
         /**
-         * @description `failed` after the last attempt.
+         * @description `pending` before the first attempt, `retrying` after one that failed, while another one follows, `delivered` after one that succeeded, `failed` after the last one.
          * @enum {string}
          */
-        DeliveryStatus: "pending" | "delivered" | "failed";
+        DeliveryStatus: "pending" | "retrying" | "delivered" | "failed";
         Delivery: {
             /** @description The event, and the header `webhook-id`. */
             eventId: string;
@@ -2408,7 +2408,7 @@ export interface components {
             attempts: number;
             /**
              * Format: date-time
-             * @description When a pending one is due.
+             * @description When the next attempt of a pending or retrying one is due.
              */
             nextAttemptAt: string | null;
             /** @description The status of the last answer. */
