@@ -20,6 +20,8 @@ const (
 	usageRetention = 8 * 24 * time.Hour
 	// quoteRetention is how long quotes that have made an intent can be read, and unusedQuoteRetention others after their end.
 	quoteRetention, unusedQuoteRetention = 30 * 24 * time.Hour, 24 * time.Hour
+	// attemptRetention is how long the attempts of deliveries, and what receivers answered, can be read.
+	attemptRetention = 7 * 24 * time.Hour
 	// deliveryRetention is how long deliveries can be read.
 	deliveryRetention = 30 * 24 * time.Hour
 	// usageReportRetention is how long the id of a usage report is kept, by which a repeated report is recognized.
@@ -131,6 +133,7 @@ func (p pruner) steps(keep Retention) []step {
 		{"transfers", p.transfers(keep.Transfers)},
 		{"feed", p.events(keep.Events)},
 		{"deliveries", p.deliveries},
+		{"delivery_attempts", p.expired("delivery_attempts", "ended_at", p.now.Add(-attemptRetention))},
 		{"unused quotes", p.unusedQuotes},
 		{"quotes", p.expired("quotes", "created_at", p.now.Add(-quoteRetention))},
 		{"screening_hits", p.screeningHits(keep.Audit)},

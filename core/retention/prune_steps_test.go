@@ -46,6 +46,7 @@ var prunables = map[string]prunable{
 	"feed": {"feed", "old.position = 1", `INSERT INTO feed (position, account_id, environment, type, occurred_at, data) VALUES (1, ?0, 'test', 'webhook.disabled', now(), '{}')`},
 	"deliveries": {"deliveries", "true", `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, created_at, updated_at)
 		VALUES (gen_random_uuid(), gen_random_uuid(), 1, 'webhook.test', 'failed', 1, '2026-01-01', '2026-01-01')`},
+	"delivery_attempts": {"delivery_attempts", "true", `INSERT INTO delivery_attempts (webhook_id, event_id, ended_at, duration_ms) VALUES (gen_random_uuid(), gen_random_uuid(), '2026-01-01', 1)`},
 	"unused quotes": {"quotes", "old.expires_at < '2026-06-01'", `INSERT INTO quotes SELECT made.* FROM quotes q, jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(),
 		'expires_at', '2026-01-01')) AS made WHERE q.account_id = ?0 AND q.transfer_id IS NULL AND q.expires_at > now()`},
 	"quotes": {"quotes", "old.transfer_id IS NOT NULL", `INSERT INTO quotes SELECT made.* FROM quotes q, jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(),

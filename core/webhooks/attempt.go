@@ -93,6 +93,10 @@ type Attempt struct {
 	Outcome Outcome
 	// ResponseStatus is 0 if there was no response.
 	ResponseStatus int
+	// ResponseBody is the beginning of the response's body as text, of at most maxBodyBytes, or maxSuccessBytes of a success.
+	ResponseBody string
+	// Duration is the time from the start of the request to the end of what was read of the response.
+	Duration time.Duration
 	// RetryAfter is the Retry-After of a 429 or 503, otherwise 0.
 	RetryAfter time.Duration
 	// EndedAt is by the database's clock.

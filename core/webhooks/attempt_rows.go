@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -229,6 +230,10 @@ type outcomeRow struct {
 	ResponseStatus *int       `bun:"response_status,type:integer"`
 	Error          *string    `bun:"error,type:text"`
 	EndedAt        time.Time  `bun:"ended_at,type:timestamptz"`
+	// Attempted is false if no request was made.
+	Attempted    bool    `bun:"attempted,type:boolean"`
+	DurationMS   int64   `bun:"duration_ms,type:integer"`
+	ResponseBody *string `bun:"response_body,type:text"`
 }
 
 // applyAttempts writes the results in the order of the primary key, which prevents deadlocks, and returns those that it wrote.
@@ -242,12 +247,13 @@ func (tx Tx) applyAttempts(ctx context.Context, records []AttemptRecord) (applie
 		rows[n] = outcomeRow{
 			Ordinal: n, WebhookID: r.Delivery.WebhookID, EventID: uuid.UUID(r.Delivery.EventID), Attempts: r.Delivery.Attempts,
 			DueAt: r.Delivery.NextAttemptAt, Status: status, EndedAt: r.Attempt.EndedAt,
+			Attempted: r.Attempt.Outcome != EventGone, DurationMS: min(r.Attempt.Duration.Milliseconds(), math.MaxInt32),
 		}
 		if status == Retrying {
 			rows[n].Status, rows[n].NextAttemptAt = Pending, &next
 		}
 		if r.Attempt.ResponseStatus != 0 {
-			rows[n].ResponseStatus = &r.Attempt.ResponseStatus
+			rows[n].ResponseStatus, rows[n].ResponseBody = &r.Attempt.ResponseStatus, &r.Attempt.ResponseBody
 		}
 		if text := r.Attempt.Outcome.Text(); text != "" {
 			rows[n].Error = &text
@@ -257,10 +263,14 @@ func (tx Tx) applyAttempts(ctx context.Context, records []AttemptRecord) (applie
 		return cmp.Or(cmp.Compare(a.WebhookID.String(), b.WebhookID.String()), cmp.Compare(a.EventID.String(), b.EventID.String()))
 	})
 	var ordinals []int
-	err = tx.db.NewRaw(`WITH outcomes (ordinal, webhook_id, event_id, attempts, due_at, status, next_attempt_at, response_status, error, ended_at) AS (?0), current AS (
+	err = tx.db.NewRaw(`WITH outcomes (ordinal, webhook_id, event_id, attempts, due_at, status, next_attempt_at, response_status, error, ended_at,
+			attempted, duration_ms, response_body) AS (?0), current AS (
 			SELECT outcomes.* FROM outcomes JOIN deliveries USING (webhook_id, event_id)
 			WHERE deliveries.status = 'pending' AND deliveries.attempts = outcomes.attempts AND deliveries.next_attempt_at = outcomes.due_at
 			ORDER BY webhook_id, event_id FOR NO KEY UPDATE OF deliveries
+		), attempts AS (
+			INSERT INTO delivery_attempts (webhook_id, event_id, ended_at, duration_ms, response_status, error, response_body)
+			SELECT webhook_id, event_id, ended_at, duration_ms, response_status, error, response_body FROM current WHERE attempted ON CONFLICT DO NOTHING
 		) UPDATE deliveries SET status = current.status, attempts = deliveries.attempts + 1, next_attempt_at = current.next_attempt_at,
 			response_status = current.response_status, error = current.error, updated_at = current.ended_at
 		FROM current WHERE deliveries.webhook_id = current.webhook_id AND deliveries.event_id = current.event_id RETURNING current.ordinal`,

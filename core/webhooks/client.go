@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"intents.internal/core/outbound"
 )
@@ -20,10 +21,12 @@ import (
 const (
 	// attemptTimeout bounds the complete attempt.
 	attemptTimeout = 15 * time.Second
-	// maxBodyBytes bounds the bytes of a response body that are read, and bodyTimeout the time. Only the status counts; reading
-	// the body to its end allows the connection to be reused.
+	// maxBodyBytes bounds the bytes of a response body that are read, and bodyTimeout the time. Only the status counts: the body is
+	// for the endpoint's owner, and reading it to its end allows the connection to be reused.
 	maxBodyBytes, bodyTimeout = 4 << 10, time.Second
-	userAgent                 = "transfer-intents-webhooks/1.0"
+	// maxSuccessBytes bounds what is kept of the body of a success: there are many, and it rarely explains anything.
+	maxSuccessBytes = 512
+	userAgent       = "transfer-intents-webhooks/1.0"
 )
 
 // Client sends the requests to receivers.
@@ -59,7 +62,7 @@ func (c *Client) Send(ctx context.Context, m Message) Attempt {
 	if err != nil {
 		return Attempt{Outcome: Malformed, EndedAt: c.now()}
 	}
-	at := c.now()
+	at, started := c.now(), time.Now()
 	request.Header = http.Header{
 		"Content-Type":      {"application/json"},
 		"User-Agent":        {userAgent},
@@ -69,19 +72,38 @@ func (c *Client) Send(ctx context.Context, m Message) Attempt {
 	}
 	response, err := c.http.Do(request) //nolint:bodyclose // readBody closes it
 	if err != nil {
-		return Attempt{Outcome: progress.outcome(err), EndedAt: c.now()}
+		return Attempt{Outcome: progress.outcome(err), Duration: time.Since(started), EndedAt: c.now()}
 	}
-	readBody(response.Body, cancel)
+	body := readBody(response.Body, cancel)
 	ended := c.now()
-	return NewAnswer(response.StatusCode, outbound.RetryAfter(response.Header, ended), ended)
+	a := NewAnswer(response.StatusCode, outbound.RetryAfter(response.Header, ended), ended)
+	a.Duration, a.ResponseBody = time.Since(started), bodyText(body, maxBodyBytes)
+	if a.Outcome == Succeeded {
+		a.ResponseBody = bodyText(body, maxSuccessBytes)
+	}
+	return a
 }
 
-// readBody reads the body up to its bounds and closes it.
-func readBody(body io.ReadCloser, cancel context.CancelFunc) {
+// readBody reads the body up to its bounds and closes it. It returns what came of it.
+func readBody(body io.ReadCloser, cancel context.CancelFunc) []byte {
 	timer := time.AfterFunc(bodyTimeout, cancel)
 	defer timer.Stop()
-	_, _ = io.Copy(io.Discard, body) // only the status counts
+	var read bytes.Buffer
+	_, _ = io.Copy(&read, io.LimitReader(body, maxBodyBytes)) // a body that ends early is kept so far
 	_ = body.Close()
+	return read.Bytes()
+}
+
+// bodyText returns the beginning of a body, at most limit bytes, as text that Postgres stores: what is not UTF-8, and NUL, becomes U+FFFD.
+func bodyText(body []byte, limit int) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= limit {
+		return text
+	}
+	for !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
 }
 
 // progress records the phases that a request has completed.

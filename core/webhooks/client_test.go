@@ -30,7 +30,7 @@ func newClient(t *testing.T) *webhooks.Client {
 func send(t *testing.T, client *webhooks.Client, url string) webhooks.Attempt {
 	t.Helper()
 	a := client.Send(t.Context(), webhooks.Message{URL: url, ID: "evt_1", Body: []byte(`{}`), Secrets: []webhooks.Secret{webhooks.NewSecret()}})
-	a.EndedAt = time.Time{}
+	a.EndedAt, a.Duration, a.ResponseBody = time.Time{}, 0, ""
 	return a
 }
 

@@ -108,6 +108,7 @@ func TestErrorResponses(t *testing.T) {
 		"a test is posted":            {request("PATCH", "/v2/webhooks/1/test", testKey(), ""), wrongMethod("POST", fresh...)},
 		"a replay is posted":          {request("GET", "/v2/webhooks/1/replay", testKey(), ""), wrongMethod("POST", fresh...)},
 		"deliveries are read":         {request("POST", "/v2/webhooks/1/deliveries", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
+		"a delivery is read":          {request("POST", "/v2/webhooks/1/deliveries/2", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"a retry is posted":           {request("GET", "/v2/webhooks/1/deliveries/2/retry", testKey(), ""), wrongMethod("POST", fresh...)},
 		"webhooks without a key":      {request("PATCH", "/v2/webhooks/1", "", ""), noKey()},
 		"open path, POST with a key":  {request("POST", "/v2/health", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},

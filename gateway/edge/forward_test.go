@@ -171,6 +171,7 @@ func TestForward_Webhooks(t *testing.T) {
 		{"POST", "/v2/webhooks/1/test", "/v2/webhooks/{id}/test", ""},
 		{"POST", "/v2/webhooks/1/replay", "/v2/webhooks/{id}/replay", `{"after":"a"}`},
 		{"GET", "/v2/webhooks/1/deliveries?limit=1", "/v2/webhooks/{id}/deliveries", ""},
+		{"GET", "/v2/webhooks/1/deliveries/evt_1", "/v2/webhooks/{id}/deliveries/{eventId}", ""},
 		{"POST", "/v2/webhooks/1/deliveries/evt_1/retry", "/v2/webhooks/{id}/deliveries/{eventId}/retry", ""},
 	} {
 		if path, _, _ := strings.Cut(r.path, "?"); edge.RouteOf([]byte(path)) != r.route {

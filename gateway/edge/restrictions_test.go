@@ -48,6 +48,7 @@ var neededScopes = map[string]string{
 	"POST /v2/webhooks/{id}/test":                       "webhooks",
 	"POST /v2/webhooks/{id}/replay":                     "webhooks",
 	"GET /v2/webhooks/{id}/deliveries":                  "webhooks",
+	"GET /v2/webhooks/{id}/deliveries/{eventId}":        "webhooks",
 	"POST /v2/webhooks/{id}/deliveries/{eventId}/retry": "webhooks",
 }
 

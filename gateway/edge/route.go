@@ -123,6 +123,7 @@ var (
 	webhookTest     = newRoute("/v2/webhooks/{id}/test", webhooksKey, actions{post: forwardAsIs})
 	webhookReplay   = newRoute("/v2/webhooks/{id}/replay", webhooksKey, actions{post: forwardAsIs})
 	deliveries      = newRoute("/v2/webhooks/{id}/deliveries", webhooksKey, actions{get: forwardAsIs})
+	delivery        = newRoute("/v2/webhooks/{id}/deliveries/{eventId}", webhooksKey, actions{get: forwardAsIs})
 	deliveryAttempt = newRoute("/v2/webhooks/{id}/deliveries/{eventId}/retry", webhooksKey, actions{post: forwardAsIs})
 
 	auth    = newRoute("/auth/*", session, actions{}) // of the paths that core does not have, see sessionRoutes
@@ -139,7 +140,7 @@ var (
 var routes = []*route{
 	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
 	newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
-	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, deliveryAttempt,
+	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
 
@@ -313,11 +314,17 @@ func matchWebhook(rest []byte) *route {
 		return deliveries
 	}
 	below, isDelivery := bytes.CutPrefix(below, []byte("deliveries/"))
-	event, does, _ := bytes.Cut(below, []byte("/"))
-	if isDelivery && len(event) > 0 && string(does) == "retry" {
+	event, does, nested := bytes.Cut(below, []byte("/"))
+	switch {
+	case !isDelivery || len(event) == 0:
+		return unknownKeyedPath
+	case !nested:
+		return delivery
+	case string(does) == "retry":
 		return deliveryAttempt
+	default:
+		return unknownKeyedPath
 	}
-	return unknownKeyedPath
 }
 
 // action returns the method's action, refuse for a method that the route lacks.
@@ -353,7 +360,7 @@ func (r *route) streams(method []byte) bool {
 	switch r {
 	case newBatch:
 		return r.action(method) != refuse
-	case transfer, refund, preflight, relay, quote, webhooks, webhook:
+	case transfer, refund, preflight, relay, quote, webhooks, webhook, delivery:
 		return false
 	}
 	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck

@@ -177,6 +177,35 @@ func (s *Webhooks) Deliveries(ctx context.Context, id string, query DeliveryQuer
 	return call[DeliveryPage](ctx, s.c, request{method: http.MethodGet, path: webhookPath(id, "/deliveries"), query: values})
 }
 
+// DeliveryDetails is a delivery with what was sent and what came back.
+type DeliveryDetails struct {
+	Delivery
+
+	// TransferID is nil for an event that is not an intent's, and once the event is not kept.
+	TransferID *string `json:"transferId"`
+	// RequestBody is nil once the event is not kept.
+	RequestBody *string `json:"requestBody"`
+	// PastAttempts are the newest 20 of the last 7 days, newest first, those before a retry or a replay too.
+	PastAttempts []PastAttempt `json:"pastAttempts"`
+}
+
+// PastAttempt is an attempt to deliver an event.
+type PastAttempt struct {
+	EndedAt    time.Time `json:"endedAt"`
+	DurationMS int       `json:"durationMs"`
+	// ResponseStatus and ResponseBody are nil without an answer.
+	ResponseStatus *int `json:"responseStatus"`
+	// ResponseBody is the first 4 KiB of the answer as text, or the first 512 bytes of one with 2xx. It is the receiver's: do not trust it.
+	ResponseBody *string `json:"responseBody"`
+	// Error is nil for a success.
+	Error *string `json:"error"`
+}
+
+// Delivery says what became of one event, with the body that is sent and what the receiver answered.
+func (s *Webhooks) Delivery(ctx context.Context, id, eventID string) (*DeliveryDetails, error) {
+	return call[DeliveryDetails](ctx, s.c, request{method: http.MethodGet, path: webhookPath(id, "/deliveries/"+url.PathEscape(eventID))})
+}
+
 // Retry delivers an event again at once. It is tried once.
 func (s *Webhooks) Retry(ctx context.Context, id, eventID string) error {
 	_, err := s.c.do(ctx, request{method: http.MethodPost, path: webhookPath(id, "/deliveries/"+url.PathEscape(eventID)+"/retry")}, nil)

@@ -37,6 +37,7 @@ var Paths = []Path{
 	{"/v2/webhooks/{id}/rotate-secret", []string{"POST"}},
 	{"/v2/webhooks/{id}/test", []string{"POST"}},
 	{"/v2/webhooks/{id}/deliveries", []string{"GET"}},
+	{"/v2/webhooks/{id}/deliveries/{eventId}", []string{"GET"}},
 	{"/v2/webhooks/{id}/deliveries/{eventId}/retry", []string{"POST"}},
 	{"/v2/webhooks/{id}/replay", []string{"POST"}},
 	{"/auth/sign-up/email", []string{"POST"}},

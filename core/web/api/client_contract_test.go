@@ -33,7 +33,7 @@ var clientMethods = map[string]string{
 	"createQuotes": "Quotes.Create", "getQuote": "Quotes.Get", "listEvents": "Events.List",
 	"createWebhook": "Webhooks.Create", "listWebhooks": "Webhooks.List", "getWebhook": "Webhooks.Get", "updateWebhook": "Webhooks.Update",
 	"deleteWebhook": "Webhooks.Delete", "rotateWebhookSecret": "Webhooks.RotateSecret", "testWebhook": "Webhooks.Test",
-	"listDeliveries": "Webhooks.Deliveries", "retryDelivery": "Webhooks.Retry", "replayWebhook": "Webhooks.Replay",
+	"listDeliveries": "Webhooks.Deliveries", "getDelivery": "Webhooks.Delivery", "retryDelivery": "Webhooks.Retry", "replayWebhook": "Webhooks.Replay",
 }
 
 // withoutMethod are operations for load balancers and for tools.
@@ -51,7 +51,7 @@ var clientTypes = map[string]any{
 	"Quote": client.Quote{}, "EventPage": client.EventPage{}, "WebhookDisabled": client.WebhookEvent{},
 	"Webhook": client.Webhook{}, "CreateWebhookInput": client.CreateWebhook{}, "CreatedWebhook": client.CreatedWebhook{},
 	"UpdateWebhookInput": client.UpdateWebhook{}, "RotateWebhookSecretInput": client.RotateWebhookSecret{}, "WebhookSecret": client.WebhookSecret{},
-	"TestedWebhook": client.TestedWebhook{}, "DeliveryPage": client.DeliveryPage{}, "ReplayWebhookInput": client.ReplayWebhook{},
+	"TestedWebhook": client.TestedWebhook{}, "DeliveryPage": client.DeliveryPage{}, "DeliveryDetails": client.DeliveryDetails{}, "ReplayWebhookInput": client.ReplayWebhook{},
 }
 
 // clientSuperset are the types that stand for several schemas, so that they have members which one of these lacks.
@@ -379,6 +379,7 @@ func TestClientContract_Examples(t *testing.T) {
 		"createWebhook": {client.CreateWebhook{}, client.CreatedWebhook{}}, "listWebhooks": {nil, []client.Webhook{}}, "getWebhook": {nil, client.Webhook{}},
 		"updateWebhook": {nil, client.Webhook{}}, "rotateWebhookSecret": {client.RotateWebhookSecret{}, client.WebhookSecret{}},
 		"testWebhook": {nil, client.TestedWebhook{}}, "listDeliveries": {nil, client.DeliveryPage{}},
+		"getDelivery": {nil, client.DeliveryDetails{}},
 	} {
 		for part, named := range recorded[operation] {
 			kind := kinds[1]

@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/passkeytest"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/webhooks"
 )
 
 // The tests of this file call every route once with success and compare whole bodies with the examples.
@@ -60,6 +62,10 @@ func TestEveryRoute_Webhooks(t *testing.T) {
 	s.example(t, "a day's grace", "POST", path+"/rotate-secret", `{"gracePeriod":86400}`, key...)
 	s.example(t, "a test", "POST", path+"/test", "", key...)
 	s.example(t, "deliveries", "GET", path+"/deliveries", "", key...)
+	event := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT event_id FROM deliveries`)
+	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now(), 184, 500, $1, 'no database' FROM deliveries`,
+		webhooks.OtherStatus.Text())
+	s.example(t, "a failed attempt", "GET", path+"/deliveries/"+feed.ID(event).String(), "", key...)
 }
 
 func TestEveryRoute_Accounts(t *testing.T) {

@@ -71,6 +71,7 @@ func (s *Server) webhookRoutes() map[string]http.Handler {
 		"POST /v2/webhooks/{id}/rotate-secret":              s.rotateWebhookSecret,
 		"POST /v2/webhooks/{id}/test":                       s.testWebhook,
 		"GET /v2/webhooks/{id}/deliveries":                  s.listDeliveries,
+		"GET /v2/webhooks/{id}/deliveries/{eventId}":        s.getDelivery,
 		"POST /v2/webhooks/{id}/deliveries/{eventId}/retry": s.retryDelivery,
 		"POST /v2/webhooks/{id}/replay":                     s.replayWebhook,
 	} {

@@ -237,6 +237,7 @@ func TestWebhooks_Refusals(t *testing.T) {
 		"deliveries":          {"GET", "/v2/webhooks/1/deliveries", "", key, unknown},
 		"an old cursor":       {"POST", path + "/replay", after(999), key, refused(t, 410, "CURSOR_EXPIRED", "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.")},
 		"no delivery":         {"POST", path + "/deliveries/" + feed.ID(uuid.New()).String() + "/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
+		"no event":            {"GET", path + "/deliveries/1", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"no event id":         {"POST", path + "/deliveries/1/retry", "", key, refused(t, 404, "NOT_FOUND", "The webhook has no delivery of such an event.")},
 		"a parameter":         {"GET", path + "?a=b", "", key, invalid(t, "a", "is not a known parameter")},
 		"no URL":              {"POST", "/v2/webhooks", `{}`, key, invalid(t, "/url", "must be an absolute URL of visible ASCII characters; write other names as xn--… and other characters percent-encoded")},

@@ -150,6 +150,7 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET /console/webhooks":                 {identity.Read, showPage(c.listWebhooks)},
 		"GET /console/webhooks/{id}":            {identity.Read, showPage(c.showWebhook, "status", "after")},
 		"GET /console/webhooks/{id}/delete":     {identity.Develop, c.confirmDeleteWebhook},
+		deliveryPage:                            {identity.Read, showPage(c.showDelivery)},
 		"GET /console/audit":                    {identity.Read, showPage(c.listAudit, "before")},
 		"GET /console/account":                  {identity.Person, showPage(c.showAccount, "error")},
 		"GET " + passwordPath:                   {identity.Person, showPage(c.showPassword)},

@@ -70,11 +70,15 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 }
 
 func newDeliveryView(d webhooks.Delivery) deliveryView {
-	v := deliveryView{Delivery: d, ID: d.EventID.String(), Answer: d.Error}
-	if d.ResponseStatus != 0 {
-		v.Answer = strings.TrimSpace(strconv.Itoa(d.ResponseStatus) + " " + http.StatusText(d.ResponseStatus) + ". " + d.Error)
+	return deliveryView{Delivery: d, ID: d.EventID.String(), Answer: answerText(d.ResponseStatus, d.Error)}
+}
+
+// answerText describes a response and why it is a failure, or why there was none; it is empty without both.
+func answerText(status int, fault string) string {
+	if status == 0 {
+		return fault
 	}
-	return v
+	return strings.TrimSpace(strings.TrimSpace(strconv.Itoa(status)+" "+http.StatusText(status)) + ". " + fault)
 }
 
 // or returns the value of a field if it was sent, otherwise other.

@@ -73,6 +73,27 @@ func TestWebhooks(t *testing.T) {
 	ann.get("/console/audit").is(http.StatusOK, "Webhook created", "Webhook changed", "Webhook secret rotated", "Webhook replayed", "Webhook deleted")
 }
 
+// A delivery's page shows what was sent and what came back, which is text of others.
+func TestShowDelivery(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
+	webhook, _ := ann.makeWebhook("https://example.com/hook")
+	ann.post(webhook + "/test").leadsTo(webhook + "?done=webhook-tested")
+	page := ann.get(webhook).link(webhook + "/deliveries/")
+	ann.get(page).is(http.StatusOK, "Delivery of webhook.test", "pending", "POST https://example.com/hook", `"type": "webhook.test"`, "Nothing has been sent yet.")
+	pgtest.Exec(t, s.store, `UPDATE deliveries SET attempts = 1`)
+	ann.get(page).is(http.StatusOK, "retrying", "Nothing is known of the attempts any more.")
+	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now() - n * interval '1 minute', 1840, 500, '<i>no</i>',
+		CASE n WHEN 1 THEN '<script>alert(1)</script>' ELSE '' END FROM deliveries, generate_series(1, 2) AS n`)
+	a := ann.get(page).is(http.StatusOK, "500 Internal Server Error. <i>no</i> after 1.8 s", "<script>alert(1)</script>", "The answer has no body.")
+	if strings.Contains(a.body, "<i>") || strings.Contains(a.body, "<script>alert") {
+		t.Error("the page shows text of others as HTML")
+	}
+	ben.get(page).is(http.StatusNotFound, "no webhook with this id")
+	ann.get(webhook+"/deliveries/evt_1").is(http.StatusNotFound, "no delivery of this event")
+}
+
 // Reloading the answer of a form leads to its page, and no page of another account's webhook is shown or changed.
 func TestWebhooks_Others(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,7 @@ export type RotateWebhookSecret = Schemas['RotateWebhookSecretInput']
 export type WebhookSecret = Schemas['WebhookSecret']
 export type TestedWebhook = Schemas['TestedWebhook']
 export type Delivery = Schemas['Delivery']
+export type DeliveryDetails = Schemas['DeliveryDetails']
 export type DeliveryPage = Schemas['DeliveryPage']
 
 type Query<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['query']>

@@ -742,6 +742,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/webhooks/{id}/deliveries/{eventId}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the webhook. */
+                id: components["parameters"]["WebhookId"];
+                /** @description The `id` of the event, which is the header `webhook-id` of its delivery. */
+                eventId: components["parameters"]["EventId"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a delivery
+         * @description What became of one event, with the body that is sent and what the receiver answered. Needs the scope `webhooks`.
+         */
+        get: operations["getDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/webhooks/{id}/deliveries/{eventId}/retry": {
         parameters: {
             query?: never;
@@ -2425,6 +2456,53 @@ export interface components {
             deliveries: components["schemas"]["Delivery"][];
             /** @description The cursor of the next page, null on the last. An empty page may have one. */
             next: string | null;
+        };
+        PastAttempt: {
+            /**
+             * Format: date-time
+             * @description When it ended.
+             */
+            endedAt: string;
+            /** @description How long it took, in milliseconds. */
+            durationMs: number;
+            /** @description The status of the answer, null for none. */
+            responseStatus: number | null;
+            /** @description The first 4 KiB of the answer, or the first 512 bytes of one with 2xx, as text; null without an answer. What is not UTF-8 is U+FFFD. It is the text of the receiver: do not trust it. */
+            responseBody: string | null;
+            /** @description Why it failed, null for a success. */
+            error: string | null;
+        };
+        DeliveryDetails: {
+            /** @description The event, and the header `webhook-id`. */
+            eventId: string;
+            /** @description The type of the event, or `webhook.test`. */
+            type: string;
+            status: components["schemas"]["DeliveryStatus"];
+            /** @description How many attempts have ended since the delivery was made, retried or replayed. */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description When the next attempt of a pending or retrying one is due.
+             */
+            nextAttemptAt: string | null;
+            /** @description The status of the last answer. */
+            responseStatus: number | null;
+            /** @description Why the last attempt failed. */
+            error: string | null;
+            /**
+             * Format: date-time
+             * @description When it changed last.
+             */
+            updatedAt: string;
+            /**
+             * Format: uuid
+             * @description The intent; null for an event that is not an intent's, and once the event is not kept.
+             */
+            transferId: string | null;
+            /** @description The body that is sent, a JSON text; null once the event is not kept. */
+            requestBody: string | null;
+            /** @description The attempts of the last 7 days, newest first, at most 20, those before a retry or a replay too. A version before this one kept none. */
+            pastAttempts: components["schemas"]["PastAttempt"][];
         };
         ReplayWebhookInput: {
             /** @description `next` of a page of the feed. */
@@ -4997,6 +5075,51 @@ export interface operations {
             401: components["responses"]["NoApiKey"];
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["WebhookError"];
+            503: components["responses"]["WebhooksUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    getDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the webhook. */
+                id: components["parameters"]["WebhookId"];
+                /** @description The `id` of the event, which is the header `webhook-id` of its delivery. */
+                eventId: components["parameters"]["EventId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The delivery. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryDetails"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            /** @description There is no such webhook, or no delivery of this event: `NOT_FOUND`. */
+            404: components["responses"]["NoSuchIntent"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["WebhookError"];
             503: components["responses"]["WebhooksUnavailable"];

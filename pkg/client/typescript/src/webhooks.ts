@@ -17,6 +17,8 @@ export interface Webhooks {
   test(id: string, options?: CallOptions): Promise<records.TestedWebhook>
   /** One page of what was delivered and what was not. The last has a `next` of null; an empty one may have another after it. */
   deliveries(id: string, query?: records.DeliveryQuery, options?: CallOptions): Promise<records.DeliveryPage>
+  /** What became of one event, with the body that is sent and what the receiver answered, which is text of others. */
+  delivery(id: string, eventId: string, options?: CallOptions): Promise<records.DeliveryDetails>
   /** Posts an event again that could not be delivered. */
   retry(id: string, eventId: string, options?: CallOptions): Promise<void>
   /** Posts all events after a cursor of the feed again. */
@@ -37,6 +39,10 @@ export function webhooksOf(api: Api): Webhooks {
     test: async (id, options) => dataOf(http.POST('/v2/webhooks/{id}/test', at(id, options))),
     deliveries: async (id, query = {}, options) =>
       dataOf(http.GET('/v2/webhooks/{id}/deliveries', { params: { path: { id: segment(id) }, query }, ...api.with(options) })),
+    delivery: async (id, eventId, options) => {
+      const path = { id: segment(id), eventId: segment(eventId) }
+      return dataOf(http.GET('/v2/webhooks/{id}/deliveries/{eventId}', { params: { path }, ...api.with(options) }))
+    },
     retry: async (id, eventId, options) => {
       const path = { id: segment(id), eventId: segment(eventId) }
       await http.POST('/v2/webhooks/{id}/deliveries/{eventId}/retry', { params: { path }, ...api.with(options) })
