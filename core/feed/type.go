@@ -35,6 +35,17 @@ var types = []Type{
 // Types returns the types in the feed.
 func Types() []Type { return slices.Clone(types) }
 
+// Patterns returns the patterns of NewFilter that select the types of one subject, and types that are added to it later.
+func Patterns() (patterns []string) {
+	for _, t := range types {
+		subject, _, _ := strings.Cut(string(t), ".")
+		if pattern := subject + ".*"; !slices.Contains(patterns, pattern) {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
+}
+
 // Filter selects types in the feed. The zero value selects all.
 type Filter struct {
 	// selected is nil for all types, otherwise sorted without duplicates.

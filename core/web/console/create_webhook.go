@@ -34,15 +34,6 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	return created, secret, c.Identity.CreateWebhook(r.Context(), c.confirming(r, f), user.principal, created, token)
 }
 
-// types parses the names of event types, separated by spaces or commas; no name means all types.
-func (f *form) types() []string {
-	names := strings.FieldsFunc(f.values["types"], func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })
-	if len(names) == 0 {
-		return nil
-	}
-	return names
-}
-
 // secretPage shows a secret.
 type secretPage struct {
 	Webhook *webhooks.Endpoint

@@ -49,6 +49,6 @@ func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user curr
 		views[n] = newWebhookView(e)
 	}
 	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
-		"Webhooks": views, "Most": webhooks.MaxEndpoints, "Types": feed.Types(), "FormToken": newFormToken(),
+		"Webhooks": views, "Most": webhooks.MaxEndpoints, "Types": newTypesView(f, nil), "FormToken": newFormToken(),
 	}})
 }

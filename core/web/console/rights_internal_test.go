@@ -116,9 +116,9 @@ var formClasses = map[string]walked{
 	}, true},
 
 	"/console/webhooks": {effect, none, func(s scene) []string {
-		return []string{"url", "https://example.com", "environment", "live", "types", "", "description", "", "formToken", s.token}
+		return []string{"url", "https://example.com", "environment", "live", "description", "", "formToken", s.token}
 	}, true},
-	"/console/webhooks/{id}/change":  {effect, hook, fixed("url", "https://example.org", "types", "transfer.filled", "description", ""), true},
+	"/console/webhooks/{id}/change":  {effect, hook, fixed("url", "https://example.org", "type:transfer.filled", "1", "description", ""), true},
 	"/console/webhooks/{id}/enable":  {effect, hook, fixed(), true},
 	"/console/webhooks/{id}/disable": {rights, hook, fixed(), true},
 	"/console/webhooks/{id}/rotate":  {effect, hook, fixed("gracePeriod", "0"), true},

@@ -24,7 +24,7 @@ func TestWebhooks(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	ann.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.", "0 of 20", "transfer.confirmed")
 
-	page, secret := ann.makeWebhook("https://example.com/hook", "types", "transfer.confirmed, transfer.failed", "description", `<b>ops</b>`)
+	page, secret := ann.makeWebhook("https://example.com/hook", "type:transfer.confirmed", "1", "type:transfer.failed", "1", "description", `<b>ops</b>`)
 	if !strings.HasPrefix(secret, "whsec_") {
 		t.Errorf("the secret: %q", secret)
 	}
@@ -57,10 +57,12 @@ func TestWebhooks(t *testing.T) {
 	}
 	ann.get(page).is(http.StatusOK, "The secret before signs until")
 	ann.post(page+"/rotate", "gracePeriod", "604801").is(http.StatusBadRequest, "must be 0 to 604800 seconds")
-	ann.post(page+"/change", "url", "https://example.com/other", "types", "", "description", "").leadsTo(page + "?done=webhook-changed")
-	ann.get(page).is(http.StatusOK, "https://example.com/other", "All")
-	ann.post(page+"/change", "url", "https://127.0.0.1/", "types", "transfer.lost").is(http.StatusUnprocessableEntity, "The URL must lead to a public address")
-	ann.post(page+"/change", "url", "https://example.com/other", "types", "transfer.lost").is(http.StatusBadRequest, "transfer.lost")
+	ann.post(page+"/change", "url", "https://example.com/other", "description", "").leadsTo(page + "?done=webhook-changed")
+	ann.get(page).is(http.StatusOK, "https://example.com/other", "Events All")
+	ann.post(page+"/change", "url", "https://example.com/other", "type:transfer.*", "1").leadsTo(page + "?done=webhook-changed")
+	ann.get(page).is(http.StatusOK, "Events transfer.* Description")
+	ann.post(page+"/change", "url", "https://127.0.0.1/").is(http.StatusUnprocessableEntity, "The URL must lead to a public address")
+	ann.post(page+"/change", "url", "https://example.com/other", "type:transfer.lost", "1").is(http.StatusBadRequest)
 	ann.post(page + "/disable").leadsTo(page + "?done=webhook-disabled")
 	ann.get(page).is(http.StatusOK, "Disabled", "It was disabled in the console or through the API.")
 	ann.post(page+"/test").is(http.StatusConflict, "The webhook is disabled.")
@@ -139,12 +141,12 @@ func TestCreateWebhook_SentTwice(t *testing.T) {
 	s := start(t)
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
 	formToken := ann.get("/console/webhooks").field("formToken")
-	form := []string{"url", "https://example.com/hook", "environment", "test", "types", "", "description", "", "formToken", formToken}
+	form := []string{"url", "https://example.com/hook", "environment", "test", "description", "", "formToken", formToken}
 	ann.post("/console/webhooks", "url", "", "environment", "test", "formToken", formToken).is(http.StatusBadRequest, "The URL")
 	ann.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook")
 	ann.post("/console/webhooks", form...).is(http.StatusConflict, "This form was sent already", "1 of 20").alerts("rotate it")
 	ben.post("/console/webhooks", form...).is(http.StatusOK, "Your new webhook") // the token is of ann's session
-	ann.post("/console/webhooks", append(form[:8:8], "formToken", "short")...).is(http.StatusBadRequest, "Not this page's form")
+	ann.post("/console/webhooks", append(form[:6:6], "formToken", "short")...).is(http.StatusBadRequest, "Not this page's form")
 	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks"); n != 2 {
 		t.Errorf("%d webhooks, want one of each account", n)
 	}
