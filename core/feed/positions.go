@@ -202,6 +202,16 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 const eventIDAt = `overlay(overlay(left(encode(sha256(convert_to(concat_ws('/', taken.transfer_id, taken.sequence,
 	(extract(epoch FROM taken.occurred_at) * 1000000)::bigint), 'UTF8')), 'hex'), 32) PLACING '8' FROM 13) PLACING '8' FROM 17)::uuid`
 
+// EventIDs reads the ids of an intent's newest events, whether they have a position or not.
+func (s *Store) EventIDs(ctx context.Context, accountID, transferID uuid.UUID, limit int) (ids []uuid.UUID, err error) {
+	err = s.db.NewRaw("SELECT ("+eventIDAt+") FROM events AS taken WHERE account_id = ? AND transfer_id = ? ORDER BY taken.id DESC LIMIT ?",
+		accountID, transferID, limit).Scan(ctx, &ids)
+	if err != nil {
+		return nil, fmt.Errorf("read the ids of the events of transfer %s: %w", transferID, err)
+	}
+	return ids, nil
+}
+
 // LatestPosition is the newest assigned position. All events with a position are at or below it.
 func (s *Store) LatestPosition(ctx context.Context) (position int64, err error) {
 	if err := s.db.NewRaw("SELECT last_position FROM feed_state").Scan(ctx, &position); err != nil {

@@ -52,6 +52,36 @@ func (s *Store) Delivery(ctx context.Context, owner feed.Owner, webhookID uuid.U
 	return d, e, err
 }
 
+// MaxIntentDeliveries is the number of an intent's deliveries that are read at most, the newest.
+const MaxIntentDeliveries = 50
+
+// DeliveriesOfIntent reads the newest deliveries of an intent's events to its owner's endpoints, and the endpoints' URLs.
+func (s *Store) DeliveriesOfIntent(ctx context.Context, owner feed.Owner, transferID uuid.UUID) ([]Delivery, map[uuid.UUID]string, error) {
+	endpoints, err := s.Webhooks(ctx, owner)
+	if err != nil || len(endpoints) == 0 {
+		return nil, nil, err
+	}
+	events, err := s.feed.EventIDs(ctx, owner.AccountID, transferID, MaxIntentDeliveries)
+	if err != nil || len(events) == 0 {
+		return nil, nil, err
+	}
+	urls, ids := map[uuid.UUID]string{}, make([]uuid.UUID, len(endpoints))
+	for n, e := range endpoints {
+		urls[e.ID], ids[n] = e.URL, e.ID
+	}
+	var rows []deliveryRow
+	err = s.db.NewSelect().Model(&rows).Where("webhook_id IN (?) AND event_id IN (?)", bun.List(ids), bun.List(events)).
+		Order("position DESC", "event_id DESC", "webhook_id").Limit(MaxIntentDeliveries).Scan(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the deliveries of transfer %s: %w", transferID, err)
+	}
+	deliveries := make([]Delivery, len(rows))
+	for n := range rows {
+		deliveries[n] = rows[n].delivery()
+	}
+	return deliveries, urls, nil
+}
+
 // pastAttempts reads the newest attempts of a delivery.
 func (s *Store) pastAttempts(ctx context.Context, webhookID uuid.UUID, eventID feed.ID) (attempts []PastAttempt, err error) {
 	var rows []pastAttemptRow

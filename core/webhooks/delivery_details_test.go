@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
@@ -53,6 +54,13 @@ func TestDelivery(t *testing.T) {
 	}
 	if body, err := d.Event.Body(); err != nil || string(body) != in.requests()[0].body || d.Event.Transfer.Summary.ID != intent.ID {
 		t.Errorf("the event of intent %s: %s, %v", d.Event.Transfer.Summary.ID, body, err)
+	}
+	of1, urls, err := s.Store.Webhooks.DeliveriesOfIntent(t.Context(), owner, intent.ID)
+	if diff := cmp.Diff([]webhooks.Delivery{listed}, of1); err != nil || diff != "" || urls[e.ID] != in.url {
+		t.Errorf("%v, %v, of the intent (-want +got):\n%s", err, urls, diff)
+	}
+	if others, _, err := s.Store.Webhooks.DeliveriesOfIntent(t.Context(), owner, uuid.New()); err != nil || others != nil {
+		t.Errorf("of another intent: %+v, %v", others, err)
 	}
 	pgtest.Exec(t, s.Store, "DELETE FROM feed")
 	if d, _, err := s.Store.Webhooks.Delivery(t.Context(), owner, e.ID, listed.EventID); err != nil || d.Event != nil {

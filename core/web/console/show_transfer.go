@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"math/big"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
@@ -34,6 +36,8 @@ type transferView struct {
 	// QuoteEnds is the end of the intent's quote, nil if it has none or is no longer to be sent.
 	QuoteEnds    *countdown
 	Transactions []transactionView
+	// Deliveries are those of the intent's events to the account's webhooks, the newest first.
+	Deliveries []intentDeliveryView
 	// Send is nil unless the intent is created and its user sends a transaction.
 	Send *sendView
 	// Signing is nil unless its user signs.
@@ -69,6 +73,10 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 			return err
 		}
 	}
+	deliveries, err := c.intentDeliveries(r.Context(), user, intent)
+	if err != nil {
+		return err
+	}
 	signing, err := c.signingView(record)
 	if err != nil {
 		return err
@@ -84,9 +92,28 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Form: f, Body: transferView{
 		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
-		Transactions: c.transactionViews(record.Transactions), Send: sending, Signing: signing, Unwatched: c.unwatched(intent),
+		Transactions: c.transactionViews(record.Transactions), Deliveries: deliveries, Send: sending, Signing: signing, Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
+}
+
+// intentDeliveryView is a delivery of an intent's event, with the URL of its webhook.
+type intentDeliveryView struct {
+	deliveryView
+	URL string
+}
+
+func (c *console) intentDeliveries(ctx context.Context, user currentUser, intent *transfer.Intent) ([]intentDeliveryView, error) {
+	if c.WebhookRules == nil {
+		return nil, nil
+	}
+	owner := feed.Owner{AccountID: user.principal.Account.ID, Environment: intent.Environment}
+	deliveries, urls, err := c.Webhooks.DeliveriesOfIntent(ctx, owner, intent.ID)
+	views := make([]intentDeliveryView, len(deliveries))
+	for n, d := range deliveries {
+		views[n] = intentDeliveryView{newDeliveryView(d), urls[d.WebhookID]}
+	}
+	return views, err
 }
 
 // refreshSeconds returns the interval at which an intent's open page reloads, 0 for never. Created, submitted and confirmed

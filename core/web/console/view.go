@@ -33,6 +33,7 @@ func newPages(a assets) (pages, error) {
 		"exact":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"short":   short,
+		"abi":     newABIView,
 		"hex":     func(bytes any) string { return fmt.Sprintf("0x%x", bytes) },
 	}).ParseFS(templateFiles, shared...)
 	if err != nil {
@@ -183,6 +184,19 @@ func ago(t, now time.Time) string {
 	default:
 		return count(int(d/(24*time.Hour)), "day")
 	}
+}
+
+// abiView is ABI-encoded data, which is folded unless it is short.
+type abiView struct {
+	// ID is the element's.
+	ID, Text string
+	Bytes    int
+	Short    bool
+}
+
+func newABIView(id string, data []byte) abiView {
+	const short = 36 // a selector and a word
+	return abiView{ID: id, Text: fmt.Sprintf("0x%x", data), Bytes: len(data), Short: len(data) <= short}
 }
 
 // short abbreviates a long id to both ends.

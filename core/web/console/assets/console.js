@@ -20,7 +20,58 @@ async function copy(id) {
   }
 }
 
-offerCopies(document);
+// A button for each value of a list marked data-copies, which copies it.
+function offerValues(root) {
+  for (const value of root.querySelectorAll("[data-copies] code:not([id])")) {
+    const row = value.closest("dl > div, li, tr");
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "copy", textContent: "Copy" });
+    button.setAttribute("aria-label", `Copy ${row?.querySelector("dt")?.textContent ?? "the hash"}: ${value.textContent.slice(0, 10)}`);
+    button.addEventListener("click", () => copyValue(value, button));
+    value.after(" ", button);
+  }
+}
+
+async function copyValue(value, button) {
+  try {
+    await navigator.clipboard.writeText(value.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(value);
+    button.textContent = "Selected";
+  }
+  said.textContent = `${button.textContent}.`;
+  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+}
+
+// said is what a screen reader hears of a button without a place for it.
+const said = Object.assign(document.createElement("p"), { className: "unseen" });
+said.setAttribute("role", "status");
+document.querySelector("main").append(said);
+
+// Times in the time zone of the reader, in the format of the page, with UTC on hover.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const day = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const formats = {
+  minute: new Intl.DateTimeFormat("en-GB", day),
+  second: new Intl.DateTimeFormat("en-GB", { ...day, second: "2-digit" }),
+};
+
+function localize(root) {
+  for (const time of root.querySelectorAll("time[data-local]")) {
+    time.title = `${time.textContent} UTC`;
+    time.textContent = formats[time.dataset.local].format(new Date(time.dateTime));
+  }
+}
+
+function improve(root) {
+  offerCopies(root);
+  offerValues(root);
+  localize(root);
+}
+
+improve(document);
+const note = document.getElementById("zone");
+if (note && zone) note.textContent = `Times are in the time zone ${zone}, with UTC on hover; charts are in UTC.`;
 
 // A form that must not be sent twice by a double click.
 for (const form of document.querySelectorAll("form[data-once]")) {
@@ -74,6 +125,6 @@ function replace(part, fresh) {
   const open = new Set(Array.from(part.querySelectorAll("details[open]"), (details) => details.id));
   const replacement = document.importNode(fresh, true);
   for (const details of replacement.querySelectorAll("details")) details.open = open.has(details.id);
-  offerCopies(replacement);
+  improve(replacement);
   part.replaceChildren(...replacement.childNodes);
 }
