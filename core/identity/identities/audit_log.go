@@ -91,24 +91,102 @@ func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string
 	return nil
 }
 
-// AuditLog reads at most limit entries of an account, the newest by their first time first, that are older than the entry before: none if
-// that is gone. uuid.Nil starts with the newest.
-func (s *Store) AuditLog(ctx context.Context, accountID, before uuid.UUID, limit int) ([]account.AuditEntry, error) {
+// AuditQuery is a query for entries of an account's audit log, newest first by their first time.
+type AuditQuery struct {
+	// Before is the entry after which the page begins, uuid.Nil for the first page. Nothing comes after an entry that is gone.
+	Before uuid.UUID
+	// Action is empty for all.
+	Action account.Action
+	// Operator selects what operators did, and PersonID what a person did; uuid.Nil for all.
+	Operator bool
+	PersonID uuid.UUID
+	// Since and Until bound the first time, which is before Until; zero for no bound.
+	Since, Until time.Time
+	Limit        int
+}
+
+// auditKey is the place of an entry in the log.
+type auditKey struct {
+	ID         uuid.UUID
+	OccurredAt time.Time
+}
+
+// AuditLog reads a page of an account's audit log, and the entry after which the next page begins, uuid.Nil at the end. A page of an action or a
+// person examines at most postgres.LongScan entries: it may be empty and have a next one.
+func (s *Store) AuditLog(ctx context.Context, accountID uuid.UUID, q AuditQuery) (entries []account.AuditEntry, next uuid.UUID, err error) {
+	limit := q.Limit
+	q.Limit++ // one more entry shows whether there is a next page
+	var keys []auditKey
+	var last *auditKey
+	filtered := q.Action != "" || q.Operator || q.PersonID != uuid.Nil
+	err = s.db.LongLists.ReadPage(ctx, accountID, q.Limit, filtered, func(ctx context.Context, scan int) (incomplete bool, err error) {
+		keys, last, err = s.scanAudit(ctx, accountID, q, scan)
+		return last != nil && len(keys) < q.Limit, err
+	})
+	if err == nil && len(keys) > limit {
+		keys = keys[:limit]
+		last = &keys[limit-1]
+	}
+	if err == nil {
+		entries, err = s.auditEntries(ctx, keys)
+	}
+	if err != nil {
+		return nil, uuid.Nil, fmt.Errorf("read the audit log of account %s: %w", accountID, err)
+	}
+	if last != nil {
+		next = last.ID
+	}
+	return entries, next, nil
+}
+
+// scanAudit reads up to q.Limit places among the next scan entries, and where the log continues.
+func (s *Store) scanAudit(ctx context.Context, accountID uuid.UUID, q AuditQuery, scan int) (keys []auditKey, next *auditKey, err error) {
+	index := s.db.NewSelect().Model((*auditRow)(nil)).Column("id", "occurred_at").Where("account_id = ?", accountID)
+	if q.Before != uuid.Nil {
+		index.Where("(occurred_at, id) < ((SELECT occurred_at FROM audit_log AS before WHERE before.id = ?0 AND before.account_id = ?1), ?0)", q.Before, accountID)
+	}
+	if !q.Since.IsZero() {
+		index.Where("occurred_at >= ?", q.Since)
+	}
+	if !q.Until.IsZero() {
+		index.Where("occurred_at < ?", q.Until)
+	}
+	condition, args := "true", []any(nil)
+	if q.Action != "" {
+		condition, args = condition+" AND action = ?", append(args, q.Action)
+	}
+	if q.Operator {
+		condition, args = condition+" AND actor = ?", append(args, operator)
+	}
+	if q.PersonID != uuid.Nil { // entries without a person are the holder's, see auditRow.entry
+		condition += " AND actor <> ? AND (person_id = ? OR person_id IS NULL AND account_id = ? AND action NOT IN (?))"
+		args = append(args, operator, q.PersonID, q.PersonID, bun.List(byStrangers))
+	}
+	list := postgres.ListScan{Index: postgres.Matches(index, condition, args...), Order: "occurred_at DESC, id DESC", Rows: q.Limit, Scan: scan}
+	return postgres.Scan[auditKey](ctx, s.db, list)
+}
+
+// auditEntries reads the entries at these places, in the order of the log.
+func (s *Store) auditEntries(ctx context.Context, keys []auditKey) ([]account.AuditEntry, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	ids := make([]uuid.UUID, len(keys))
+	for n, key := range keys {
+		ids[n] = key.ID
+	}
 	var rows []auditRow
-	query := s.db.NewSelect().Model(&rows).Relation("Person").Relation("Holder").
-		Where("audit_log.account_id = ?", accountID).Order("audit_log.occurred_at DESC", "audit_log.id DESC").Limit(int64(limit))
-	if before != uuid.Nil {
-		query.Where("(audit_log.occurred_at, audit_log.id) < ((SELECT occurred_at FROM audit_log WHERE id = ?0 AND account_id = ?1), ?0)", before, accountID)
-	}
-	if err := query.Scan(ctx); err != nil {
-		return nil, fmt.Errorf("read the audit log of account %s: %w", accountID, err)
-	}
+	err := s.db.NewSelect().Model(&rows).Relation("Person").Relation("Holder").Where("audit_log.id IN (?)", bun.List(ids)).
+		Order("audit_log.occurred_at DESC", "audit_log.id DESC").Scan(ctx)
 	entries := make([]account.AuditEntry, len(rows))
 	for i, r := range rows {
 		entries[i] = r.entry()
 	}
-	return entries, nil
+	return entries, err
 }
+
+// byStrangers are the actions that anybody can take, or a key.
+var byStrangers = []account.Action{account.SignInFailed, account.ResetRequested, account.ScreeningRefused}
 
 // AuditEntry reads an entry of an account and the account, which may have ended since, or returns account.ErrNotFound.
 func (s *Store) AuditEntry(ctx context.Context, accountID, id uuid.UUID) (account.AuditEntry, *account.Account, error) {
@@ -132,8 +210,7 @@ func (r auditRow) entry() account.AuditEntry {
 		Repeats: r.Repeats, LastAt: postgres.UTC(r.LastAt), LastDetail: r.LastDetail,
 	}
 	by := r.Person
-	stranger := slices.Contains([]account.Action{account.SignInFailed, account.ResetRequested, account.ScreeningRefused}, r.Action) // anybody, or a key
-	if by == nil && r.Holder != nil && !r.Holder.Shared && !stranger {
+	if by == nil && r.Holder != nil && !r.Holder.Shared && !slices.Contains(byStrangers, r.Action) {
 		by = r.Holder
 	}
 	if by != nil && r.Actor != operator {

@@ -189,7 +189,7 @@ func TestAudit_EveryMutation(t *testing.T) {
 		}
 		of := m.want.AccountID
 		want[of] = append([]account.AuditEntry{m.want}, want[of]...)
-		got, err := store.Identities.AuditLog(t.Context(), of, uuid.Nil, 100)
+		got, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,13 +248,13 @@ func TestAuditLog_Pages(t *testing.T) {
 		pgtest.InsertKey(t, store, ann.ID)
 		pgtest.InsertKey(t, store, bob.ID)
 	}
-	all, err := store.Identities.AuditLog(t.Context(), ann.ID, uuid.Nil, 100)
+	all, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Limit: 100})
 	if err != nil || len(all) != 7 {
 		t.Fatalf("%d entries, %v", len(all), err)
 	}
 	paged, before := []account.AuditEntry{}, uuid.Nil
 	for range 3 {
-		page, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 3)
+		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 3})
 		if err != nil || len(page) == 0 {
 			t.Fatalf("%d entries on a page, %v", len(page), err)
 		}
@@ -263,8 +263,51 @@ func TestAuditLog_Pages(t *testing.T) {
 	if diff := cmp.Diff(all, paged); diff != "" {
 		t.Errorf("pages differ from the whole (-whole +pages):\n%s", diff)
 	}
-	if none, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 3); len(none) != 0 || err != nil {
+	if none, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 3}); len(none) != 0 || err != nil {
 		t.Errorf("past the end: %d entries, %v", len(none), err)
+	}
+}
+
+// A page has what matches, and leads on to the next one.
+func TestAuditLog_Filtered(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	ann := pgtest.SignUp(t, store, "ann@example.com")
+	for range 3 {
+		pgtest.InsertKey(t, store, ann.ID)
+	}
+	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), ann)
+	pgtest.Must(t, store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(ann.ID, account.WebhookDeleted)))
+	now := pgtest.Now()
+	for name, c := range map[string]struct {
+		query identities.AuditQuery
+		want  int
+	}{
+		"all":             {identities.AuditQuery{}, 6},
+		"an action":       {identities.AuditQuery{Action: account.KeyCreated}, 3},
+		"the holder":      {identities.AuditQuery{PersonID: ann.ID}, 6},
+		"somebody else":   {identities.AuditQuery{PersonID: uuid.New()}, 0},
+		"an operator":     {identities.AuditQuery{Operator: true}, 0},
+		"since yesterday": {identities.AuditQuery{Since: now.Add(-24 * time.Hour), Until: now.Add(time.Hour)}, 6},
+		"before today":    {identities.AuditQuery{Until: now.Add(-24 * time.Hour)}, 0},
+		"from tomorrow":   {identities.AuditQuery{Since: now.Add(24 * time.Hour), Action: account.KeyCreated}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := 0
+			for c.query.Limit = 2; ; {
+				page, next, err := store.Identities.AuditLog(t.Context(), ann.ID, c.query)
+				pgtest.Must(t, err)
+				found += len(page)
+				if next == uuid.Nil {
+					break
+				}
+				c.query.Before = next
+			}
+			if found != c.want {
+				t.Errorf("%d entries, want %d", found, c.want)
+			}
+		})
 	}
 }
 
@@ -278,7 +321,7 @@ func TestAuditLog_ByKey(t *testing.T) {
 	if err := store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := store.Identities.AuditLog(t.Context(), owner.ID, uuid.Nil, 1)
+	entries, _, err := store.Identities.AuditLog(t.Context(), owner.ID, identities.AuditQuery{Limit: 1})
 	if err != nil || len(entries) != 1 || *entries[0].KeyID != key.ID || entries[0].KeyName != key.Name {
 		t.Errorf("entries: %+v, %v", entries, err)
 	}
@@ -297,7 +340,7 @@ type occurrence struct {
 
 func occurrences(t *testing.T, store *rooms.Rooms, of uuid.UUID) []occurrence {
 	t.Helper()
-	entries, err := store.Identities.AuditLog(t.Context(), of, uuid.Nil, 100)
+	entries, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 100})
 	pgtest.Must(t, err)
 	told := []occurrence{}
 	for _, e := range entries {
@@ -344,7 +387,7 @@ func TestAuditLog_HourlyOrder(t *testing.T) {
 	}
 	paged, before := []account.Action{}, uuid.Nil
 	for range want {
-		page, err := store.Identities.AuditLog(t.Context(), ann.ID, before, 1)
+		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 1})
 		if err != nil || len(page) != 1 {
 			t.Fatalf("%d entries on a page, %v", len(page), err)
 		}
@@ -415,7 +458,7 @@ func TestAuditLog_HourlyOlderVersion(t *testing.T) {
 	}
 	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), bob.Email, attempt(bob, 10)))
 	pgtest.Exec(t, store, olderHourly, attempt(bob, 0).ID, bob.ID, at)
-	entries, err := store.Identities.AuditLog(t.Context(), bob.ID, uuid.Nil, 100)
+	entries, _, err := store.Identities.AuditLog(t.Context(), bob.ID, identities.AuditQuery{Limit: 100})
 	pgtest.Must(t, err)
 	counted := entries[len(entries)-1]
 	if counted.Repeats != 1 || !counted.OccurredAt.Equal(at.Add(10*time.Minute)) || counted.LastAt == nil || !counted.LastAt.After(at.Add(time.Hour)) {

@@ -214,7 +214,7 @@ func TestDeleteAccount_Members(t *testing.T) {
 		t.Errorf("the keys of the account: %v, %v", keys, err)
 	}
 	for _, of := range []uuid.UUID{shop.ID, bob.ID} {
-		log, err := store.Identities.AuditLog(t.Context(), of, uuid.Nil, 1)
+		log, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 1})
 		pgtest.Must(t, err)
 		if log[0].Action != account.MemberLeft || log[0].PersonEmail != "ann@example.com" {
 			t.Errorf("the audit log has %+v", log[0])

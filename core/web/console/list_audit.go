@@ -2,11 +2,19 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/identity/identities"
 )
+
+// auditPath is the path of the log, and auditCSVPath of the file.
+const auditPath, auditCSVPath = "/console/audit", "/console/audit.csv"
 
 // pageSize is the number of rows on one page of a list.
 const pageSize = 25
@@ -67,21 +75,74 @@ type auditView struct {
 	Hidden bool
 }
 
-// listAudit answers GET /console/audit, newest first; before is the last entry of the previous page.
+// auditFilters are the fields of the log's query that restrict it.
+var auditFilters = []string{"action", "who", "since", "until"}
+
+// operatorChoice is the choice of who that stands for operators.
+const operatorChoice = "operator"
+
+// listAudit answers GET /console/audit, newest first, with the filters of the query; before is the last entry of the previous page.
 func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	before, err := f.cursor("before")
+	query, err := f.auditQuery()
 	if err != nil {
 		return err
 	}
-	entries, err := c.Identities.AuditLog(r.Context(), user.principal.Account.ID, before, pageSize+1)
+	var views []auditView
+	next := uuid.Nil
+	if query.Limit = pageSize; f.ok() {
+		if views, next, err = c.auditPage(r, user, query); err != nil {
+			return err
+		}
+	}
+	people, err := c.Identities.Members(r.Context(), user.principal.Account.ID)
 	if err != nil {
 		return err
 	}
-	next := ""
-	if len(entries) > pageSize {
-		entries = entries[:pageSize]
-		next = "/console/audit?before=" + entries[pageSize-1].ID.String()
+	body := map[string]any{
+		"Entries": views, "Next": "", "First": query.Before == uuid.Nil, "Actions": actionChoices(), "People": people, "Operator": operatorChoice,
+		"Filtered": slices.ContainsFunc(auditFilters, func(name string) bool { return !f.is(name, "") }),
+		"CSV":      auditCSVPath + f.queryOf(auditFilters),
 	}
+	if next != uuid.Nil {
+		body["Next"] = auditPath + f.queryOf(auditFilters, "before", next.String())
+	}
+	return c.render(w, r, user, "audit", view{Title: "Audit log", Section: "audit", Form: f, Body: body})
+}
+
+// auditQuery reads the query. An invalid filter is an error of its field.
+func (f *form) auditQuery() (query identities.AuditQuery, err error) {
+	fault := func(field, text string) {
+		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
+	}
+	if given := f.values["action"]; given != "" {
+		if query.Action = account.Action(given); actions[query.Action] == "" {
+			fault("action", "There is no such action.")
+		}
+	}
+	if given := f.values["who"]; given == operatorChoice {
+		query.Operator = true
+	} else if given != "" {
+		if query.PersonID, err = uuid.Parse(given); err != nil {
+			fault("who", "There is no such person.")
+		}
+	}
+	for name, at := range map[string]*time.Time{"since": &query.Since, "until": &query.Until} {
+		if given := f.values[name]; given != "" {
+			if *at, err = time.Parse(time.DateOnly, given); err != nil {
+				fault(name, "This is not a date such as 2026-11-29.")
+			}
+		}
+	}
+	if !query.Until.IsZero() {
+		query.Until = query.Until.AddDate(0, 0, 1) // the day is included
+	}
+	query.Before, err = f.cursor("before")
+	return query, err
+}
+
+// auditPage reads a page without what the user's role does not see.
+func (c *console) auditPage(r *http.Request, user currentUser, query identities.AuditQuery) ([]auditView, uuid.UUID, error) {
+	entries, next, err := c.Identities.AuditLog(r.Context(), user.principal.Account.ID, query)
 	views := make([]auditView, len(entries))
 	for i, e := range entries {
 		what, known := actions[e.Action]
@@ -93,9 +154,34 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 			views[i].Actor.IPAddress, views[i].Actor.UserAgent = "", ""
 		}
 	}
-	return c.render(w, r, user, "audit", view{Title: "Audit log", Section: "audit", Body: map[string]any{
-		"Entries": views, "Next": next, "First": before == uuid.Nil,
-	}})
+	return views, next, err
+}
+
+// actionChoices are the filter's choices, by their texts.
+func actionChoices() []choice {
+	choices := make([]choice, 0, len(actions))
+	for action, text := range actions {
+		choices = append(choices, choice{string(action), text})
+	}
+	slices.SortFunc(choices, func(a, b choice) int { return strings.Compare(a.Text, b.Text) })
+	return choices
+}
+
+// queryOf returns the query with these fields that are not empty, and further names and values in turn; it is empty without any.
+func (f *form) queryOf(fields []string, more ...string) string {
+	query := url.Values{}
+	for _, name := range fields {
+		if !f.is(name, "") {
+			query.Set(name, f.values[name])
+		}
+	}
+	for n := 0; n < len(more); n += 2 {
+		query.Set(more[n], more[n+1])
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
 }
 
 // cursor parses a list's cursor: the id of the previous page's last row, empty for the first page.
