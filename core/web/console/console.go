@@ -137,6 +137,7 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET /console":                  {identity.Read, showPage(c.listKeys)},
 		"GET /console/keys/{id}":        {identity.Read, showPage(c.showKey)},
 		"GET /console/keys/{id}/delete": {identity.Develop, c.confirmDeleteKey},
+		"GET /console/search":           {identity.Read, showPage(c.search, "q")},
 		"GET /console/transfers":        {identity.Read, showPage(c.listTransfers, append([]string{"after"}, transferFilters...)...)},
 		"GET /console/batches/{id}":     {identity.Read, showPage(c.showBatch)},
 		"GET /console/transfers/{id}": {identity.Read, func(w http.ResponseWriter, r *http.Request, user currentUser) error {

@@ -13,10 +13,13 @@ import (
 	"intents.internal/pkg/caip"
 )
 
+// transfersPath is the path of the list; each intent's page is below it.
+const transfersPath = "/console/transfers"
+
 var types = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
 
 // transferFilters are the fields of the list's query that restrict it.
-var transferFilters = []string{"type", "status", "chain", "hash", "batch"}
+var transferFilters = []string{"type", "status", "chain", "hash", "reference", "batch"}
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
@@ -78,6 +81,7 @@ func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 	}
 	// A text that is not a hash matches no transfer.
 	filter.Hash = strings.ToLower(f.values["hash"])
+	filter.Reference = strings.TrimSpace(f.values["reference"])
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
 		filter.After = &intents.KeysetCursor{ID: after}

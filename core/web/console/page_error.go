@@ -112,6 +112,8 @@ func label(field string) string {
 		return "The amount"
 	case "destinationAmount":
 		return "The least amount out"
+	case "q":
+		return "What you look for"
 	case "url":
 		return "The URL"
 	case "types":

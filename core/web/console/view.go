@@ -71,6 +71,8 @@ type view struct {
 	Notice string
 	// Form is the page's form, never nil.
 	Form *form
+	// Sought is what the search box holds.
+	Sought string
 	// Body is the page's own data.
 	Body any
 }
