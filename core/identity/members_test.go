@@ -139,7 +139,7 @@ func TestMembers(t *testing.T) {
 		t.Errorf("the account's keys are %v, %v", keys, err)
 	}
 	var lines []string
-	for _, e := range must(core.Store.AuditLog(t.Context(), shop, uuid.Nil, 100))(t) {
+	for _, e := range auditEntries(t, core, shop, 100) {
 		lines = append([]string{fmt.Sprintf("%s by %s: %s", e.Action, e.PersonEmail, e.Detail)}, lines...)
 	}
 	want := []string{

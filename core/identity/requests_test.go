@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 )
@@ -58,9 +56,8 @@ func TestAdmit_Writes(t *testing.T) {
 	if more := admitted(t, func() error { return admits(t, core, there, http.MethodPost) }); more > 300 {
 		t.Errorf("another session has %d writes more", more)
 	}
-	entries, err := core.Store.AuditLog(t.Context(), ann.id, uuid.Nil, 10_000)
-	if err != nil || len(entries) > n+10 {
-		t.Errorf("%d entries of %d writes, %v", len(entries), n, err)
+	if entries := auditEntries(t, core, ann.id, 10_000); len(entries) > n+10 {
+		t.Errorf("%d entries of %d writes", len(entries), n)
 	}
 	for what, c := range map[string]struct {
 		client  identity.Client
