@@ -12,10 +12,13 @@ import (
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 )
 
 // TransferFilter selects intents. The zero value selects all.
 type TransferFilter struct {
+	// Environment is empty for both.
+	Environment network.Environment
 	// Type is empty for all types.
 	Type transfer.Type
 	// Statuses is empty for all statuses.
@@ -54,8 +57,9 @@ func (f TransferFilter) split() (index, rest TransferFilter) {
 	switch {
 	case f.OrderID != nil:
 		return f, TransferFilter{}
-	case f.Batch != nil && f.UpdatedSince.IsZero(): // a hundred rows at most
-		index.Batch, rest.Batch = f.Batch, nil
+	case f.Batch != nil && f.UpdatedSince.IsZero(): // a hundred rows at most, all of one environment
+		index.Batch, index.Environment = f.Batch, f.Environment
+		rest.Batch, rest.Environment = nil, ""
 	case !f.UpdatedSince.IsZero():
 		index.UpdatedSince, rest.UpdatedSince = f.UpdatedSince, time.Time{}
 	case f.Hash != "":
@@ -66,8 +70,10 @@ func (f TransferFilter) split() (index, rest TransferFilter) {
 		index.Statuses, rest.Statuses = f.Statuses, nil
 	case f.Chain != (caip.ChainID{}):
 		index.Chain, rest.Chain = f.Chain, caip.ChainID{}
-	default:
+	case f.Type != "":
 		index.Type, rest.Type = f.Type, ""
+	default:
+		index.Environment, rest.Environment = f.Environment, ""
 	}
 	index.After, index.Limit = f.After, f.Limit
 	return index, rest
@@ -80,11 +86,21 @@ func (f TransferFilter) scans() bool {
 	return condition != ""
 }
 
+// decidedButEnvironment returns the filter without its environment; ok is true if an index decides that one and not the filter.
+func (f TransferFilter) decidedButEnvironment() (wider TransferFilter, ok bool) {
+	wider = f
+	wider.Environment = ""
+	return wider, f.scans() && !wider.scans()
+}
+
 // condition is the filter as SQL with its arguments, without its cursor, empty for all intents.
 func (f TransferFilter) condition() (condition string, args []any) {
 	var all []string
 	add := func(sql string, arg any) {
 		all, args = append(all, sql), append(args, arg)
+	}
+	if f.Environment != "" {
+		add("environment = ?", f.Environment)
 	}
 	if f.Type != "" {
 		add("type = ?", f.Type)

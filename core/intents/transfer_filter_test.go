@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 )
 
 // Every filter, alone and together, with and without pages, gives what a plain loop over all intents gives.
@@ -25,7 +26,7 @@ func TestTransfers_Filters(t *testing.T) {
 	owner := uuid.New()
 	var made []transfer.Summary // newest first
 	for n := range 120 {
-		body := []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody}[n%3]
+		body := []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody, pgtest.LiveBody}[n%4]
 		intent := pgtest.InsertTransfer(t, store, known, owner, body)
 		pgtest.InsertTransfer(t, store, known, uuid.New(), body)
 		var causes []transfer.Command
@@ -53,10 +54,11 @@ func TestTransfers_Filters(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		filter := intents.TransferFilter{
-			Type:     rapid.SampledFrom([]transfer.Type{"", transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
-			Statuses: rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
-			Chain:    rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}).Draw(t, "chain"),
-			Hash:     rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
+			Environment: rapid.SampledFrom([]network.Environment{"", network.Test, network.Live}).Draw(t, "environment"),
+			Type:        rapid.SampledFrom([]transfer.Type{"", transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
+			Statuses:    rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
+			Chain:       rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532), caip.EIP155Chain(1)}).Draw(t, "chain"),
+			Hash:        rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
 		}
 		if rapid.Bool().Draw(t, "one order") {
 			one := rapid.SampledFrom(everything).Draw(t, "order")
@@ -105,7 +107,8 @@ var statuses = []transfer.Status{
 }
 
 func matches(s transfer.Summary, f intents.TransferFilter) bool {
-	return (f.Type == "" || s.Type == f.Type) &&
+	return (f.Environment == "" || s.Environment == f.Environment) &&
+		(f.Type == "" || s.Type == f.Type) &&
 		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, s.Status)) &&
 		(f.Chain == caip.ChainID{} || s.Source.Chain == f.Chain) &&
 		(f.Hash == "" || s.Hash == f.Hash) &&
@@ -144,6 +147,7 @@ func TestTransfers_UseIndexes(t *testing.T) {
 	pgtest.Exec(t, store, "ANALYZE transfers")
 	for name, filter := range map[string]intents.TransferFilter{
 		"all":            {},
+		"environment":    {Environment: network.Live},
 		"type":           {Type: transfer.Swap},
 		"status":         {Statuses: []transfer.Status{transfer.Failed}},
 		"two statuses":   {Statuses: []transfer.Status{transfer.Failed, transfer.Created}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +99,25 @@ func cursorOf(s transfer.Summary) *KeysetCursor {
 	return &KeysetCursor{ID: s.ID, UpdatedAt: s.UpdatedAt}
 }
 
-// nextBatch reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
-// that has switched to the primary stays there, because the primary is never behind what the list has shown.
+// nextBatch reads one batch. Most accounts have intents of one environment in a list, so a filter that leaves nothing but the environment
+// to a scan is read without it first, which costs half as much.
 func (s *Store) nextBatch(
+	ctx context.Context, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter,
+) (rows []transfer.Summary, next *KeysetCursor, err error) {
+	if wider, ok := filter.decidedButEnvironment(); ok {
+		rows, next, err = s.readPage(ctx, at, accountID, wider)
+		read := len(rows)
+		rows = slices.DeleteFunc(rows, func(row transfer.Summary) bool { return row.Environment != filter.Environment })
+		if err != nil || next == nil || len(rows) == read {
+			return rows, next, err
+		}
+	}
+	return s.readPage(ctx, at, accountID, filter)
+}
+
+// readPage reads one batch from the replica if the replica has replayed the position, and otherwise from the primary. A list
+// that has switched to the primary stays there, because the primary is never behind what the list has shown.
+func (s *Store) readPage(
 	ctx context.Context, at *postgres.ReplicaPosition, accountID uuid.UUID, filter TransferFilter,
 ) (rows []transfer.Summary, next *KeysetCursor, err error) {
 	err = s.db.LongLists.ReadPage(ctx, accountID, filter.Limit, filter.scans(), func(ctx context.Context, scan int) (incomplete bool, err error) {

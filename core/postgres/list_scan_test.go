@@ -179,6 +179,13 @@ func filters() (all []intents.TransferFilter) {
 			}
 		}
 	}
+	for _, f := range []intents.TransferFilter{
+		{}, {Type: transfer.Swap}, {Statuses: []transfer.Status{transfer.Submitted}}, {Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},
+		{Chain: caip.EIP155Chain(1)}, {UpdatedSince: time.Unix(0, 0)},
+	} {
+		f.Environment = network.Live // of which the account has none
+		all = append(all, f)
+	}
 	return append(all, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Type: transfer.Bridge}, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Chain: caip.EIP155Chain(2)},
 		intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Statuses: []transfer.Status{transfer.Expired}}, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Hash: "0x"},
 		intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Reference: "none"})
@@ -195,6 +202,8 @@ func TestListScan_RowsRead(t *testing.T) {
 	for _, limit := range []int{1, 1000} {
 		for n, filter := range []intents.TransferFilter{
 			{},
+			{Environment: network.Test},
+			{Environment: network.Test, Type: transfer.Swap},
 			{Type: transfer.Swap},
 			{Statuses: []transfer.Status{transfer.Submitted}},
 			{Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},

@@ -96,12 +96,14 @@ type Refund struct {
 
 // TransferQuery chooses intents. A zero field does not restrict.
 type TransferQuery struct {
-	Type      TransferType
-	Status    []TransferStatus
-	ChainID   string // the source chain
-	OrderID   string
-	Hash      string
-	Reference string
+	// Environment is that of the key where it is empty.
+	Environment EnvironmentFilter
+	Type        TransferType
+	Status      []TransferStatus
+	ChainID     string // the source chain
+	OrderID     string
+	Hash        string
+	Reference   string
 	// Batch is the id of the batch that they were made in.
 	Batch string
 	// UpdatedSince lists what has changed since then, the oldest change first.
@@ -111,6 +113,16 @@ type TransferQuery struct {
 	// Cursor is the Next of the page before.
 	Cursor string
 }
+
+// EnvironmentFilter chooses the environments of a list.
+type EnvironmentFilter string
+
+// Environments of a list.
+const (
+	OnlyTest        EnvironmentFilter = "test"
+	OnlyLive        EnvironmentFilter = "live"
+	AllEnvironments EnvironmentFilter = "all"
+)
 
 // TransferPage is a page of a list. A page of a filtered list may be empty and have a next one.
 type TransferPage struct {
@@ -122,7 +134,7 @@ type TransferPage struct {
 // defaultLimit is the length of a page unless the caller says another.
 const defaultLimit = 100
 
-// List returns a page of the account's intents, newest first.
+// List returns a page of the account's intents in the key's environment, or those that the query names, newest first.
 func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPage, error) {
 	values := url.Values{"limit": {strconv.Itoa(cmp.Or(query.Limit, defaultLimit))}}
 	statuses := make([]string, len(query.Status))
@@ -130,7 +142,7 @@ func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPag
 		statuses[i] = string(status)
 	}
 	for name, value := range map[string]string{
-		"type": string(query.Type), "status": strings.Join(statuses, ","), "chain-id": query.ChainID, "order-id": query.OrderID,
+		"environment": string(query.Environment), "type": string(query.Type), "status": strings.Join(statuses, ","), "chain-id": query.ChainID, "order-id": query.OrderID,
 		"hash": query.Hash, "reference": query.Reference, "batch": query.Batch, "cursor": query.Cursor,
 	} {
 		setNonEmpty(values, name, value)

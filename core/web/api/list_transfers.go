@@ -17,14 +17,14 @@ import (
 // entity tag, a Content-Length and, on failure, an error response. A longer list is streamed.
 const bufferedRows = 1000
 
-// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page if limit is set. An error in
-// mid-stream closes the connection, so that clients detect the truncation.
+// listTransfers answers GET /v2/transfers with the account's intents: all of them, or a page if limit is set; those of the key's
+// environment, unless environment is set. An error in mid-stream closes the connection, so that clients detect the truncation.
 func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 	by, err := caller(r)
 	if err != nil {
 		return err
 	}
-	list, err := parseTransferList(r)
+	list, err := parseTransferList(r, by)
 	if err != nil {
 		return err
 	}

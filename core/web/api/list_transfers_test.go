@@ -62,6 +62,49 @@ func TestListTransfers(t *testing.T) {
 	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
 }
 
+// A list has the intents of the key's environment unless it asks for others, with and without pages and filters.
+func TestListTransfers_Environment(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	liveBody := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "", "", "")
+	for range 2 {
+		s.create(t, transferBody, keyed(owner, "test")...)
+		s.create(t, liveBody, keyed(owner, "live")...)
+	}
+	environments := func(query string, key []string) (got string) {
+		for path := "/v2/transfers?" + query; path != ""; {
+			response := s.send(t, "GET", path, "", key...)
+			var list []struct{ Environment string }
+			if text := readAll(t, response); json.Unmarshal([]byte(text), &list) != nil {
+				t.Fatalf("%s: %d %s", path, response.StatusCode, text)
+			}
+			for _, one := range list {
+				got += one.Environment + " "
+			}
+			path = strings.TrimSuffix(strings.TrimPrefix(response.Header.Get("Link"), "<"), `>; rel="next"`)
+		}
+		return strings.TrimSpace(got)
+	}
+	for _, filter := range []string{"", "&type=transfer", "&status=created", "&status=created,failed"} {
+		for _, limit := range []string{"", "&limit=1", "&limit=2", "&limit=3", "&limit=4"} {
+			for query, want := range map[string][2]string{
+				"":                 {"test test", "live live"},
+				"environment=test": {"test test", "test test"},
+				"environment=live": {"live live", "live live"},
+				"environment=all":  {"live test live test", "live test live test"},
+			} {
+				for n, key := range []string{"test", "live"} {
+					asked := strings.TrimPrefix(query+filter+limit, "&")
+					if got := environments(asked, keyed(owner, key)); got != want[n] {
+						t.Errorf("a %s key gets for %q: %s, want %s", key, asked, got, want[n])
+					}
+				}
+			}
+		}
+	}
+}
+
 // multiply makes count more of an account's one intent.
 func (s *service) multiply(t *testing.T, count int) {
 	t.Helper()

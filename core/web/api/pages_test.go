@@ -107,6 +107,8 @@ func TestListTransfers_Parameters(t *testing.T) {
 		notHash   = "must be 0x and 64 hexadecimal digits"
 		notText   = "must have 1 to 128 characters"
 		notType   = `must be "transfer", "swap" or "bridge"`
+
+		notEnvironment = `must be "test", "live" or "all"`
 	)
 	for query, issues := range map[string][]string{
 		"type=":                             {"type", notType},
@@ -122,6 +124,8 @@ func TestListTransfers_Parameters(t *testing.T) {
 		"limit=01":                          {"limit", notLimit},
 		"limit=%2B1":                        {"limit", notLimit},
 		"limit=":                            {"limit", notLimit},
+		"environment=mainnet":               {"environment", notEnvironment},
+		"environment=":                      {"environment", notEnvironment},
 		"status=":                           {"status", notStatus},
 		"status=created,":                   {"status", notStatus},
 		"status=created,created":            {"status", notStatus},

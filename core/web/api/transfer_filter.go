@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -19,6 +20,9 @@ type transferList struct {
 	filter intents.TransferFilter
 	limit  int
 }
+
+// bothEnvironments is the value of the parameter environment for a list that is not restricted to one.
+const bothEnvironments = "all"
 
 // statusNames are all statuses, for the text of an error.
 var statusNames = func() string {
@@ -31,6 +35,14 @@ var statusNames = func() string {
 
 // transferParameters parse the query parameters of GET /v2/transfers. Each returns the error text for the client, empty for none.
 var transferParameters = map[string]func(list *transferList, given string) string{
+	"environment": func(list *transferList, given string) string {
+		environment, err := network.Parse(given)
+		if err != nil && given != bothEnvironments {
+			return fmt.Sprintf("must be %q, %q or %q", network.Test, network.Live, bothEnvironments)
+		}
+		list.filter.Environment = environment
+		return ""
+	},
 	"type": func(list *transferList, given string) string {
 		var ok bool
 		if list.filter.Type, ok = transfer.ParseType(given); !ok {
@@ -108,7 +120,8 @@ func parsed[T any](value T, err error) (T, string) {
 	return value, ""
 }
 
-func parseTransferList(r *http.Request) (transferList, error) {
+// parseTransferList parses the query parameters of a caller, whose environment the list is restricted to unless they name another.
+func parseTransferList(r *http.Request, by transfer.Caller) (transferList, error) {
 	names := make([]string, 0, len(transferParameters))
 	for name := range transferParameters {
 		names = append(names, name)
@@ -117,7 +130,7 @@ func parseTransferList(r *http.Request) (transferList, error) {
 	if err != nil {
 		return transferList{}, err
 	}
-	var list transferList
+	list := transferList{filter: intents.TransferFilter{Environment: by.Environment}}
 	var issues []wire.Issue
 	for name, given := range parameters {
 		if message := transferParameters[name](&list, given); message != "" {

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/network"
 )
 
 // transfersPath is the path of the list; each intent's page is below it.
@@ -19,7 +20,7 @@ const transfersPath = "/console/transfers"
 var types = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
 
 // transferFilters are the fields of the list's query that restrict it.
-var transferFilters = []string{"type", "status", "chain", "hash", "reference", "batch"}
+var transferFilters = []string{"environment", "type", "status", "chain", "hash", "reference", "batch"}
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
@@ -43,8 +44,8 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 	}
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
-		"Filtered": slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
-		"Types":    types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+		"Filtered":     slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
+		"Environments": []network.Environment{network.Test, network.Live}, "Types": types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
 
@@ -52,6 +53,11 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
 	fault := func(field, text string) {
 		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
+	}
+	if given := f.values["environment"]; given != "" {
+		if filter.Environment, err = network.Parse(given); err != nil {
+			fault("environment", "There is no such environment.")
+		}
 	}
 	if given := f.values["type"]; given != "" {
 		kind, ok := transfer.ParseType(given)

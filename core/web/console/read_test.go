@@ -141,11 +141,11 @@ func TestListTransfers(t *testing.T) {
 	}
 
 	t.Log("25 to a page, the rest on the next, with the same filters")
-	page := ann.get("/console/transfers").is(http.StatusOK, "bridge created 1.5 USDC Sepolia 0.000004 USDC Base Sepolia", "Older")
+	page := ann.get("/console/transfers").is(http.StatusOK, "bridge test created 1.5 USDC Sepolia 0.000004 USDC Base Sepolia", "Older")
 	if rows := page.count("tr") - 1; rows != 25 {
 		t.Errorf("%d rows", rows)
 	}
-	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted 1.5 USDC Sepolia 1.5 USDC Sepolia", "Newest")
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer test submitted 1.5 USDC Sepolia 1.5 USDC Sepolia", "Newest")
 	if rows := last.count("tr") - 1; rows != 2 {
 		t.Errorf("%d rows on the last page", rows)
 	}
@@ -156,6 +156,8 @@ func TestListTransfers(t *testing.T) {
 	}
 	ann.get(next.RequestURI()).is(http.StatusOK, "bridge")
 	ann.get("/console/transfers?status=submitted").is(http.StatusOK, "submitted")
+	ann.get("/console/transfers?environment=test&status=submitted").is(http.StatusOK, "submitted")
+	ann.get("/console/transfers?environment=live").is(http.StatusOK, "No transfers match these filters.")
 	ann.get("/console/transfers?status=filled").is(http.StatusOK, "No transfers match these filters.")
 	ann.get("/console/transfers?chain=eip155%3A1").is(http.StatusOK, "No transfers match these filters.")
 
@@ -298,7 +300,7 @@ func TestListTransfers_EmptyPage(t *testing.T) {
 	hash := "0x" + strings.Repeat("ab", 32)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
 	page := ann.get("/console/transfers?status=submitted&hash="+hash).is(http.StatusOK, "No transfers match these filters so far.", "Older")
-	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer submitted", "Newest")
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer test submitted", "Newest")
 	if rows := last.count("tr") - 1; rows != 1 {
 		t.Errorf("%d rows on the last page", rows)
 	}

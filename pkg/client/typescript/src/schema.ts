@@ -120,7 +120,8 @@ export interface paths {
         };
         /**
          * List transfer intents
-         * @description The intents of the account, those of its other keys included: newest first, in the order of their ids and so of the requests that made them.
+         * @description The intents of the account in the environment of the key, those of its other keys included: newest first, in the order of their ids and so of
+         *     the requests that made them. `environment` chooses the other one, or both.
          *     With `updated-since` they are ordered by `updatedAt`, oldest first: an intent that changes while the list is read comes again further on, so
          *     take the last of each `id`.
          *
@@ -1254,6 +1255,11 @@ export interface components {
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
         };
+        /**
+         * @description One environment, or `all`.
+         * @enum {string}
+         */
+        EnvironmentFilter: "test" | "live" | "all";
         /**
          * @description Inferred operation type. Other chain: `bridge`. Same chain, other token: `swap`, the native asset and its wrapped token included. Same chain and token: `transfer`. Tokens are compared by address, never by symbol.
          * @enum {string}
@@ -3037,6 +3043,11 @@ export interface components {
          */
         IfNoneMatch: string;
         /**
+         * @description Only the intents of this environment, or `all`. Without it the list has those of the key's environment.
+         * @example all
+         */
+        OfEnvironment: components["schemas"]["EnvironmentFilter"];
+        /**
          * @description Only the intents of this type.
          * @example bridge
          */
@@ -3472,6 +3483,11 @@ export interface operations {
     listTransfers: {
         parameters: {
             query?: {
+                /**
+                 * @description Only the intents of this environment, or `all`. Without it the list has those of the key's environment.
+                 * @example all
+                 */
+                environment?: components["parameters"]["OfEnvironment"];
                 /**
                  * @description Only the intents of this type.
                  * @example bridge
