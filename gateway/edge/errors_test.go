@@ -117,6 +117,7 @@ func TestErrorResponses(t *testing.T) {
 		"upper case":                  {request("GET", "/V2/tokens", "", ""), notFound()},
 		"internal API":                {request("GET", "/internal/chains", "", ""), notFound()},
 		"docs, POST":                  {request("POST", "/docs", "", ""), wrongMethod("GET, HEAD")},
+		"a page of the docs, POST":    {request("POST", "/docs/errors", "", ""), wrongMethod("GET, HEAD")},
 		"other environment, test key": {request("POST", "/v2/transfers", testKey()+jsonType, transfer("eip155:1", "eip155:1")), refusal(403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","message":"Chain eip155:1 is a live chain and this is a test key; use a live key.","chainId":1,"keyEnv":"test"}`, fresh...)},
 		"other environment, live key": {request("POST", "/v2/transfers", liveKey()+jsonType, transfer("eip155:11155111", "eip155:1")), refusal(403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","message":"Chain eip155:11155111 is a test chain and this is a live key; use a test key.","chainId":11155111,"keyEnv":"live"}`, fresh...)},
 		"other environment, far leg":  {request("POST", "/v2/transfers", liveKey()+jsonType, transfer("eip155:1", "eip155:11155111")), refusal(403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","message":"Chain eip155:11155111 is a test chain and this is a live key; use a test key.","chainId":11155111,"keyEnv":"live"}`, fresh...)},

@@ -95,8 +95,7 @@ var (
 	health  = newRoute("/health", open, actions{get: healthCheck})
 	openAPI = newDocument("/openapi.json", open, actions{get: serveShared})
 	docs    = newDocument("/docs", session, actions{get: serveShared})
-	style   = newDocument("/docs/style.css", session, actions{get: serveShared})
-	agents  = newDocument("/docs/agents.md", open, actions{get: serveShared})
+	docPage = newRoute("/docs/*", session, actions{}) // of the paths that core does not have, see docsRoutes
 	llms    = newDocument("/llms.txt", open, actions{get: serveShared})
 
 	tokens           = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
@@ -138,7 +137,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, style, agents, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
+	health, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
 	newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
@@ -147,9 +146,17 @@ var routes = []*route{
 // sessionRoutes are the paths below /auth that core has. All count as auth in logs and metrics.
 var sessionRoutes = map[string]*route{}
 
+// docsRoutes are the pages below /docs that core has. All count as docPage in logs and metrics.
+var docsRoutes = map[string]*route{}
+
 func init() {
 	for number, r := range routes {
 		r.number = number
+	}
+	for _, path := range wire.DocsPages {
+		r := newRoute(docPage.pattern, docPage.access, actions{get: serveShared})
+		r.document, r.number = []byte(path), docPage.number
+		docsRoutes[path] = r
 	}
 	for _, path := range wire.Paths {
 		if !strings.HasPrefix(path.Pattern, "/auth/") {
@@ -219,10 +226,6 @@ func match(path []byte) *route {
 		return console
 	case "/docs":
 		return docs
-	case "/docs/style.css":
-		return style
-	case "/docs/agents.md":
-		return agents
 	case "/llms.txt":
 		return llms
 	}
@@ -242,7 +245,9 @@ func match(path []byte) *route {
 	case bytes.HasPrefix(path, []byte("/v2")):
 		return unknownKeyedPath
 	case bytes.HasPrefix(path, []byte("/auth/")):
-		return matchSession(path)
+		return matchIn(sessionRoutes, path, auth)
+	case bytes.HasPrefix(path, []byte("/docs/")):
+		return matchIn(docsRoutes, path, docPage)
 	case bytes.HasPrefix(path, []byte("/console/")):
 		return console
 	default:
@@ -250,11 +255,12 @@ func match(path []byte) *route {
 	}
 }
 
-func matchSession(path []byte) *route {
-	if r := sessionRoutes[string(path)]; r != nil {
+// matchIn returns the route of a path among those of core, or the fallback of all others below the same path.
+func matchIn(routes map[string]*route, path []byte, fallback *route) *route {
+	if r := routes[string(path)]; r != nil {
 		return r
 	}
-	return auth
+	return fallback
 }
 
 func matchTransfer(rest []byte) *route {

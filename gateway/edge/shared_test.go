@@ -38,6 +38,7 @@ func TestShared(t *testing.T) {
 		"/docs":                        {"/docs", ""},
 		"/docs/style.css":              {"/docs/style.css", ""},
 		"/docs/agents.md":              {"/docs/agents.md", ""},
+		"/docs/reference/transfers?a":  {"/docs/reference/transfers", ""},
 		"/llms.txt":                    {"/llms.txt", ""},
 		"/v2/tokens":                   {"/v2/tokens", key},
 		"/v2/tokens?chain-id=eip155:1": {"/v2/tokens?chain-id=eip155:1", key},

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxBufferedBody bounds a response body that is buffered in memory; routes with longer bodies stream. The longest is the page of /docs
-	// without compression, above 1 MiB.
+	// maxBufferedBody bounds a response body that is buffered in memory; routes with longer bodies stream. The longest is /docs of a
+	// core of 0.1.0 without compression, above 1 MiB.
 	maxBufferedBody = 3 << 19
 	// maxUnstreamedBody is the longest body of known length that a streaming route buffers: it fits into the kernel's send
 	// buffer, so the connection to core is free before the client has read it.

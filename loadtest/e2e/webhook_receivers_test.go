@@ -25,7 +25,7 @@ import (
 	"intents.internal/pkg/testkit/embedded"
 )
 
-// buildReceiver builds the receivers of core/web/api/webhooks.md, by language; they need the Go command, or Node.
+// buildReceiver builds the receivers of core/web/docs/pages/webhooks.md, by language; they need the Go command, or Node.
 var buildReceiver = map[string]func(t *testing.T) (path string, args []string){
 	"Go": func(t *testing.T) (string, []string) {
 		t.Helper()
@@ -167,11 +167,11 @@ func (r *receiver) mustRefuse(t *testing.T, sent delivery, secret string) {
 func TestWebhooks_PageShowsReceivers(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	page := must(os.ReadFile("../../core/web/api/webhooks.md"))(t)
+	page := must(os.ReadFile("../../core/web/docs/pages/webhooks.md"))(t)
 	for path, language := range map[string]string{"receiver/main.go": "go", "js/receiver.ts": "ts"} {
 		text := must(os.ReadFile(path))(t)
 		if !strings.Contains(string(page), "```"+language+"\n"+string(text)+"```\n") {
-			t.Errorf("core/web/api/webhooks.md does not show loadtest/e2e/%s as it is", path)
+			t.Errorf("core/web/docs/pages/webhooks.md does not show loadtest/e2e/%s as it is", path)
 		}
 	}
 }

@@ -94,3 +94,30 @@ var Paths = []Path{
 	{"/auth/organization/accept-invitation", []string{"POST"}},
 	{"/auth/organization/reject-invitation", []string{"POST"}},
 }
+
+// DocsPages are the paths of the documentation below /docs, which all clients share. Core serves no others there.
+var DocsPages = []string{
+	"/docs/style.css",
+	"/docs/agents.md",
+	"/docs/testing",
+	"/docs/front-ends",
+	"/docs/webhooks",
+	"/docs/errors",
+	"/docs/limits",
+	"/docs/batches",
+	"/docs/signing",
+	"/docs/agents",
+	"/docs/reference/quotes",
+	"/docs/reference/transfers",
+	"/docs/reference/batches",
+	"/docs/reference/events",
+	"/docs/reference/webhooks",
+	"/docs/reference/requests-to-webhooks",
+	"/docs/reference/registry",
+	"/docs/reference/api-keys",
+	"/docs/reference/accounts",
+	"/docs/reference/members",
+	"/docs/reference/service",
+	"/docs/reference/responses",
+	"/docs/reference/objects",
+}

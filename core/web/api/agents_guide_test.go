@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // The requests of the guide for agents, in its order, succeed, and it names nothing that the API does not have.
@@ -88,7 +89,7 @@ func TestAgentsGuide_Names(t *testing.T) {
 		t.Errorf("%d paths and %d codes are named", len(paths), len(codes))
 	}
 	for _, link := range regexp.MustCompile(`\]\((/[^)]*)\)`).FindAllStringSubmatch(string(docs.LLMs)+guide, -1) {
-		if link[1] != docs.AgentsPath && document.Paths[link[1]] == nil {
+		if !slices.Contains(wire.DocsPages, link[1]) && document.Paths[link[1]] == nil {
 			t.Errorf("%s leads nowhere", link[1])
 		}
 	}

@@ -64,6 +64,7 @@ type Config struct {
 type Server struct {
 	Config
 	catalog catalogs
+	docs    docsPages
 	keys    *keyFeed
 	filter  keyFilter
 	metrics *metrics
@@ -84,7 +85,7 @@ const requestTimeout = 5 * time.Second
 // New returns the handler of all routes.
 func New(config Config) (http.Handler, error) {
 	s := &Server{
-		Config: config, metrics: newMetrics(config.Metrics),
+		Config: config, metrics: newMetrics(config.Metrics), docs: newDocsPages(config.PublicURL),
 		cookie: identity.NewCookie(config.PublicURL), flowCookie: identity.NewFlowCookie(config.PublicURL),
 		unavailable: telemetry.CauseSampler{Every: unavailableLogEvery},
 	}
@@ -149,9 +150,8 @@ func (s *Server) onlyTLS(next http.Handler) http.Handler {
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET /openapi.json":              compress(s.route(getOpenAPI, fallbackError{})),
-		"GET /docs":                      compress(s.route(getDocs, fallbackError{})),
-		"GET " + docs.StylePath:          compress(s.route(styleAsset.get, fallbackError{})),
-		"GET " + docs.AgentsPath:         compress(s.route(agentsAsset.get, fallbackError{})),
+		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
+		patternDocsPages:                 compress(s.route(s.getDocs, fallbackError{})),
 		"GET " + docs.LLMsPath:           compress(s.route(llmsAsset.get, fallbackError{})),
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),

@@ -27,10 +27,7 @@ var (
 		err := json.Compact(&compact, openAPI)
 		return compact.Bytes(), err
 	})
-	docsAsset   = newAsset("text/html; charset=utf-8", func() ([]byte, error) { return docs.Render(openAPI) })
-	styleAsset  = newAsset("text/css; charset=utf-8", func() ([]byte, error) { return docs.Style, nil })
-	agentsAsset = newAsset("text/markdown; charset=utf-8", func() ([]byte, error) { return docs.Agents, nil })
-	llmsAsset   = newAsset("text/plain; charset=utf-8", func() ([]byte, error) { return docs.LLMs, nil })
+	llmsAsset = newAsset("text/plain; charset=utf-8", func() ([]byte, error) { return docs.LLMs, nil })
 )
 
 // get answers with a document whose media type browsers shall not guess.

@@ -114,8 +114,8 @@ func TestDocument_Routes(t *testing.T) {
 	for path, route := range s.sessionRoutes() {
 		routed[route.method+" "+path] = true
 	}
-	for _, path := range []string{docs.StylePath, docs.AgentsPath, docs.LLMsPath} {
-		delete(routed, "GET "+path) // documentation itself
+	for _, pattern := range []string{patternDocsPages, "GET " + docs.LLMsPath} {
+		delete(routed, pattern) // documentation itself
 	}
 
 	var document struct {

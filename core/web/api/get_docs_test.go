@@ -9,7 +9,7 @@ import (
 func TestGetDocs_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for _, path := range []string{"/docs", "/openapi.json"} {
+	for _, path := range []string{"/docs", "/docs/errors", "/openapi.json"} {
 		first := s.send(t, "GET", path, "")
 		readAll(t, first)
 		again := s.send(t, "GET", path, "", "If-None-Match", first.Header.Get("ETag"))
@@ -27,6 +27,10 @@ func TestGetDocs(t *testing.T) {
 			"text/html; charset=utf-8", "<!DOCTYPE html>",
 			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		},
+		"/docs/reference/transfers": {
+			"text/html; charset=utf-8", "<!DOCTYPE html>",
+			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		},
 		"/docs/style.css": {"text/css; charset=utf-8", ":root {", ""},
 		"/docs/agents.md": {"text/markdown; charset=utf-8", "# Moving tokens", ""},
 		"/llms.txt":       {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
@@ -38,6 +42,17 @@ func TestGetDocs(t *testing.T) {
 		}
 		if header.Get("Content-Security-Policy") != want.policy || header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: headers %v", path, header)
+		}
+	}
+}
+
+func TestGetDocs_UnknownPage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	for _, path := range []string{"/docs/", "/docs/none", "/docs/errors/", "/docs/reference", "/docs/pages/errors.md"} {
+		response := s.send(t, "GET", path, "")
+		if body := readAll(t, response); response.StatusCode != 404 || !strings.Contains(body, `"NOT_FOUND"`) {
+			t.Errorf("%s: %d %.80s", path, response.StatusCode, body)
 		}
 	}
 }

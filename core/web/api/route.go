@@ -132,8 +132,7 @@ func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter 
 // routine are the routes that gateways poll every few seconds; only their failures are logged.
 var routine = []string{
 	"GET " + wire.PathKeyChanges, "GET " + wire.PathKeyFilter, "GET " + wire.PathEventAccounts, "POST " + wire.PathUsage,
-	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", "GET " + docs.StylePath,
-	"GET " + docs.AgentsPath, "GET " + docs.LLMsPath,
+	"GET /v2/tokens", "GET /v2/chains", "GET /openapi.json", "GET /docs", patternDocsPages, "GET " + docs.LLMsPath,
 }
 
 // logRequest counts the request and writes its log line.

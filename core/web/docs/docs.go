@@ -1,28 +1,26 @@
-// Package docs turns an OpenAPI 3.1 document into one page for people: HTML and a style sheet, without scripts and
-// without anything from elsewhere. It knows the parts of OpenAPI that this service's document uses and no others. Beside it are two texts
-// for language models.
+// Package docs makes the pages of /docs: guides in Markdown, and the reference from the service's OpenAPI 3.1 document. It knows the parts of
+// OpenAPI that this document uses and no others. Pages load a style sheet and nothing else. Beside them are two texts for language models.
 package docs
 
 import (
 	"bytes"
-	_ "embed"
+	"cmp"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"net/http"
-	"regexp"
-	"strconv"
 	"strings"
 )
 
-// The paths of the documents beside the page.
+// The paths of the documents that are not below /docs/, and of those that other packages name.
 const (
-	StylePath  = "/docs/style.css"
-	AgentsPath = "/docs/agents.md"
-	LLMsPath   = "/llms.txt"
+	OverviewPath = "/docs"
+	StylePath    = "/docs/style.css"
+	AgentsPath   = "/docs/agents.md"
+	LLMsPath     = "/llms.txt"
 )
 
-// Style is the page's style sheet.
+// Style is the pages' style sheet.
 //
 //go:embed style.css
 var Style []byte
@@ -32,88 +30,182 @@ var Style []byte
 //go:embed llms.txt
 var LLMs []byte
 
-// Agents is a guide in Markdown for programs that act for a user.
+// Agents is a guide in Markdown for programs that act for a user. It is a page too.
 //
-//go:embed agents.md
+//go:embed pages/agents.md
 var Agents []byte
 
-//go:embed page.html
-var pageHTML string
+//go:embed pages/*.md
+var guides embed.FS
 
-// Render writes the page.
-func Render(openAPI []byte) ([]byte, error) {
-	var d document
-	if err := json.Unmarshal(openAPI, &d); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
-	}
-	page, err := template.New("page").Funcs(template.FuncMap{
-		"prose":  prose,
-		"inline": inline,
-		"pretty": pretty,
-		"slug":   slug,
-		"status": statusText,
-		"schema": d.schema,
-		"named":  baseName,
-	}).Parse(pageHTML)
-	if err != nil {
-		return nil, fmt.Errorf("read the page's template: %w", err)
-	}
-	var out bytes.Buffer
-	if err := page.Execute(&out, view{document: &d, StylePath: StylePath}); err != nil {
-		return nil, fmt.Errorf("write the page: %w", err)
-	}
-	return out.Bytes(), nil
+//go:embed templates/*.html
+var templates embed.FS
+
+// exampleURL stands for the service's own address in guides.
+const exampleURL = "https://intents.example.com"
+
+// Document is the body of a path.
+type Document struct {
+	MediaType string
+	Body      []byte
 }
 
-var (
-	code = regexp.MustCompile("`([^`]+)`")
-	bold = regexp.MustCompile(`\*\*([^*]+)\*\*`)
+const (
+	mediaTypeHTML     = "text/html; charset=utf-8"
+	mediaTypeStyle    = "text/css; charset=utf-8"
+	mediaTypeMarkdown = "text/markdown; charset=utf-8"
 )
 
-// inline writes the Markdown that the document's texts use: code and bold.
-func inline(text string) template.HTML {
-	escaped := template.HTMLEscapeString(text)
-	escaped = code.ReplaceAllString(escaped, "<code>$1</code>")
-	escaped = bold.ReplaceAllString(escaped, "<strong>$1</strong>")
-	return template.HTML(escaped)
-}
-
-// fence is a paragraph that is code, with an optional language.
-var fence = regexp.MustCompile("^```[a-z]*\n((?s:.*))\n```$")
-
-// prose is inline with paragraphs, and code between fences, which has no empty line.
-func prose(text string) template.HTML {
-	var out strings.Builder
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		if lines := fence.FindStringSubmatch(paragraph); lines != nil {
-			out.WriteString(`<pre tabindex="0"><code>` + template.HTMLEscapeString(lines[1]) + "</code></pre>\n")
-			continue
+// Render writes the documents of a service at this address, by their paths: /docs and all below it.
+func Render(openAPI []byte, publicURL string) (map[string]Document, error) {
+	s, err := newSite(openAPI, publicURL)
+	if err != nil {
+		return nil, err
+	}
+	documents := map[string]Document{
+		StylePath:  {mediaTypeStyle, Style},
+		AgentsPath: {mediaTypeMarkdown, Agents},
+	}
+	for _, p := range s.pages() {
+		var out bytes.Buffer
+		if err := s.templates.ExecuteTemplate(&out, "layout.html", view{site: s, page: p}); err != nil {
+			return nil, fmt.Errorf("write the page %s: %w", p.Path, err)
 		}
-		out.WriteString("<p>" + string(inline(paragraph)) + "</p>\n")
+		documents[p.Path] = Document{mediaTypeHTML, out.Bytes()}
 	}
-	return template.HTML(out.String())
+	return documents, nil
 }
 
-func pretty(text json.RawMessage) (string, error) {
-	var out bytes.Buffer
-	err := json.Indent(&out, text, "", "  ")
-	return out.String(), err
+// site is what all pages share.
+type site struct {
+	*document
+	Menu      []section
+	templates *template.Template
+	markdown  *markdown
 }
 
-// slug makes an anchor of a name.
+// section is a part of the menu.
+type section struct {
+	Title string
+	Pages []*page
+}
+
+// page is a page with what the menu and the search say of it.
+type page struct {
+	Path, Title string
+	// Name is the page's in the menu.
+	Name string
+	// Template writes the page below its title.
+	Template string
+	// Text is the guide of the page, empty for a page of the reference.
+	Text template.HTML
+	// Tag is the group of operations of the page, empty for other pages.
+	Tag *tag
+	// Headings are the parts of the page.
+	Headings []heading
+}
+
+// heading is a part of a page.
+type heading struct{ ID, Title, Method string }
+
+func newSite(openAPI []byte, publicURL string) (*site, error) {
+	s := &site{document: &document{}, markdown: newMarkdown()}
+	if err := json.Unmarshal(openAPI, s.document); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	var err error
+	if s.templates, err = template.New("docs").Funcs(s.functions()).ParseFS(templates, "templates/*.html"); err != nil {
+		return nil, fmt.Errorf("read the templates: %w", err)
+	}
+	for _, of := range guideSections {
+		made := section{Title: of.title}
+		for _, name := range of.names {
+			p, err := s.guide(name, publicURL)
+			if err != nil {
+				return nil, fmt.Errorf("read the guide %s: %w", name, err)
+			}
+			made.Pages = append(made.Pages, p)
+		}
+		s.Menu = append(s.Menu, made)
+	}
+	s.Menu = append(s.Menu, section{Title: "Reference", Pages: s.reference()})
+	return s, nil
+}
+
+// pages are those of the menu in its order.
+func (s *site) pages() (all []*page) {
+	for _, part := range s.Menu {
+		all = append(all, part.Pages...)
+	}
+	return all
+}
+
+// overview is the guide at /docs; every other guide is at /docs/ and its name.
+const overview = "overview"
+
+var guideSections = []struct {
+	title string
+	names []string
+}{
+	{"Start", []string{overview, "testing", "front-ends"}},
+	{"Guides", []string{"webhooks", "errors", "limits", "batches", "signing", "agents"}},
+}
+
+// guideTemplates are the templates of guides that have a part made of the OpenAPI document.
+var guideTemplates = map[string]string{overview: "overview.html", "errors": "errors.html"}
+
+// shortNames are those of guides with a long title.
+var shortNames = map[string]string{overview: "Overview", "agents": "Agents"}
+
+func (s *site) guide(name, publicURL string) (*page, error) {
+	text, err := guides.ReadFile("pages/" + name + ".md")
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Path: guidePath(name), Template: "guide.html"}
+	if made, ok := guideTemplates[name]; ok {
+		p.Template = made
+	}
+	rendered, err := s.markdown.guide(bytes.ReplaceAll(text, []byte(exampleURL), []byte(publicURL)))
+	if err != nil {
+		return nil, err
+	}
+	p.Title, p.Text, p.Headings = rendered.title, rendered.text, rendered.headings
+	p.Name = cmp.Or(shortNames[name], p.Title)
+	return p, nil
+}
+
+func guidePath(name string) string {
+	if name == overview {
+		return OverviewPath
+	}
+	return OverviewPath + "/" + name
+}
+
+// The paths of the reference. A group of operations is at referencePath and its slug.
+const (
+	referencePath = OverviewPath + "/reference/"
+	responsesPath = referencePath + "responses"
+	objectsPath   = referencePath + "objects"
+)
+
+func (s *site) reference() (pages []*page) {
+	for n := range s.Tags {
+		of := &s.Tags[n]
+		p := &page{Path: referencePath + slug(of.Name), Title: of.Name, Name: of.Name, Template: "operations.html", Tag: of}
+		for _, e := range s.Endpoints(of.Name) {
+			p.Headings = append(p.Headings, heading{e.OperationID, e.Path, e.Method})
+		}
+		pages = append(pages, p)
+	}
+	responses := &page{Path: responsesPath, Title: "Common responses", Name: "Common responses", Template: "responses.html"}
+	for _, r := range s.Components.Responses {
+		responses.Headings = append(responses.Headings, heading{ID: "answer-" + r.Name, Title: r.Name})
+	}
+	return append(pages,
+		responses,
+		&page{Path: objectsPath, Title: "Objects", Name: "Objects", Template: "objects.html"})
+}
+
+// slug makes a path or a class of a name.
 func slug(name string) string { return strings.ReplaceAll(strings.ToLower(name), " ", "-") }
-
-func statusText(status string) string {
-	number, err := strconv.Atoi(status)
-	switch {
-	case err == nil:
-		return http.StatusText(number)
-	case status == "2XX":
-		return "Success"
-	default:
-		return "Anything else"
-	}
-}
-
-// baseName is the last part of a reference.
-func baseName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }

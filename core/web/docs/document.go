@@ -13,9 +13,7 @@ type document struct {
 	Info struct {
 		Title, Version, Summary, Description string
 	}
-	Tags []struct {
-		Name, Description string
-	}
+	Tags  []tag
 	Paths ordered[pathItem]
 	// Webhooks are what the service itself sends, by the name of the event.
 	Webhooks   ordered[pathItem]
@@ -26,6 +24,9 @@ type document struct {
 		Schemas    ordered[schema]
 	}
 }
+
+// tag is a group of operations.
+type tag struct{ Name, Description string }
 
 type pathItem struct {
 	Parameters               []parameter

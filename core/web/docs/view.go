@@ -1,12 +1,66 @@
 package docs
 
-import "cmp"
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+)
 
-// view is the document in the order and the words of the page.
+// view is a page beside what all pages share.
 type view struct {
-	*document
-	StylePath string
+	*site
+	page *page
 }
+
+// Page is the page.
+func (v view) Page() *page { return v.page }
+
+// Body writes the page below its title.
+func (v view) Body() (template.HTML, error) {
+	var out bytes.Buffer
+	err := v.templates.ExecuteTemplate(&out, v.page.Template, v)
+	return template.HTML(out.String()), err
+}
+
+func (s *site) functions() template.FuncMap {
+	return template.FuncMap{
+		"prose":     s.markdown.prose,
+		"inline":    s.markdown.inline,
+		"pretty":    pretty,
+		"slug":      slug,
+		"status":    statusText,
+		"schema":    s.schema,
+		"named":     baseName,
+		"objects":   func() string { return objectsPath },
+		"responses": func() string { return responsesPath },
+		"style":     func() string { return StylePath },
+	}
+}
+
+func pretty(text json.RawMessage) (string, error) {
+	var out bytes.Buffer
+	err := json.Indent(&out, text, "", "  ")
+	return out.String(), err
+}
+
+func statusText(status string) string {
+	number, err := strconv.Atoi(status)
+	switch {
+	case err == nil:
+		return http.StatusText(number)
+	case status == "2XX":
+		return "Success"
+	default:
+		return "Anything else"
+	}
+}
+
+// baseName is the last part of a reference.
+func baseName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
 // endpoint is an operation with its place.
 type endpoint struct {
@@ -18,9 +72,9 @@ type endpoint struct {
 }
 
 // Endpoints are the operations with a tag, in the document's order.
-func (v view) Endpoints(tag string) []endpoint {
-	endpoints := tagged(v.Paths, tag)
-	for _, sent := range tagged(v.Webhooks, tag) {
+func (d *document) Endpoints(tag string) []endpoint {
+	endpoints := tagged(d.Paths, tag)
+	for _, sent := range tagged(d.Webhooks, tag) {
 		sent.Sent = true
 		endpoints = append(endpoints, sent)
 	}
@@ -45,19 +99,19 @@ func tagged(paths ordered[pathItem], tag string) (endpoints []endpoint) {
 }
 
 // Parameter follows a reference.
-func (v view) Parameter(p parameter) (parameter, error) {
+func (d *document) Parameter(p parameter) (parameter, error) {
 	if p.Ref == "" {
 		return p, nil
 	}
-	return v.Components.Parameters.find(p.Ref)
+	return d.Components.Parameters.find(p.Ref)
 }
 
 // Response follows a reference, whose own description replaces the shared one.
-func (v view) Response(r response) (response, error) {
+func (d *document) Response(r response) (response, error) {
 	if r.Ref == "" {
 		return r, nil
 	}
-	found, err := v.Components.Responses.find(r.Ref)
+	found, err := d.Components.Responses.find(r.Ref)
 	found.Ref, found.Description = r.Ref, cmp.Or(r.Description, found.Description)
 	return found, err
 }
@@ -71,7 +125,7 @@ func (e endpoint) Who() string {
 		return "Anyone"
 	case len(e.Security[0]) == 0:
 		return "Anyone; reads the browser session"
-	case e.Security[0]["apiKey"] != nil:
+	case e.Security[0]["apiKeyHeader"] != nil:
 		return "API key"
 	default:
 		return "Browser session"
