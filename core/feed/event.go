@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // ID identifies an event permanently: reading or delivering it again does not change its id.
@@ -58,6 +59,8 @@ type Transition struct {
 	Failure transfer.Failure
 	// FailureReason explains Failure, nil for none.
 	FailureReason *transfer.FailureReason
+	// Labels are the intent's as of the event.
+	Labels wire.Labels
 }
 
 // Body returns the JSON of the event without its id, as webhooks deliver it.
@@ -104,5 +107,6 @@ func (t *Transition) appendJSON(b []byte) []byte {
 	b = append(b, `,"failure":`...)
 	b = transfer.AppendOptional(b, t.Failure)
 	b = transfer.AppendFailureReason(b, t.FailureReason)
+	b = transfer.AppendLabels(b, t.Labels)
 	return append(b, '}')
 }

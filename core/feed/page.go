@@ -116,7 +116,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 			transfers.id AS transfer_id, transfers.type AS transfer_type,
 			transfers.order_id, transfers.source_chain, transfers.source_account, transfers.source_token, transfers.source_amount,
 			transfers.destination_chain, transfers.destination_account, transfers.destination_token, transfers.destination_amount,
-			transfers.deadline, transfers.reference, transfers.batch_id, transfers.signing, transfers.created_at
+			transfers.deadline, transfers.reference, transfers.labels, transfers.batch_id, transfers.signing, transfers.created_at
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
@@ -168,6 +168,7 @@ type feedRow struct {
 	DestinationAmount  string             `bun:",nullzero"`
 	Deadline           time.Time          `bun:",nullzero"`
 	Reference          string             `bun:",nullzero"`
+	Labels             wire.Labels        `bun:",nullzero"`
 	BatchID            uuid.UUID          `bun:",nullzero"`
 	Signing            wire.SigningScheme `bun:",nullzero"`
 	CreatedAt          time.Time          `bun:",nullzero"`
@@ -189,7 +190,7 @@ func (r feedRow) event() (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Summary: transfer.Summary{
+	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Labels: r.Labels, Summary: transfer.Summary{
 		ID: r.TransferID, Environment: r.Environment, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID),
 		Source:      transfer.SummaryLeg{Chain: source, Account: r.SourceAccount, Token: r.SourceToken, Amount: r.SourceAmount},
 		Destination: transfer.SummaryLeg{Chain: destination, Account: r.DestinationAccount, Token: r.DestinationToken, Amount: r.DestinationAmount},

@@ -41,8 +41,8 @@ const (
 // insertBatch inserts a batch and its intents with their first events in one statement, so that all are there or none. It inserts nothing if
 // the account has used the idempotency key for a batch before. Its last parameters are those of encodeBatch.
 var insertBatch = func() string {
-	parameter := func(n int) string { return fmt.Sprintf("$%d", len(insertColumns)+n) }
-	return insertStatement(insertOptions{
+	parameter := func(n int) string { return fmt.Sprintf("$%d", len(labelledColumns)+n) }
+	return insertStatement(labelledColumns, insertOptions{
 		with: `batch AS (
 			INSERT INTO batches (account_id, id, key_id, environment, idempotency_key, count, created_at)
 			VALUES (` + parameter(1) + `, ` + parameter(2) + `, ` + parameter(3) + `, ` + parameter(4) + `, ` + parameter(5) + `, ` + parameter(6) + `, statement_timestamp())
@@ -52,7 +52,7 @@ var insertBatch = func() string {
 	})
 }()
 
-var insertBatchTypes = append(parameterTypes(), pgtype.UUIDOID, pgtype.UUIDOID, pgtype.UUIDOID, pgtype.TextOID, pgtype.TextOID, pgtype.Int4OID)
+var insertBatchTypes = append(parameterTypes(labelledColumns), pgtype.UUIDOID, pgtype.UUIDOID, pgtype.UUIDOID, pgtype.TextOID, pgtype.TextOID, pgtype.Int4OID)
 
 // encodeBatch is the parameters of insertBatch.
 func encodeBatch(batch *Batch, idempotencyKey string, drafts []*transfer.Intent) [][]byte {
@@ -61,7 +61,7 @@ func encodeBatch(batch *Batch, idempotencyKey string, drafts []*transfer.Intent)
 		row := newTransferRow(draft)
 		rows[n] = &row
 	}
-	return append(encodeInsert(rows),
+	return append(encodeInsert(labelledColumns, rows),
 		batch.AccountID[:], batch.ID[:], batch.KeyID[:], []byte(batch.Environment), []byte(idempotencyKey),
 		binary.BigEndian.AppendUint32(nil, uint32(batch.Count))) //nolint:gosec // at most wire.MaxTransferBatch
 }

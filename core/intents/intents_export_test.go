@@ -21,7 +21,7 @@ func EncodeInsert(all []*transfer.Intent) func() [][]byte {
 		row := newTransferRow(intent)
 		rows[n] = &row
 	}
-	return func() [][]byte { return encodeInsert(rows) }
+	return func() [][]byte { return encodeInsert(insertOf(rows).columns, rows) }
 }
 
 // InsertsWaiting is how many inserts are in a store's queue.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 	"intents.internal/core/postgres"
 )
 
-// insertColumn is a column of new intents. Its values are one parameter of insertTransfers, an array of elements in Postgres's binary
+// insertColumn is a column of new intents. Its values are one parameter of the insert, an array of elements in Postgres's binary
 // format.
 type insertColumn struct {
 	name string
@@ -120,18 +121,50 @@ var insertColumns = []insertColumn{
 	nullableTextColumn("idempotency_key", func(r *TransferRow) string { return r.IdempotencyKey }),
 }
 
-// insertTransfers inserts intents and their first events, and returns id and created_at of the intents that are new. The rows are
-// inserted in the order of the arrays. It skips rows whose idempotency key an intent has. It violates the unique index, and writes
-// nothing, if two rows have the same key or another transaction inserts the key at the same time.
-//
-// insertOrSkip is for those cases: it skips all but the first row with a key. ON CONFLICT takes a lock and a second log record for each
-// row, which makes it a tenth dearer.
-var (
-	insertTransfers = insertStatement(insertOptions{rest: `WHERE idempotency_key IS NULL OR (SELECT id FROM transfers AS old
+// labelledColumns are insertColumns and the labels.
+var labelledColumns = append(slices.Clone(insertColumns), nullableTextColumn("labels", func(r *TransferRow) string { return string(r.Labels) }))
+
+// transferInsert inserts intents and their first events, and returns id and created_at of the intents that are new. The rows are inserted in
+// the order of the arrays.
+type transferInsert struct {
+	columns []insertColumn
+	types   []uint32
+	// statement skips rows whose idempotency key an intent has. It violates the unique index, and writes nothing, if two rows have the same
+	// key or another transaction inserts the key at the same time.
+	statement string
+	// orSkip is for those cases: it skips all but the first row with a key. ON CONFLICT takes a lock and a second log record for each row,
+	// which makes it a tenth dearer.
+	orSkip string
+	// name is that under which the statement is prepared. It contains the statement's hash, so that another release's statement is never run
+	// instead.
+	name string
+}
+
+func newTransferInsert(columns []insertColumn) *transferInsert {
+	statement := insertStatement(columns, insertOptions{rest: `WHERE idempotency_key IS NULL OR (SELECT id FROM transfers AS old
 			WHERE old.account_id = new.account_id AND old.environment = new.environment AND old.idempotency_key = new.idempotency_key) IS NULL`})
-	insertOrSkip = insertStatement(insertOptions{rest: `ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`})
-	insertTypes  = parameterTypes()
+	return &transferInsert{
+		columns: columns, types: parameterTypes(columns), statement: statement,
+		orSkip: insertStatement(columns, insertOptions{
+			rest: `ON CONFLICT (account_id, environment, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING`,
+		}),
+		name: fmt.Sprintf("insert_transfers_%.8x", sha256.Sum256([]byte(statement))),
+	}
+}
+
+// insertPlain is for rows without labels, which cost nothing there, and insertLabelled for all.
+var (
+	insertPlain    = newTransferInsert(insertColumns)
+	insertLabelled = newTransferInsert(labelledColumns)
 )
+
+// insertOf returns the insert for rows.
+func insertOf(rows []*TransferRow) *transferInsert {
+	if slices.ContainsFunc(rows, func(row *TransferRow) bool { return row.Labels != "" }) {
+		return insertLabelled
+	}
+	return insertPlain
+}
 
 // insertOptions are the parts in which statements that insert intents differ; all may be empty.
 type insertOptions struct {
@@ -143,9 +176,9 @@ type insertOptions struct {
 	rest string
 }
 
-func insertStatement(o insertOptions) string {
+func insertStatement(columns []insertColumn, o insertOptions) string {
 	var names, values, parameters []string
-	for n, column := range insertColumns {
+	for n, column := range columns {
 		names = append(names, column.name)
 		values = append(values, column.name+column.cast)
 		parameters = append(parameters, fmt.Sprintf("$%d::%s", n+1, column.parameter))
@@ -164,26 +197,22 @@ func insertStatement(o insertOptions) string {
 }
 
 // parameterTypes are the object ids of the types of the parameters.
-func parameterTypes() (types []uint32) {
-	for _, column := range insertColumns {
+func parameterTypes(columns []insertColumn) (types []uint32) {
+	for _, column := range columns {
 		types = append(types, column.array)
 	}
 	return types
 }
 
-// insertName is the name under which insertTransfers is prepared. It contains the statement's hash, so that another release's
-// statement is never run instead.
-var insertName = fmt.Sprintf("insert_transfers_%.8x", sha256.Sum256([]byte(insertTransfers)))
-
 // allBinary is the format of all parameters and columns.
 var allBinary = []int16{binaryFormat}
 
-// encodeInsert is the parameters of insertTransfers for rows.
-func encodeInsert(rows []*TransferRow) [][]byte {
+// encodeInsert is the parameters of an insert for rows.
+func encodeInsert(columns []insertColumn, rows []*TransferRow) [][]byte {
 	const rowSize = 704 // of a row with a reference
-	buffer := make([]byte, 0, len(insertColumns)*20+len(rows)*rowSize)
-	ends := make([]int, len(insertColumns))
-	for n, column := range insertColumns {
+	buffer := make([]byte, 0, len(columns)*20+len(rows)*rowSize)
+	ends := make([]int, len(columns))
+	for n, column := range columns {
 		buffer = appendLength(buffer, 1) // dimension
 		buffer = appendLength(buffer, 1) // NULLs are possible
 		buffer = appendLength(buffer, int(column.element))
@@ -202,7 +231,7 @@ func encodeInsert(rows []*TransferRow) [][]byte {
 	return parameters
 }
 
-// insertRows runs insertTransfers and returns the new intents with their creation time. claim returns the rows; it is called
+// insertRows runs the insert of rows and returns the new intents with their creation time. claim returns the rows; it is called
 // when nothing but the statement is left to do, and nothing is written if it returns none. If a connection is lost before the
 // statement was sent, another one is used. An OutcomeUnknownError means that the statement was sent and may have committed.
 func insertRows(ctx context.Context, db *postgres.DB, claim func() []*TransferRow) (created map[uuid.UUID]time.Time, err error) {
@@ -231,9 +260,9 @@ func onConnection(
 	return nil, fmt.Errorf("%w: %w", driver.ErrBadConn, err)
 }
 
-// insertOn runs insertTransfers on a connection, prepared if possible, or insertOrSkip where two requests have the same idempotency key.
+// insertOn runs the insert of rows on a connection, prepared if possible, or orSkip where two requests have the same idempotency key.
 func insertOn(ctx context.Context, conn *pgx.Conn, claim func() []*TransferRow) (map[uuid.UUID]time.Time, error) {
-	prepared, err := prepareInsert(ctx, conn)
+	prepared, err := prepareInserts(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
@@ -241,24 +270,25 @@ func insertOn(ctx context.Context, conn *pgx.Conn, claim func() []*TransferRow) 
 	if len(rows) == 0 {
 		return nil, nil //nolint:nilnil // no row is new
 	}
-	parameters := encodeInsert(rows)
+	insert := insertOf(rows)
+	parameters := encodeInsert(insert.columns, rows)
 	run := func(statement string) (map[uuid.UUID]time.Time, error) {
-		return scanInserted(conn.PgConn().ExecParams(ctx, statement, parameters, insertTypes, allBinary, allBinary))
+		return scanInserted(conn.PgConn().ExecParams(ctx, statement, parameters, insert.types, allBinary, allBinary))
 	}
 	var created map[uuid.UUID]time.Time
 	switch {
 	case hasKeyTwice(rows):
-		created, err = run(insertOrSkip)
+		created, err = run(insert.orSkip)
 	case prepared:
-		created, err = scanInserted(conn.PgConn().ExecPrepared(ctx, insertName, parameters, allBinary, allBinary))
-		if forgetInsert(ctx, conn, err) {
-			created, err = run(insertTransfers)
+		created, err = scanInserted(conn.PgConn().ExecPrepared(ctx, insert.name, parameters, allBinary, allBinary))
+		if forgetInserts(ctx, conn, err) {
+			created, err = run(insert.statement)
 		}
 	default:
-		created, err = run(insertTransfers)
+		created, err = run(insert.statement)
 	}
 	if postgres.SQLState(err) == uniqueViolation { // another request with the key was faster
-		created, err = run(insertOrSkip)
+		created, err = run(insert.orSkip)
 	}
 	return created, postgres.OutcomeOf(err)
 }
@@ -273,12 +303,12 @@ func hasKeyTwice(rows []*TransferRow) bool {
 	return false
 }
 
-// preparedKey is the key under which a connection stores whether insertTransfers is prepared on it.
+// preparedKey is the key under which a connection stores whether the inserts are prepared on it.
 const preparedKey = "insert_transfers"
 
-// prepareInsert prepares insertTransfers once on a direct connection to Postgres, and reports whether it is prepared. Behind a
-// pooler the next statement may reach another server process, which does not know it.
-func prepareInsert(ctx context.Context, conn *pgx.Conn) (bool, error) {
+// prepareInserts prepares both inserts once on a direct connection to Postgres, and reports whether they are prepared. Behind a
+// pooler the next statement may reach another server process, which does not know them.
+func prepareInserts(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	state := conn.PgConn().CustomData()
 	if prepared, known := state[preparedKey].(bool); known {
 		return prepared, nil
@@ -287,12 +317,15 @@ func prepareInsert(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if direct {
-		if _, err := conn.PgConn().Prepare(ctx, insertName, insertTransfers, insertTypes); err != nil && postgres.SQLState(err) != duplicatePreparedStatement {
-			return false, fmt.Errorf("prepare the insert of transfers: %w", err)
-		} else if err != nil {
-			direct = false
+	for _, insert := range []*transferInsert{insertPlain, insertLabelled} {
+		if !direct {
+			break
 		}
+		_, err := conn.PgConn().Prepare(ctx, insert.name, insert.statement, insert.types)
+		if err != nil && postgres.SQLState(err) != duplicatePreparedStatement {
+			return false, fmt.Errorf("prepare the insert of transfers: %w", err)
+		}
+		direct = err == nil
 	}
 	state[preparedKey] = direct
 	return direct, nil
@@ -308,12 +341,13 @@ const (
 	uniqueViolation            = "23505"
 )
 
-// forgetInsert reports whether an error is of the prepared statement and not of the insert, which then has written nothing. After
-// a schema change the statement is prepared again; a connection that has lost it goes through a pooler that looks like Postgres.
-func forgetInsert(ctx context.Context, conn *pgx.Conn, err error) bool {
+// forgetInserts reports whether an error is of the prepared statement and not of the insert, which then has written nothing. After
+// a schema change the statements are prepared again; a connection that has lost it goes through a pooler that looks like Postgres.
+func forgetInserts(ctx context.Context, conn *pgx.Conn, err error) bool {
 	switch postgres.SQLState(err) {
 	case featureNotSupported:
-		if conn.PgConn().Deallocate(ctx, insertName) == nil {
+		plain, labelled := conn.PgConn().Deallocate(ctx, insertPlain.name), conn.PgConn().Deallocate(ctx, insertLabelled.name)
+		if plain == nil && labelled == nil {
 			delete(conn.PgConn().CustomData(), preparedKey)
 		}
 		return true
@@ -326,7 +360,7 @@ func forgetInsert(ctx context.Context, conn *pgx.Conn, err error) bool {
 
 var errInsertResult = errors.New("the result of an insert is not an id and a time")
 
-// scanInserted reads the result of insertTransfers.
+// scanInserted reads the result of an insert.
 func scanInserted(result *pgconn.ResultReader) (map[uuid.UUID]time.Time, error) {
 	created := map[uuid.UUID]time.Time{}
 	var scanErr error

@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/wire"
 )
 
 // openSingle opens a store with one connection.
@@ -50,6 +51,7 @@ func randomIntent(tb testing.TB, random *rand.Rand, known *registry.Snapshot) (*
 	}
 	intent.Destination.Amount.Set(intent.Source.Amount)
 	intent.Reference = oneOf("", "inv-42", `'; "\ ?0 😀`+"\t", "NULL", strings.Repeat("ü", 128), " ")
+	intent.Labels = wire.Labels(oneOf("", "", `{"order":"42"}`, `{"a":"'; ?0 \"\\ 😀","b.c-d_E":"NULL"}`))
 	anyTime := func() time.Time {
 		return time.Unix(random.Int64N(1<<35)-1<<34, random.Int64N(1e9)).In(time.FixedZone("", random.IntN(20*3600)-10*3600))
 	}
@@ -98,7 +100,7 @@ func TestInsertTransfer_SameRowAsBun(t *testing.T) {
 	}
 	for column, want := range map[string]bool{
 		"reference": true, "idempotency_key": true, "deployment": true, "input_oracle": true, "output_oracle": true, "expires": true,
-		"hash": false, "failure": false,
+		"labels": true, "hash": false, "failure": false,
 	} {
 		query := fmt.Sprintf(`SELECT count(*) FILTER (WHERE %[1]s IS NULL) > 0 AND (count(*) FILTER (WHERE %[1]s IS NOT NULL) > 0) = $1 FROM transfers`, column)
 		if !pgtest.LookUp[bool](t, store, query, want) {
@@ -119,8 +121,8 @@ func TestInsertTransfer_PreparedStatement(t *testing.T) {
 	store, operator := openSingle(t, url), pgtest.Open(t, url)
 	known := pgtest.LoadRegistry(t, operator)
 	pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.TransferBody)
-	if prepared := pgtest.LookUp[int](t, store, preparedInserts); prepared != 1 {
-		t.Errorf("%d inserts are prepared on a connection to Postgres itself, want 1", prepared)
+	if prepared := pgtest.LookUp[int](t, store, preparedInserts); prepared != 2 {
+		t.Errorf("%d inserts are prepared on a connection to Postgres itself, want 2", prepared)
 	}
 	for range 10 { // after some executions Postgres keeps a plan that does not depend on the values
 		pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.SwapBody)
@@ -136,8 +138,8 @@ func TestInsertTransfer_PreparedStatement(t *testing.T) {
 		pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.SwapBody)
 	}
 	pgtest.InsertTransfer(t, store, known, uuid.New(), pgtest.SwapBody)
-	if prepared := pgtest.LookUp[int](t, store, preparedInserts); prepared != 1 {
-		t.Errorf("%d inserts are prepared after the changes, want 1", prepared)
+	if prepared := pgtest.LookUp[int](t, store, preparedInserts); prepared != 2 {
+		t.Errorf("%d inserts are prepared after the changes, want 2", prepared)
 	}
 	for _, loss := range []string{`DEALLOCATE ALL`, `DISCARD ALL`} {
 		pgtest.Exec(t, store, loss)

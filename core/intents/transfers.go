@@ -40,6 +40,7 @@ type TransferRow struct {
 	QuoteExpiresAt time.Time           `bun:"quote_expires_at,nullzero"`
 	Deadline       time.Time           `bun:"deadline"`
 	Reference      string              `bun:"reference,nullzero"`
+	Labels         wire.Labels         `bun:"labels,nullzero"`
 	IdempotencyKey string              `bun:"idempotency_key,nullzero"`
 	BatchID        uuid.UUID           `bun:"batch_id,nullzero"`
 	Signing        wire.SigningScheme  `bun:"signing,nullzero"`
@@ -129,7 +130,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		Deployment: i.Settlement.Deployment, InputSettler: i.Settlement.InputSettler, OutputSettler: i.Settlement.OutputSettler,
 		InputOracle: i.Settlement.InputOracle, OutputOracle: i.Settlement.OutputOracle,
 		QuoteID: i.Quote.ID, QuoteProvider: i.Quote.Provider, QuoteExpiresAt: i.Quote.ExpiresAt,
-		Deadline: i.Deadline, Reference: i.Reference, BatchID: i.BatchID, Signing: i.Signing.Scheme, SignedAt: i.Signing.SignedAt,
+		Deadline: i.Deadline, Reference: i.Reference, Labels: i.Labels, BatchID: i.BatchID, Signing: i.Signing.Scheme, SignedAt: i.Signing.SignedAt,
 		Submission: Submission{Submit: i.Signing.Submit},
 		Hash:       i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
 		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
@@ -159,7 +160,7 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 		},
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
 		Signing:  transfer.Signing{Scheme: r.Signing, SignedAt: r.SignedAt.UTC(), Submit: r.Submit},
-		Deadline: r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
+		Deadline: r.Deadline.UTC(), Reference: r.Reference, Labels: r.Labels, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
 		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if !r.SubmittedAt.IsZero() {

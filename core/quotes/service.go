@@ -124,7 +124,7 @@ func (s *Service) draftOf(by transfer.Caller, request wire.TransferRequest, q qu
 func complete(r wire.TransferRequest, q quote.Quote) (completed wire.TransferRequest, ok bool) {
 	completed = wire.TransferRequest{
 		Source: legOf(q.Source), Destination: legOf(q.Destination), Deadline: q.Deadline, Reference: r.Reference, QuoteID: r.QuoteID,
-		Signing: r.Signing, Submit: r.Submit,
+		Signing: r.Signing, Submit: r.Submit, Labels: r.Labels,
 	}
 	if r.Signing != "" && q.DefaultDeadline && r.Deadline.IsZero() {
 		completed.Deadline = time.Time{}

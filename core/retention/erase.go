@@ -45,6 +45,8 @@ var erasures = []struct{ table, statement string }{
 		SELECT id FROM audit_log WHERE person_id = ?0 AND (ip_address, user_agent) <> ('', '') LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET reference = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
 		SELECT id FROM transfers WHERE account_id = ?0 AND reference IS NOT NULL LIMIT ?1))`},
+	{"transfers", `UPDATE transfers SET labels = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
+		SELECT id FROM transfers WHERE account_id = ?0 AND labels IS NOT NULL LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET idempotency_key = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
 		SELECT id FROM transfers WHERE account_id = ?0 AND idempotency_key IS NOT NULL LIMIT ?1))`},
 	{"batches", `UPDATE batches SET idempotency_key = id::text WHERE account_id = ?0 AND id = ANY (ARRAY(

@@ -110,7 +110,7 @@ func (d *draft) intent(id uuid.UUID, caller Caller, deadline time.Time, settleme
 		Type: d.kind, Status: Created,
 		Source: d.source, Destination: d.destination, Settlement: settlement, Quote: q,
 		Signing:  Signing{Scheme: d.request.Signing, Submit: d.request.Submit},
-		Deadline: deadline, Reference: d.request.Reference,
+		Deadline: deadline, Reference: d.request.Reference, Labels: d.request.Labels,
 		CreatedAt: created, UpdatedAt: created,
 	}
 	order, err := intent.Order()
@@ -347,7 +347,7 @@ func (i *Intent) Answers(r wire.TransferRequest, source registry.Chain) bool {
 	needed := minDeadlineOf(source, i.Settlement.Deployment)
 	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, usualLifetime(r)) ||
 		i.until(r.Deadline, defaultLifetime(r, leastLifetime(i.Type, source, needed), needed))
-	return sides && deadline && i.Reference == r.Reference && i.Signing.Scheme == r.Signing && i.Signing.Submit == r.Submit
+	return sides && deadline && i.Reference == r.Reference && i.Labels == r.Labels && i.Signing.Scheme == r.Signing && i.Signing.Submit == r.Submit
 }
 
 // until reports whether the intent has a deadline, or was given the default of a lifetime where there is none.

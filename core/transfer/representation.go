@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/wire"
 )
 
 // Timestamp is a time as ISO 8601 in UTC with milliseconds. It is a string, because encoding/json would validate the output of a
@@ -145,6 +146,15 @@ func appendSummaryLeg(b []byte, l *SummaryLeg) []byte {
 	b = append(b, `","amount":"`...)
 	b = append(b, l.Amount...)
 	return append(b, `"}`...)
+}
+
+// AppendLabels appends the member "labels", an empty object for none.
+func AppendLabels(b []byte, labels wire.Labels) []byte {
+	b = append(b, `,"labels":`...)
+	if labels == "" {
+		return append(b, "{}"...)
+	}
+	return append(b, labels...)
 }
 
 // AppendBatchID appends the member "batchId", null for an intent that was created alone.

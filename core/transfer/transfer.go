@@ -97,6 +97,8 @@ type Intent struct {
 	Deadline time.Time
 	// Reference is the client's own reference for the intent, empty for none.
 	Reference string
+	// Labels are the client's own labels of the intent, empty for none.
+	Labels wire.Labels
 	// Hash is the transaction that executes the intent, empty before one is known.
 	Hash string
 	// Failure is why the intent failed, empty if it did not.

@@ -38,6 +38,7 @@ type BatchItem struct {
 	Destination DestinationRequest `json:"destination"`
 	Deadline    time.Time          `json:"deadline,omitzero"`
 	Reference   string             `json:"reference,omitempty"`
+	Labels      map[string]string  `json:"labels,omitempty"`
 }
 
 // CreatedBatch is a batch as it was made. Transfers are in the order of the request.

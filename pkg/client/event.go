@@ -51,6 +51,8 @@ type TransferEvent struct {
 	Failure *Failure        `json:"failure"`
 	// FailureReason is Failure in words, nil where that is.
 	FailureReason *FailureReason `json:"failureReason"`
+	// Labels is empty for none.
+	Labels map[string]string `json:"labels"`
 }
 
 // WebhookEvent is about a webhook.

@@ -64,6 +64,8 @@ type CreateTransfer struct {
 	Submit bool `json:"submit,omitempty"`
 	// Reference is a text of the caller's by which intents can be listed.
 	Reference string `json:"reference,omitempty"`
+	// Labels are the caller's own, up to 20: keys of 1 to 40 ASCII letters, digits, dots, hyphens and underscores, values of 1 to 200 characters.
+	Labels map[string]string `json:"labels,omitempty"`
 	// IdempotencyKey names the intent among the account's, so that asking again does not make another. Empty lets the client make one, which
 	// covers the tries of one call; give your own to cover a restart of your program too.
 	IdempotencyKey string `json:"-"`
@@ -105,6 +107,8 @@ type Transfer struct {
 	// Destination is who gets what; the amount of a swap or bridge is the least.
 	Destination Leg     `json:"destination"`
 	Reference   *string `json:"reference"`
+	// Labels is empty for none.
+	Labels map[string]string `json:"labels"`
 	// BatchID is the batch that it was made in, nil for none.
 	BatchID *string `json:"batchId"`
 	// Ended is set once no further step is expected: the intent is final, or failed, or expired.

@@ -34,6 +34,8 @@ type TransferRequest struct {
 	Signing SigningScheme
 	// Submit means that the signed order is handed to the solver whose quote the intent is made from.
 	Submit bool
+	// Labels are the client's own pairs of key and value; may be empty.
+	Labels Labels
 }
 
 // Leg is one side of a transfer.
@@ -102,6 +104,8 @@ func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 			d.signing(&r.Signing)
 		case "submit":
 			d.submit(&r.Submit)
+		case "labels":
+			d.labels(&r.Labels)
 		}
 	})
 	hasSource, hasDestination, hasQuote := seen[0], seen[1], seen[quoteIDField]
@@ -115,7 +119,7 @@ func (d *decoder) transfer(r *TransferRequest, quoteID func(*string)) {
 
 // The names of each object; the required ones are first.
 var (
-	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId", "signing", "submit"}
+	requestFields = []string{"source", "destination", "deadline", "reference", "quoteId", "signing", "submit", "labels"}
 	legFields     = []string{"account", "token", "amount"}
 )
 

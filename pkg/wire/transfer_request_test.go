@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,7 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 	t.Parallel()
 	type issues = []wire.Issue
 	with := func(old, replacement string) string { return strings.Replace(whole, old, replacement, 1) }
+	labelled := func(labels string) string { return with(`"inv-42"`, `"inv-42", "labels": `+labels) }
 	for name, c := range map[string]struct {
 		body string
 		want issues
@@ -111,6 +113,18 @@ func TestDecodeTransferRequest_Issues(t *testing.T) {
 		"other signing":         {with(`"reference"`, `"signing": "eip2612", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
 		"empty signing":         {with(`"reference"`, `"signing": "", "reference"`), issues{{"/signing", "must be permit2 or erc3009"}}},
 		"signing as a boolean":  {with(`"reference"`, `"signing": true, "reference"`), issues{{"/signing", "must be a string"}}},
+		"labels as an array":    {labelled(`[]`), issues{{"/labels", "must be an object"}}},
+		"labels as null":        {labelled(`null`), issues{{"/labels", "must be an object"}}},
+		"label key":             {labelled(`{"a b":"1","":"2","ä":{}}`), issues{{"/labels/a b", wire.LabelKeyRule}, {"/labels/", wire.LabelKeyRule}, {"/labels/ä", wire.LabelKeyRule}}},
+		"long label key":        {labelled(`{"` + strings.Repeat("k", 41) + `":"1"}`), issues{{"/labels/" + strings.Repeat("k", 41), wire.LabelKeyRule}}},
+		"label twice":           {labelled(`{"a":"1","\u0061":"1"}`), issues{{"/labels/a", "is given twice"}}},
+		"label as a number":     {labelled(`{"a":1,"b":null}`), issues{{"/labels/a", "must be a string"}, {"/labels/b", "must be a string"}}},
+		"empty label":           {labelled(`{"a":""}`), issues{{"/labels/a", wire.LabelValueRule}}},
+		"long label":            {labelled(`{"a":"` + strings.Repeat("ü", 201) + `"}`), issues{{"/labels/a", wire.LabelValueRule}}},
+		"label of two lines":    {labelled(`{"a":"1\n2"}`), issues{{"/labels/a", wire.LabelValueRule}}},
+		"NUL in a label":        {labelled(`{"a":"\u0000"}`), issues{{"/labels/a", "must not hold a NUL character"}}},
+		"21 labels":             {labelled(labels(21)), issues{{"/labels", "must not have more than 20 labels"}}},
+		"cut labels":            {strings.TrimSuffix(labelled(`{"a":`), `}`), issues{{"/labels/a", "is not one valid JSON object: it ends too early"}}},
 		"several": {
 			`{"source":{"account":"x","amount":"-1"},"destination":{}}`,
 			issues{
@@ -188,6 +202,7 @@ var seeds = []string{
 	`{"quoteId":"` + quoteID + `"}`, `{"quoteId":"` + quoteID + `",` + whole[1:], `{"quoteId":"` + quoteID + `","source":` + source + `}`,
 	`{"quoteId":"` + quoteID + `","quoteId":"` + quoteID + `"}`, `{"quoteId":"` + quoteID + `","reference":"inv-42"}`,
 	`{"signing":"permit2",` + whole[1:], `{"signing":"permit3","quoteId":"` + quoteID + `"}`,
+	`{"labels":{"b":"\u0032","a.B-c_1":"<ü>"},` + whole[1:], `{"labels":{},` + whole[1:], `{"labels":{"":"1","b":null},` + whole[1:],
 	`{"source":{"account":"a","account":"b"}}`, `{"a":[{"b":null}],"\u0061":1}`,
 }
 
@@ -205,11 +220,15 @@ func FuzzDecodeTransferRequest(f *testing.F) {
 		var plain struct {
 			Source, Destination                   leg
 			Deadline, Reference, QuoteID, Signing string
+			Labels                                map[string]string
 		}
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(&plain); err != nil || !utf8.Valid(body) {
 			t.Fatalf("took %q, which encoding/json refuses: %v", body, err)
+		}
+		if read := request.Labels.Pairs(); len(read) > wire.MaxLabels || !maps.Equal(read, plain.Labels) {
+			t.Fatalf("read the labels of %q as %q", body, request.Labels)
 		}
 		for _, pair := range [][2]string{
 			{request.Source.Account.String(), plain.Source.Account},

@@ -207,6 +207,7 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 			Status:      rapid.SampledFrom([]transfer.Status{transfer.Created, transfer.Submitted, transfer.Failed, transfer.Filled}).Draw(t, "status"),
 			Source:      leg().Draw(t, "source"), Destination: leg().Draw(t, "destination"),
 			Deadline: Time().Draw(t, "deadline"), Reference: Text().Draw(t, "reference"), Hash: Text().Draw(t, "hash"), Failure: Text().Draw(t, "failure"),
+			Labels:  Labels().Draw(t, "labels"),
 			BatchID: rapid.OneOf(rapid.Just(uuid.Nil), rapid.Just(uuid.Max)).Draw(t, "batch"),
 			Signing: transfer.Signing{
 				Scheme:   rapid.SampledFrom(append([]wire.SigningScheme{""}, wire.SigningSchemes...)).Draw(t, "signing"),
@@ -225,6 +226,11 @@ func Intent() *rapid.Generator[*transfer.Intent] {
 		}
 		return i
 	})
+}
+
+// Labels draws labels without characters that encoding/json escapes though JSON has them as they are.
+func Labels() *rapid.Generator[wire.Labels] {
+	return rapid.Map(rapid.MapOfN(rapid.StringMatching(`[A-Za-z0-9._-]{1,40}`), rapid.StringMatching(`[a-z"\\ü😀 ]{1,200}`), 0, wire.MaxLabels), wire.NewLabels)
 }
 
 // Failed draws the explanation of a failure, nil for none.

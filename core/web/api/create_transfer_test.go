@@ -69,7 +69,7 @@ func TestCreateTransfer(t *testing.T) {
 	for name, request := range map[string]string{
 		"a transfer": transferBody,
 		"a transfer that says everything": body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaUSDC, "5",
-			`,"deadline":"`+in(7*24*time.Hour-time.Minute)+`","reference":"Rechnung №42 \u0026 \"more\""`),
+			`,"deadline":"`+in(7*24*time.Hour-time.Minute)+`","reference":"Rechnung №42 \u0026 \"more\"","labels":{"order":"42","customer":"cus_81"}`),
 		"lower-case addresses":           strings.ToLower(transferBody),
 		"a transfer of the native asset": body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""),
 		"a swap":                         swapBody,

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 var (
@@ -57,6 +58,7 @@ func TestEveryEvent_Body(t *testing.T) {
 				Destination: summaryLeg(t, bobOnBase, baseUSDC, "995000"),
 				Deadline:    eventAt.Add(time.Hour), Reference: "inv-43", CreatedAt: eventAt, UpdatedAt: eventAt,
 			}
+			transition.Labels = wire.NewLabels(map[string]string{"order": "43"})
 			if transition.To == transfer.Submitted || transition.From != "" && transition.From != transfer.Created {
 				transition.Summary.Hash = txHash("a")
 			}

@@ -61,7 +61,7 @@ func TestIdempotencyKey_Spellings(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	header := append(keyed(uuid.New(), "test"), "Idempotency-Key", "order-1")
-	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"a/b"`)
+	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`)
 	response := s.send(t, "POST", "/v2/transfers", request, header...)
 	location, replayed, first := response.Header.Get("Location"), response.Header.Get("Idempotent-Replayed"), readAll(t, response)
 	var made struct{ Deadline string }
@@ -74,10 +74,10 @@ func TestIdempotencyKey_Spellings(t *testing.T) {
 	}
 	for _, same := range []string{
 		" " + strings.ReplaceAll(request, ",", " ,\n\t") + "\n",
-		`{"reference":"a/b","destination":` + string(members.Destination) + `,"source":` + string(members.Source) + `}`,
+		`{"labels":{"b":"\u003c2>","\u0061":"1"},"reference":"a/b","destination":` + string(members.Destination) + `,"source":` + string(members.Source) + `}`,
 		strings.Replace(request, "a/b", `\u0061\/b`, 1),
 		strings.Replace(request, alice, strings.ToLower(alice), 1),
-		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaUSDC, "5", `,"reference":"a/b"`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaUSDC, "5", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
 		strings.TrimSuffix(request, "}") + `,"deadline":"` + made.Deadline + `"}`,
 	} {
 		s.replays(t, same, location, first, header...)
@@ -85,13 +85,15 @@ func TestIdempotencyKey_Spellings(t *testing.T) {
 	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
 	in := time.Now().Add(90 * time.Minute).UTC().Format(time.RFC3339)
 	for _, other := range []string{
-		body(aliceOnSepolia, sepoliaUSDC, "6", bobOnSepolia, "", "", `,"reference":"a/b"`),
-		body(aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111:0x71c7656ec7ab88b098defb751b7401b5f6d8976f", "", "", `,"reference":"a/b"`),
-		body(bobOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", `,"reference":"a/b"`),
-		body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", `,"reference":"a/b"`),
-		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "5", `,"reference":"a/b"`),
-		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"A/b"`),
-		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", ""),
+		body(aliceOnSepolia, sepoliaUSDC, "6", bobOnSepolia, "", "", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111:0x71c7656ec7ab88b098defb751b7401b5f6d8976f", "", "", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
+		body(bobOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
+		body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "5", `,"reference":"a/b","labels":{"a":"1","b":"<2>"}`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"A/b","labels":{"a":"1","b":"<2>"}`),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"labels":{"a":"1","b":"<2>"}`),
+		strings.Replace(request, "<2>", "<3>", 1), strings.Replace(request, `"b":`, `"c":`, 1), strings.Replace(request, `,"b":"<2>"`, "", 1),
+		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"a/b"`),
 		strings.TrimSuffix(request, "}") + `,"deadline":"` + in + `"}`,
 	} {
 		same(t, other, reused, s.call(t, "POST", "/v2/transfers", other, header...))

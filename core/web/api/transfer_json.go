@@ -26,6 +26,7 @@ func appendRecord(b []byte, r *intents.Record) []byte {
 	b = transfer.AppendOptional(b, i.Reference)
 	b = transfer.AppendBatchID(b, i.BatchID)
 	b = transfer.AppendEnded(b, i.Type, i.Status)
+	b = transfer.AppendLabels(b, i.Labels)
 	b = append(b, `,"final":`...)
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
 	b = append(b, `,"failure":`...)

@@ -21,8 +21,9 @@ import (
 // intentJSON is the full record for encoding/json. Source and Destination replace those of the summary with more fields.
 type intentJSON struct {
 	transfertest.Summary
-	Final   bool    `json:"final"`
-	Failure *string `json:"failure"`
+	Labels  map[string]string `json:"labels"`
+	Final   bool              `json:"final"`
+	Failure *string           `json:"failure"`
 
 	FailureReason *transfertest.FailureReason `json:"failureReason"`
 
@@ -166,6 +167,7 @@ func newIntentJSON(r *intents.Record) intentJSON {
 	i := r.Intent
 	out := intentJSON{
 		Summary: transfertest.NewSummary(i.Summary()),
+		Labels:  i.Labels.Pairs(),
 		Final:   transfer.Final(i.Type, i.Status), Failure: transfertest.Optional(i.Failure),
 		FailureReason: transfertest.NewFailureReason(r.FailureReason),
 		Source:        newLegJSON(i.Source), Destination: newLegJSON(i.Destination), Deadline: transfertest.Timestamp(i.Deadline),

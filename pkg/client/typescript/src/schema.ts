@@ -1371,6 +1371,16 @@ export interface components {
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
+            /**
+             * @description Your own keys and values of the intent, up to 20. A key has 1 to 40 ASCII letters, digits, dots, hyphens and underscores; a value has 1 to 200 characters, none of them a control character. Put no secrets here.
+             * @example {
+             *       "order": "42",
+             *       "customer": "cus_81"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
             signing?: components["schemas"]["SigningScheme"];
             /**
@@ -1393,6 +1403,16 @@ export interface components {
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
+            /**
+             * @description Your own keys and values of the intent, up to 20. A key has 1 to 40 ASCII letters, digits, dots, hyphens and underscores; a value has 1 to 200 characters, none of them a control character. Put no secrets here.
+             * @example {
+             *       "order": "42",
+             *       "customer": "cus_81"
+             *     }
+             */
+            labels?: {
+                [key: string]: string;
+            };
             /** @description Have the user sign the intent instead of sending `tx`. Its deadline is then ten minutes away by default, or what its solvers need where that is more, and at most an hour; that of a quote which was asked for without one is not used. `SIGNING_NOT_SUPPORTED` where nothing takes the signature: `details.reason` is `native`, `token` or `settlement`. */
             signing?: components["schemas"]["SigningScheme"];
             /**
@@ -1753,6 +1773,10 @@ export interface components {
             signing: components["schemas"]["Signing"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
+            /** @description Your own labels of the intent; an empty object for none. */
+            labels: {
+                [key: string]: string;
+            };
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
@@ -1947,6 +1971,10 @@ export interface components {
             deadline?: string;
             /** @description Your own name for the intent. Need not be unique. */
             reference?: string;
+            /** @description As in `POST /v2/transfers`. */
+            labels?: {
+                [key: string]: string;
+            };
         };
         /** @description The intents to create. Unknown or repeated fields and nulls are refused. */
         CreateBatchInput: {
@@ -2281,6 +2309,10 @@ export interface components {
             failure: components["schemas"]["FailureCode"] | null;
             /** @description The `failure` in words, with what was expected and found; null where `failure` is. */
             failureReason: components["schemas"]["FailureReason"] | null;
+            /** @description Your own labels of the intent; an empty object for none. */
+            labels: {
+                [key: string]: string;
+            };
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
