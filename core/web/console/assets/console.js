@@ -71,7 +71,7 @@ function improve(root) {
 
 improve(document);
 const note = document.getElementById("zone");
-if (note && zone) note.textContent = `Times are in the time zone ${zone}, with UTC on hover; charts are in UTC.`;
+if (note && zone && zone !== "UTC") note.textContent = `Times are in the time zone ${zone}, with UTC on hover; charts are in UTC.`;
 
 // A form that must not be sent twice by a double click.
 for (const form of document.querySelectorAll("form[data-once]")) {
