@@ -29,7 +29,7 @@ func walkAccount(b *tab) {
 	b.inspect("reset-password")
 	b.fill("#newPassword", another)
 	b.click("main form button", "The password is changed. Sign in with it")
-	b.signIn(email, another, "API keys")
+	b.signIn(email, another, "Overview")
 	b.open("/console/account/password")
 	b.inspect("password")
 

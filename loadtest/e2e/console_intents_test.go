@@ -107,7 +107,7 @@ func walkNewTransfers(b *tab) {
 	b.says("Bridge of 3 USDC", "Arbitrum Sepolia")
 
 	t.Log("the chains with the most tokens")
-	b.open("/console")
+	b.open("/console/keys")
 	b.fill("#name", "Live")
 	b.do(chromedp.SetValue(chromedp.CSS("#environment"), "live"))
 	b.click("main form button")

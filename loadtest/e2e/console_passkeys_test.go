@@ -37,7 +37,7 @@ func TestConsole_Passkeys(t *testing.T) {
 
 	t.Log("what needs a fresh session leads through the confirmation and back")
 	ageConfirmations(t, email)
-	b.open("/console", "Confirm with your passkey that it is you")
+	b.open("/console/keys", "Confirm with your passkey that it is you")
 	b.click(`main a[href^="/console/account/confirm"]`, "Confirm it is you", "Confirm with a passkey")
 	b.inspect("confirm-person")
 	b.verifies(authenticator, false)
@@ -56,7 +56,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	offers := b.offersNothing()
 	b.click("header button", "You are signed out.", "Sign in with a passkey")
 	b.inspect("sign-in-passkey")
-	b.leads(`[data-passkey="sign-in"] button`, "API keys")
+	b.leads(`[data-passkey="sign-in"] button`, "Overview")
 	offers()
 
 	t.Log("a thief has the password and the mailbox")
@@ -74,7 +74,7 @@ func TestConsole_Passkeys(t *testing.T) {
 		} else {
 			thief.open("/console/sign-in")
 		}
-		thief.signIn(email, stolen, "API keys")
+		thief.signIn(email, stolen, "Overview")
 		thief.makeLiveKey("stolen", http.StatusForbidden, "Confirm with your passkey that it is you")
 		thief.open("/console/account/confirm", "Confirm with a passkey")
 		if fields := evaluate[int](thief, `document.querySelectorAll("main input").length`); fields != 0 {
@@ -94,7 +94,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.verifies(authenticator, false)
 	b.open("/console/sign-in")
 	b.verifies(authenticator, true) // and the browser takes the passkey that the page has offered
-	b.tells("h1", "API keys")
+	b.tells("h1", "Overview")
 	b.makeLiveKey("mine too", http.StatusOK, "Your new key")
 
 	t.Log("without scripts the pages say what is missing")
@@ -104,7 +104,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	}
 	bare.open("/console/sign-in", "Signing in with a passkey needs JavaScript, which is off in this browser.")
 	bare.fill("#email", email, "#password", "the thief's own password")
-	bare.click("main form button", "API keys")
+	bare.click("main form button", "Overview")
 	bare.open("/console/account/confirm", "Passkeys need JavaScript, which is off in this browser.")
 }
 
@@ -165,10 +165,10 @@ func (b *tab) leads(selector string, says ...string) {
 	b.click(selector, says...)
 }
 
-// makeLiveKey asks for a live key in the form of the first page.
+// makeLiveKey asks for a live key in the form of the page of keys.
 func (b *tab) makeLiveKey(name string, status int64, says ...string) {
 	b.t.Helper()
-	b.open("/console")
+	b.open("/console/keys")
 	b.fill("#name", name)
 	b.do(chromedp.SetValue(chromedp.CSS("#environment"), "live"))
 	b.clickRefused("main form button", status, says...)

@@ -289,7 +289,7 @@ func (b *tab) signIn(email, password string, says ...string) {
 // makeKey makes a key in the browser and returns its text.
 func (b *tab) makeKey(name string) string {
 	b.t.Helper()
-	b.open("/console")
+	b.open("/console/keys")
 	b.fill("#name", name)
 	b.click("main form button", "Your new key", name, "shown this once")
 	return b.of("#key")

@@ -43,6 +43,8 @@ func walkKeys(b *tab) {
 	b.inspect("sign-up")
 	b.signUp(email)
 	b.says("You have no keys yet.")
+	b.inspect("overview-none")
+	b.open("/console/keys", "You have no keys yet.")
 	b.inspect("keys-none")
 
 	t.Log("make a key, copy it, try the command that the page shows")
@@ -104,7 +106,7 @@ func walkKeys(b *tab) {
 	}
 	b.click(`form[action$="/disable"] button`, "The key is disabled.", "Enable the key")
 	awaitStatus(t, second, http.StatusForbidden)
-	b.open("/console", odd, "Disabled")
+	b.open("/console/keys", odd, "Disabled")
 	b.inspect("keys")
 
 	t.Log("delete, once it is confirmed")
@@ -116,10 +118,12 @@ func walkKeys(b *tab) {
 	t.Log("the audit log has it all; a session that has ended")
 	b.open("/console/audit", "Signed up", "Signed in", "Key created", "Key rotated", "Key changed", "Key deleted", odd)
 	b.inspect("audit")
+	b.open("/console/search?q=0x12", "Nothing of this account is called that.")
+	b.inspect("search")
 	b.open("/console/account")
 	b.inspect("account")
 	shareAccount(b)
-	b.open("/console")
+	b.open("/console/keys")
 	endSessions(t, running.Env().DatabaseURL, email)
 	b.fill("#name", "too late")
 	b.click("main form button", "Your session has ended.")

@@ -25,6 +25,10 @@ func walkWebhooks(b *tab) {
 		return nil
 	})
 	b.inspect("webhook")
+	b.click("tbody a", "Delivery of webhook.test", "204 No Content")
+	b.inspect("delivery")
+	b.open("/console", "Needs a hand")
+	b.inspect("overview")
 	b.open("/console/webhooks", receiver.URL)
 	b.inspect("webhooks")
 	b.open(page)

@@ -88,6 +88,29 @@ FROM (
 WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
+// MinuteUsage reads the usage of all of an account's keys from the minute since on, minute by minute, oldest first. It reads at most
+// postgres.LongScan rows, one for each key and minute, the newest.
+func (s *Store) MinuteUsage(ctx context.Context, accountID uuid.UUID, since time.Time) ([]account.UsageInterval, error) {
+	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var rows []account.Usage
+	err = s.db.NewRaw(`SELECT minute, sum(accepted)::bigint AS accepted, sum(limited)::bigint AS limited, sum(refused)::bigint AS refused FROM (
+			SELECT * FROM key_usage WHERE account_id = ? AND minute >= ? ORDER BY minute DESC, key_id DESC LIMIT ?
+		) AS newest GROUP BY minute ORDER BY minute`, accountID, since, postgres.LongScan).Scan(ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the usage of account %s: %w", accountID, err)
+	}
+	intervals := make([]account.UsageInterval, len(rows))
+	for i, row := range rows {
+		row.Minute = row.Minute.UTC()
+		intervals[i] = account.UsageInterval{From: row.Minute, Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused, Busiest: row}
+	}
+	return intervals, nil
+}
+
 // KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length, oldest first.
 // Intervals without a request are omitted. A period with many minutes is read under the semaphore of long lists.
 func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {

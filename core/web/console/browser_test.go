@@ -171,7 +171,7 @@ var newKey = []string{"environment", "test", "expiresIn", "never", "intents:read
 // makeKey makes a key in the console and returns its id and whole text.
 func (b *browser) makeKey(name string) (id, text string) {
 	b.t.Helper()
-	made := b.post("/console/keys", append(newKey, "name", name, "formToken", b.get("/console").field("formToken"))...)
+	made := b.post("/console/keys", append(newKey, "name", name, "formToken", b.get("/console/keys").field("formToken"))...)
 	made.is(http.StatusOK, "is ready", "shown this once")
 	return strings.TrimPrefix(made.link("/console/keys/"), "/console/keys/"), made.element("key")
 }

@@ -134,7 +134,8 @@ type sessionRoute struct {
 // pageRoutes are the pages, by their patterns.
 func (c *console) pageRoutes() map[string]sessionRoute {
 	return map[string]sessionRoute{
-		"GET /console":                  {identity.Read, showPage(c.listKeys)},
+		"GET " + home:                   {identity.Read, showPage(c.showOverview)},
+		"GET " + keysPath:               {identity.Read, showPage(c.listKeys)},
 		"GET /console/keys/{id}":        {identity.Read, showPage(c.showKey)},
 		"GET /console/keys/{id}/delete": {identity.Develop, c.confirmDeleteKey},
 		"GET /console/search":           {identity.Read, showPage(c.search, "q")},
@@ -172,7 +173,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 	confirmed := append([]string{"quoteId"}, transferFields...)
 	recorded := append([]string{"request", "formToken"}, transferFields...)
 	return map[string]sessionRoute{
-		"/console/keys":                       {identity.Develop, submitForm(c.createKey, c.listKeys, newKey...)},
+		keysPath:                              {identity.Develop, submitForm(c.createKey, c.listKeys, newKey...)},
 		"/console/keys/{id}/rename":           {identity.Develop, submitForm(c.renameKey, c.showKey, "name")},
 		"/console/keys/{id}/enable":           {identity.Develop, submitForm(c.enableKey, c.showKey, "password")},
 		"/console/keys/{id}/disable":          {identity.Develop, submitForm(c.disableKey, c.showKey)},
@@ -253,7 +254,8 @@ func (c *console) openRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /console/sign-out", func(w http.ResponseWriter, r *http.Request) { redirect(w, r, home) })
 }
 
-const home = "/console"
+// home is the path of the overview, and keysPath of the list of keys; each key's page is below it.
+const home, keysPath = "/console", "/console/keys"
 
 // parentPath is the path of the page with a form: forms post one step below it.
 func parentPath(path string) string { return path[:strings.LastIndexByte(path, '/')] }

@@ -16,7 +16,7 @@ func TestCreateKey_FormAfterFailure(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	form := append(slices.Clone(newKey), "name", "once", "formToken", ann.get("/console").field("formToken"))
+	form := append(slices.Clone(newKey), "name", "once", "formToken", ann.get("/console/keys").field("formToken"))
 	pgtest.Exec(t, s.store, "ALTER TABLE audit_log ADD CONSTRAINT refused CHECK (false) NOT VALID")
 	got := []int{ann.post("/console/keys", form...).status}
 	pgtest.Exec(t, s.store, "ALTER TABLE audit_log DROP CONSTRAINT refused")
@@ -36,7 +36,7 @@ func TestCreateKey_FormSentAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	form := append(slices.Clone(newKey), "name", "once", "formToken", ann.get("/console").field("formToken"))
+	form := append(slices.Clone(newKey), "name", "once", "formToken", ann.get("/console/keys").field("formToken"))
 	var mu sync.Mutex
 	var work sync.WaitGroup
 	got := map[int]int{}

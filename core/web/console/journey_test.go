@@ -16,7 +16,7 @@ func TestKeys_Lifecycle(t *testing.T) {
 	s := start(t)
 	ann := s.browser(t)
 	ann.post("/console/sign-up", "name", "Ann", "email", "ann@example.com", "password", password).leadsTo("/console?done=signed-up")
-	ann.get("/console?done=signed-up").is(http.StatusOK, "Your account is ready", "You have no keys yet.", "Create a key")
+	ann.get("/console?done=signed-up").is(http.StatusOK, "Your account is ready", "You have no keys yet.", "Make a test key", "Nothing at the moment.")
 
 	t.Log("the key is shown once, is the one that was stored, and is in no list")
 	id, text := ann.makeKey("first")
@@ -28,12 +28,12 @@ func TestKeys_Lifecycle(t *testing.T) {
 		t.Fatalf("the key that was shown: %+v, %v", found, err)
 	}
 	page := "/console/keys/" + id
-	for _, path := range []string{"/console", page, "/console/audit"} {
+	for _, path := range []string{"/console/keys", page, "/console/audit"} {
 		if a := ann.get(path).is(http.StatusOK, "first"); strings.Contains(a.body, text) {
 			t.Errorf("%s shows the whole key", path)
 		}
 	}
-	ann.get("/console").is(http.StatusOK, "1 of 100", text[:12], "Enabled", "Never", "Not yet", "not known at this moment")
+	ann.get("/console/keys").is(http.StatusOK, "1 of 100", text[:12], "Enabled", "Never", "Not yet", "not known at this moment")
 
 	t.Log("rename, with what could be mistaken for HTML")
 	const odd = `<script>alert(1)</script>"'&`
@@ -60,7 +60,7 @@ func TestKeys_Lifecycle(t *testing.T) {
 
 	t.Log("delete asks first and names the key; a second time there is nothing to delete")
 	ann.get(page+"/delete").is(http.StatusOK, "Delete this key?", odd, text[:12])
-	ann.post(page + "/delete").leadsTo("/console?done=deleted")
+	ann.post(page + "/delete").leadsTo("/console/keys?done=deleted")
 	ann.post(page+"/delete").is(http.StatusNotFound, "no such key")
 	ann.get(page).is(http.StatusNotFound, "no such key")
 
@@ -77,11 +77,11 @@ func TestCreateKey_SentTwice(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	form := []string{"name", "once", "environment", "live", "expiresIn", "3600", "webhooks", "1", "formToken", ann.get("/console").field("formToken")}
+	form := []string{"name", "once", "environment", "live", "expiresIn", "3600", "webhooks", "1", "formToken", ann.get("/console/keys").field("formToken")}
 	ann.post("/console/keys", form...).is(http.StatusOK, "is ready")
 	ann.post("/console/keys", form...).is(http.StatusConflict, "This form was sent already", "1 of 100", "Live").alerts("rotate it")
 	// A form with a fault has not been used up.
-	formToken := ann.get("/console").field("formToken")
+	formToken := ann.get("/console/keys").field("formToken")
 	ann.post("/console/keys", append(newKey, "name", " ", "formToken", formToken)...).is(http.StatusBadRequest)
 	ann.post("/console/keys", append(newKey, "name", "two", "formToken", formToken)...).is(http.StatusOK, "is ready")
 }

@@ -33,7 +33,7 @@ func TestKeyRestrictions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	fresh := ann.get("/console")
+	fresh := ann.get("/console/keys")
 	if got := fresh.checked(); got != everything {
 		t.Errorf("a new key has the scopes %s", got)
 	}
@@ -61,7 +61,7 @@ func TestKeyRestrictions(t *testing.T) {
 	ann.get("/console/transfers/new").is(http.StatusOK, "You have no enabled test key.", "that has the scope intents:write")
 	ann.makeKey("free")
 	ann.get("/console/transfers/new").is(http.StatusOK, "From chain")
-	if list := ann.get("/console").is(http.StatusOK); strings.Count(list.text(), "restricted") != 1 {
+	if list := ann.get("/console/keys").is(http.StatusOK); strings.Count(list.text(), "restricted") != 1 {
 		t.Errorf("the list does not show one restricted key:\n%s", list.text())
 	}
 	shown := ann.get(page).is(http.StatusOK, "10.0.0.0/8, 192.0.2.1/32, 2001:db8::/32")

@@ -52,7 +52,7 @@ func newKeyView(k *account.Key, now time.Time) keyView {
 	return v
 }
 
-// listKeys answers GET /console.
+// listKeys answers GET /console/keys.
 func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	keys, err := c.Identities.Keys(r.Context(), user.principal.Account.ID)
 	if err != nil {

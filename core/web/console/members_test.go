@@ -58,9 +58,9 @@ func TestMembers(t *testing.T) {
 	bob.post("/console/invitation/accept", "token", token(link)).leadsTo("/console/accounts?done=joined")
 	bob.post("/console/invitation/accept", "token", token(link)).is(http.StatusBadRequest, "No such invitation")
 
-	bob.get("/console").is(http.StatusOK, "shop key", "acting on <b>Shop</b> as viewer")
+	bob.get("/console/keys").is(http.StatusOK, "shop key", "acting on <b>Shop</b> as viewer")
 	for path, never := range map[string]string{
-		"/console": "Create a key", "/console/keys/" + keyID: "Rotate", "/console/webhooks": "Create a webhook", "/console/transfers": "New transfer",
+		"/console/keys": "Create a key", "/console/keys/" + keyID: "Rotate", "/console/webhooks": "Create a webhook", "/console/transfers": "New transfer",
 		"/console/members": "Invite somebody",
 	} {
 		if page := bob.get(path).is(http.StatusOK); strings.Contains(page.text(), never) {
@@ -78,9 +78,9 @@ func TestMembers(t *testing.T) {
 	bob.post("/console/keys/"+keyID+"/disable").is(http.StatusForbidden, "Your role in this account does not allow that")
 	bob.get("/console/transfers/new").is(http.StatusForbidden, "Not with your role")
 	ann.post("/console/members/change", "person", bobID, "role", "developer").leadsTo("/console/members?done=member-changed")
-	bob.get("/console").is(http.StatusOK, "Create a key")
+	bob.get("/console/keys").is(http.StatusOK, "Create a key")
 	bob.post("/console/accounts/act", "account", bobID).leadsTo("/console/accounts?done=acting")
-	if page := bob.get("/console"); strings.Contains(page.text(), "shop key") {
+	if page := bob.get("/console/keys"); strings.Contains(page.text(), "shop key") {
 		t.Error("the own account has the shared one's key")
 	}
 	bob.post("/console/accounts/act", "account", uuid.NewString()).is(http.StatusForbidden, "You are not a member")
@@ -103,7 +103,7 @@ func TestMembers_OtherTab(t *testing.T) {
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	own := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'ann@example.com'`).String()
-	keys := attribute(ann.get("/console").form("/console/keys"), "action")
+	keys := attribute(ann.get("/console/keys").form("/console/keys"), "action")
 	shop := ann.share("Shop")
 	members := attribute(ann.get("/console/members").form("/console/members/delete"), "action")
 	ann.post(keys, "name", "key").is(http.StatusConflict, "Not this account", "so nothing was done")
@@ -149,7 +149,7 @@ func TestConfirmation(t *testing.T) {
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	bob := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
 	const old = "You signed in more than ten minutes ago"
-	if page := ann.get("/console"); strings.Contains(page.text(), "to confirm") {
+	if page := ann.get("/console/keys"); strings.Contains(page.text(), "to confirm") {
 		t.Error("a new session is asked for the password")
 	}
 	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
@@ -158,7 +158,7 @@ func TestConfirmation(t *testing.T) {
 	ann.post("/console/members/remove", "person", bob, "password", "wrong").is(http.StatusBadRequest).tied("password", "The password is wrong.")
 	ann.post("/console/members/change", "person", bob, "role", "developer", "password", password).leadsTo("/console/members?done=member-changed")
 	create := func(environment, confirmed string) *answer {
-		page := ann.get("/console").is(http.StatusOK, "Your password, to confirm", "For a live key only")
+		page := ann.get("/console/keys").is(http.StatusOK, "Your password, to confirm", "For a live key only")
 		return ann.post("/console/keys", "name", "ci", "environment", environment, "expiresIn", "never", "webhooks", "1", "formToken", page.field("formToken"), "password", confirmed)
 	}
 	create("test", "").is(http.StatusOK, "Your new key")

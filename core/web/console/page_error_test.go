@@ -55,7 +55,7 @@ func TestForms_InvalidFields(t *testing.T) {
 			t.Errorf("%s sends what it should not back", a.what)
 		}
 	}
-	ann.get("/console").is(http.StatusOK, "1 of 100", "one")
+	ann.get("/console/keys").is(http.StatusOK, "1 of 100", "one")
 }
 
 // What no form of the console sends is answered with a page that says so.
@@ -99,7 +99,6 @@ func TestForms_Malformed(t *testing.T) {
 	ann.get("/console/transfers?status=lost").is(http.StatusBadRequest).tied("status", "There is no such status.")
 	// The address of a form's answer leads to the page with the form.
 	ann.get("/console/keys/" + id + "/rotate").leadsTo("/console/keys/" + id)
-	ann.get("/console/keys").leadsTo("/console")
 	ann.get("/console/").leadsTo("/console")
 }
 
@@ -110,7 +109,7 @@ func TestForms_CrossOrigin(t *testing.T) {
 		a := ann.send(http.MethodPost, "/console/sign-out", nil, "Content-Type", "application/x-www-form-urlencoded", header[0], header[1])
 		a.is(http.StatusForbidden, "came from another site").alerts("nothing was done")
 	}
-	ann.get("/console").is(http.StatusOK) // still signed in
+	ann.get("/console/keys").is(http.StatusOK) // still signed in
 	ann.send(http.MethodPost, "/console/sign-out", nil, "Sec-Fetch-Site", "same-origin").leadsTo("/console/sign-in?done=signed-out")
 }
 
@@ -199,7 +198,7 @@ func TestPageError_TooManyRequests(t *testing.T) {
 			t.Errorf("%s does not say when to try again", a.what)
 		}
 	}
-	limited(ann.post("/console/keys", append(newKey, "name", "two", "formToken", ann.get("/console").field("formToken"))...), "Create a key")
+	limited(ann.post("/console/keys", append(newKey, "name", "two", "formToken", ann.get("/console/keys").field("formToken"))...), "Create a key")
 	stranger := s.browser(t)
 	stranger.post("/console/sign-in", "email", "ann@example.com", "password", "wrong").is(http.StatusUnauthorized)
 	a := stranger.post("/console/sign-in", "email", "ann@example.com", "password", password)
@@ -219,7 +218,7 @@ func TestPageError_TooManyRequests(t *testing.T) {
 		}
 	}
 	limited(a, "Too many attempts")
-	ann.get("/console").is(http.StatusOK)
+	ann.get("/console/keys").is(http.StatusOK)
 }
 
 func TestSignUp_Closed(t *testing.T) {
@@ -237,7 +236,7 @@ func TestPageError_DatabaseDown(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	gate.Shut()
 	for _, a := range []*answer{
-		ann.get("/console"), ann.get("/console/transfers"), ann.post("/console/keys", "name", "a"), ann.post("/console/sign-out"),
+		ann.get("/console/keys"), ann.get("/console/transfers"), ann.post("/console/keys", "name", "a"), ann.post("/console/sign-out"),
 		s.browser(t).post("/console/sign-in", "email", "ann@example.com", "password", password),
 	} {
 		a.is(http.StatusServiceUnavailable, "The database does not answer at this moment.").alerts("try again")
@@ -245,7 +244,7 @@ func TestPageError_DatabaseDown(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", a.what, after)
 		}
 	}
-	retrytest.HasJitter(t, func() string { return ann.get("/console").header.Get("Retry-After") })
+	retrytest.HasJitter(t, func() string { return ann.get("/console/keys").header.Get("Retry-After") })
 	s.browser(t).get("/console/sign-in").is(http.StatusOK, "Sign in") // it needs nothing
 }
 
@@ -255,10 +254,10 @@ func TestPageError_Unexpected(t *testing.T) {
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	pgtest.Exec(t, s.store, `ALTER TABLE api_keys RENAME TO elsewhere`)
-	if a := ann.get("/console").is(http.StatusInternalServerError, "Something went wrong here"); strings.Contains(a.body, "api_keys") {
+	if a := ann.get("/console/keys").is(http.StatusInternalServerError, "Something went wrong here"); strings.Contains(a.body, "api_keys") {
 		t.Errorf("the page tells the cause:\n%s", a.body)
 	}
-	if log := s.log.String(); !strings.Contains(log, `"route":"GET /console"`) || !strings.Contains(log, "does not exist") {
+	if log := s.log.String(); !strings.Contains(log, `"route":"GET /console/keys"`) || !strings.Contains(log, "does not exist") {
 		t.Errorf("the log does not tell the cause:\n%s", log)
 	}
 }

@@ -79,7 +79,7 @@ func TestConfirmPerson(t *testing.T) {
 	ann.post(confirm, "next", "/console/account", "password", password).is(http.StatusForbidden).alerts("Confirm with your passkey that it is you")
 	for path, fields := range map[string][]string{
 		"/console/account/remove-passkey": {"passkey", id}, "/console/account/delete": {"password", ""},
-		"/console/keys": append([]string{"name", "ci", "formToken", ann.get("/console").field("formToken"), "password", password, "environment", "live"}, newKey[2:]...),
+		"/console/keys": append([]string{"name", "ci", "formToken", ann.get("/console/keys").field("formToken"), "password", password, "environment", "live"}, newKey[2:]...),
 	} {
 		refused := ann.post(path, fields...).is(http.StatusForbidden)
 		refused.alerts("Confirm with your passkey that it is you")
@@ -122,7 +122,7 @@ func TestSecondFactor(t *testing.T) {
 	s := start(t, withPasskeys, func(c *identity.Config) { c.SecondFactor = true })
 	ann := s.signedUp(t, "ann@example.com")
 	live := func() *answer {
-		return ann.post("/console/keys", append([]string{"name", "ci", "formToken", ann.get("/console").field("formToken"), "environment", "live"}, newKey[2:]...)...)
+		return ann.post("/console/keys", append([]string{"name", "ci", "formToken", ann.get("/console/keys").field("formToken"), "environment", "live"}, newKey[2:]...)...)
 	}
 	live().is(http.StatusForbidden).alerts("The operator of this service requires a passkey for this.")
 	s.passkey(t, "laptop")

@@ -61,11 +61,11 @@ func TestRateLimit(t *testing.T) {
 	s, redis := startOnRedis(t)
 	ann := s.signedUp(t, "ann@example.com")
 	id, _ := ann.makeKey("busy")
-	ann.get("/console").is(http.StatusOK, "50 of 50 left full")
+	ann.get("/console/keys").is(http.StatusOK, "50 of 50 left full")
 	pgtest.Exec(t, s.store, "UPDATE api_keys SET limit_requests = 1")
 	record := ann.confirm(payment(id))
 	ann.post(newTransferPath+"/record", record...)
-	for _, path := range []string{"/console", "/console/keys/" + id} {
+	for _, path := range []string{"/console/keys", "/console/keys/" + id} {
 		ann.get(path).is(http.StatusOK, "0 of 1 left", "full again in")
 	}
 	a := ann.post(newTransferPath+"/record", record...).is(http.StatusTooManyRequests)
@@ -76,7 +76,7 @@ func TestRateLimit(t *testing.T) {
 	if err := redis.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	ann.get("/console").is(http.StatusOK, "1 a minute; how many are left is not known at this moment")
+	ann.get("/console/keys").is(http.StatusOK, "1 a minute; how many are left is not known at this moment")
 }
 
 const (

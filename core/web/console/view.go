@@ -117,7 +117,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 
 // notices are the texts for results, by the query parameter done.
 var notices = map[string]string{
-	"signed-up":         "Welcome. Your account is ready; make your first key below.",
+	"signed-up":         "Welcome. Your account is ready. Make your first key now.",
 	"signed-out":        "You are signed out.",
 	"ended":             "Your session has ended. Sign in to go on; what you sent last was not saved.",
 	"renamed":           "The key is renamed.",

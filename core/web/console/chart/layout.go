@@ -25,6 +25,9 @@ func (l layout) x(column int) float64 {
 	return round(left + float64(column)*(Width-left)/float64(l.columns))
 }
 
+// middle is the middle of a column.
+func (l layout) middle(column int) float64 { return round((l.x(column) + l.x(column+1)) / 2) }
+
 // y is the height at which a number stands.
 func (l layout) y(number int64) float64 {
 	return round(Height - bottom - float64(number)/float64(l.top)*(Height-bottom-top))
