@@ -23,8 +23,12 @@ type TransferFilter struct {
 	Type transfer.Type
 	// Statuses is empty for all statuses.
 	Statuses []transfer.Status
-	// Chain is the source chain, the zero value for all.
-	Chain caip.ChainID
+	// Chain is the source chain, DestinationChain the destination's; the zero value for all.
+	Chain            caip.ChainID
+	DestinationChain caip.ChainID
+	// Account and Token are those of either side, the zero value for all.
+	Account caip.AccountID
+	Token   caip.AccountID
 	// OrderID is nil for all orders.
 	OrderID *[32]byte
 	// Batch is nil for all.
@@ -36,6 +40,10 @@ type TransferFilter struct {
 	// oldest first: an intent that changes while the list is read moves to its end and may be listed twice. Every other list is
 	// ordered by id, newest first.
 	UpdatedSince time.Time
+	// CreatedAfter selects intents that were created at this time or later, CreatedBefore those created before it. The zero value is all.
+	CreatedAfter, CreatedBefore time.Time
+	// createdAbout leaves out most intents that were created at another time, by the index of the list, see split.
+	createdAbout idRange
 	// After is where the list continues, nil for its beginning.
 	After *KeysetCursor
 	// Limit is the maximum number of intents, 0 for all.
@@ -47,6 +55,22 @@ type KeysetCursor struct {
 	ID uuid.UUID
 	// UpdatedAt is used only in lists that are ordered by it.
 	UpdatedAt time.Time
+}
+
+// idRange are ids from one, and below another; the zero value is all ids.
+type idRange struct{ from, below uuid.UUID }
+
+// createdRange returns the range of the ids of intents that were created between two times. The time in an id is that of the request's
+// arrival, and the transaction that dates the intent may begin much later: no request takes as long as a minute.
+func createdRange(after, before time.Time) (ids idRange) {
+	const slack = time.Minute
+	if !after.IsZero() {
+		ids.from = transfer.FirstID(after.Add(-slack))
+	}
+	if !before.IsZero() {
+		ids.below = transfer.FirstID(before.Add(slack))
+	}
+	return ids
 }
 
 // split returns the part of the filter that the index of its list decides, and the part that is left, the zero filter for none. One order is
@@ -74,6 +98,9 @@ func (f TransferFilter) split() (index, rest TransferFilter) {
 		index.Type, rest.Type = f.Type, ""
 	default:
 		index.Environment, rest.Environment = f.Environment, ""
+	}
+	if f.UpdatedSince.IsZero() {
+		index.createdAbout = createdRange(f.CreatedAfter, f.CreatedBefore)
 	}
 	index.After, index.Limit = f.After, f.Limit
 	return index, rest
@@ -111,6 +138,23 @@ func (f TransferFilter) condition() (condition string, args []any) {
 	if f.Chain != (caip.ChainID{}) {
 		add("source_chain = ?", f.Chain.String())
 	}
+	if f.DestinationChain != (caip.ChainID{}) {
+		add("destination_chain = ?", f.DestinationChain.String())
+	}
+	either := func(column string, id caip.AccountID) {
+		if id != (caip.AccountID{}) {
+			all = append(all, "(source_chain = ? AND source_"+column+" = ? OR destination_chain = ? AND destination_"+column+" = ?)")
+			args = append(args, id.Chain.String(), id.Address, id.Chain.String(), id.Address)
+		}
+	}
+	either("account", f.Account)
+	either("token", f.Token)
+	if !f.CreatedAfter.IsZero() {
+		add("created_at >= ?", f.CreatedAfter)
+	}
+	if !f.CreatedBefore.IsZero() {
+		add("created_at < ?", f.CreatedBefore)
+	}
 	if f.Hash != "" {
 		add("hash = ?", f.Hash)
 	}
@@ -142,6 +186,12 @@ func (f TransferFilter) after(query *bun.SelectQuery, accountID uuid.UUID) *bun.
 	query.Where("account_id = ?", accountID)
 	if condition, args := f.condition(); condition != "" {
 		query.Where(condition, args...)
+	}
+	if from := f.createdAbout.from; from != uuid.Nil {
+		query.Where("id >= ?", from)
+	}
+	if below := f.createdAbout.below; below != uuid.Nil {
+		query.Where("id < ?", below)
 	}
 	switch {
 	case f.After == nil:

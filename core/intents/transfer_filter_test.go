@@ -24,7 +24,8 @@ func TestTransfers_Filters(t *testing.T) {
 	store := pgtest.New(t)
 	known := pgtest.LoadRegistry(t, store)
 	owner := uuid.New()
-	var made []transfer.Summary // newest first
+	var made []transfer.Summary      // newest first
+	var intentsOf []*transfer.Intent // one of each body
 	for n := range 120 {
 		body := []string{pgtest.TransferBody, pgtest.SwapBody, pgtest.BridgeBody, pgtest.LiveBody}[n%4]
 		intent := pgtest.InsertTransfer(t, store, known, owner, body)
@@ -46,6 +47,9 @@ func TestTransfers_Filters(t *testing.T) {
 			}
 		}
 		made = slices.Insert(made, 0, intent.Summary())
+		if n < 4 {
+			intentsOf = append(intentsOf, intent)
+		}
 	}
 	collect := func(filter intents.TransferFilter) []transfer.Summary { return pgtest.List(t, store, owner, filter) }
 	everything := collect(intents.TransferFilter{})
@@ -59,6 +63,20 @@ func TestTransfers_Filters(t *testing.T) {
 			Statuses:    rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
 			Chain:       rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532), caip.EIP155Chain(1)}).Draw(t, "chain"),
 			Hash:        rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
+		}
+		filter.DestinationChain = rapid.SampledFrom([]caip.ChainID{{}, {}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}).Draw(t, "destination chain")
+		accounts, tokens := []caip.AccountID{{}, {}}, []caip.AccountID{{}, {}}
+		for _, intent := range intentsOf { // of both sides, and of no intent
+			accounts = append(accounts, intent.Source.Account, intent.Destination.Account, intent.Source.Token)
+			tokens = append(tokens, intent.Source.Token, intent.Destination.Token)
+		}
+		filter.Account = rapid.SampledFrom(accounts).Draw(t, "account")
+		filter.Token = rapid.SampledFrom(tokens).Draw(t, "token")
+		if rapid.Bool().Draw(t, "created after") {
+			filter.CreatedAfter = rapid.SampledFrom(everything).Draw(t, "created after whom").CreatedAt
+		}
+		if rapid.Bool().Draw(t, "created before") {
+			filter.CreatedBefore = rapid.SampledFrom(everything).Draw(t, "created before whom").CreatedAt
 		}
 		if rapid.Bool().Draw(t, "one order") {
 			one := rapid.SampledFrom(everything).Draw(t, "order")
@@ -111,9 +129,19 @@ func matches(s transfer.Summary, f intents.TransferFilter) bool {
 		(f.Type == "" || s.Type == f.Type) &&
 		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, s.Status)) &&
 		(f.Chain == caip.ChainID{} || s.Source.Chain == f.Chain) &&
+		(f.DestinationChain == caip.ChainID{} || s.Destination.Chain == f.DestinationChain) &&
+		onEitherSide(f.Account, s, func(l transfer.SummaryLeg) string { return l.Account }) &&
+		onEitherSide(f.Token, s, func(l transfer.SummaryLeg) string { return l.Token }) &&
+		!s.CreatedAt.Before(f.CreatedAfter) &&
+		(f.CreatedBefore.IsZero() || s.CreatedAt.Before(f.CreatedBefore)) &&
 		(f.Hash == "" || s.Hash == f.Hash) &&
 		(f.OrderID == nil || s.OrderID == *f.OrderID) &&
 		!s.UpdatedAt.Before(f.UpdatedSince)
+}
+
+func onEitherSide(id caip.AccountID, s transfer.Summary, address func(transfer.SummaryLeg) string) bool {
+	is := func(l transfer.SummaryLeg) bool { return id == caip.AccountID{Chain: l.Chain, Address: address(l)} }
+	return id == caip.AccountID{} || is(s.Source) || is(s.Destination)
 }
 
 // A list longer than a batch comes whole, and a limit above a batch is kept.

@@ -180,11 +180,26 @@ func filters() (all []intents.TransferFilter) {
 		}
 	}
 	for _, f := range []intents.TransferFilter{
-		{}, {Type: transfer.Swap}, {Statuses: []transfer.Status{transfer.Submitted}}, {Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},
-		{Chain: caip.EIP155Chain(1)}, {UpdatedSince: time.Unix(0, 0)},
+		{},
+		{Type: transfer.Swap},
+		{Statuses: []transfer.Status{transfer.Submitted}},
+		{Statuses: []transfer.Status{transfer.Failed, transfer.Submitted}},
+		{Chain: caip.EIP155Chain(1)},
+		{UpdatedSince: time.Unix(0, 0)},
 	} {
 		f.Environment = network.Live // of which the account has none
 		all = append(all, f)
+		f.Environment = network.Test
+		nobody := caip.AccountID{Chain: caip.EIP155Chain(1), Address: "0x9"}
+		for _, none := range []intents.TransferFilter{
+			{DestinationChain: caip.EIP155Chain(9)},
+			{Account: nobody},
+			{Token: nobody},
+			{CreatedAfter: time.Unix(1_700_000_000, 0), CreatedBefore: time.Unix(1_700_000_100, 0)}, // by their ids, all are of this time
+		} {
+			none.Environment, none.Type, none.Statuses, none.Chain, none.UpdatedSince = f.Environment, f.Type, f.Statuses, f.Chain, f.UpdatedSince
+			all = append(all, none)
+		}
 	}
 	return append(all, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Type: transfer.Bridge}, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Chain: caip.EIP155Chain(2)},
 		intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Statuses: []transfer.Status{transfer.Expired}}, intents.TransferFilter{UpdatedSince: time.Unix(0, 0), Hash: "0x"},

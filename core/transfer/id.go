@@ -38,6 +38,14 @@ func NewIDs(now time.Time, count int) []uuid.UUID {
 	return ids
 }
 
+// FirstID returns the lowest of the ids that NewID returns at a time or later.
+func FirstID(at time.Time) (id uuid.UUID) {
+	if ms := at.UnixMilli(); ms > 0 {
+		binary.BigEndian.PutUint64(id[:8], uint64(ms)<<16)
+	}
+	return id
+}
+
 // idTime returns the time in a UUIDv7's first 48 bits, milliseconds since 1970 (RFC 9562 section 5.7).
 func idTime(id uuid.UUID) time.Time {
 	var ms int64

@@ -101,11 +101,17 @@ type TransferQuery struct {
 	Type        TransferType
 	Status      []TransferStatus
 	ChainID     string // the source chain
-	OrderID     string
-	Hash        string
-	Reference   string
+	// DestinationChain is the chain of the destination.
+	DestinationChain string
+	// Account and Token are CAIP-10 ids, of either side.
+	Account, Token string
+	OrderID        string
+	Hash           string
+	Reference      string
 	// Batch is the id of the batch that they were made in.
 	Batch string
+	// CreatedAfter is the earliest time of creation, and CreatedBefore is later than the last.
+	CreatedAfter, CreatedBefore time.Time
 	// UpdatedSince lists what has changed since then, the oldest change first.
 	UpdatedSince time.Time
 	// Limit is the length of a page, by default 100.
@@ -143,12 +149,17 @@ func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPag
 	}
 	for name, value := range map[string]string{
 		"environment": string(query.Environment), "type": string(query.Type), "status": strings.Join(statuses, ","), "chain-id": query.ChainID, "order-id": query.OrderID,
+		"destination-chain": query.DestinationChain, "account": query.Account, "token": query.Token,
 		"hash": query.Hash, "reference": query.Reference, "batch": query.Batch, "cursor": query.Cursor,
 	} {
 		setNonEmpty(values, name, value)
 	}
-	if !query.UpdatedSince.IsZero() {
-		values.Set("updated-since", query.UpdatedSince.UTC().Format(time.RFC3339Nano))
+	for name, at := range map[string]time.Time{
+		"updated-since": query.UpdatedSince, "created-after": query.CreatedAfter, "created-before": query.CreatedBefore,
+	} {
+		if !at.IsZero() {
+			values.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
 	}
 	page := &TransferPage{}
 	header, err := s.c.do(ctx, request{method: http.MethodGet, path: "/v2/transfers", query: values}, &page.Transfers)

@@ -105,6 +105,43 @@ func TestListTransfers_Environment(t *testing.T) {
 	}
 }
 
+// Accounts and tokens are of either side, in any spelling of the address.
+func TestListTransfers_Filters(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := keyed(uuid.New(), "test")
+	for _, request := range []string{transferBody, swapBody, bridgeBody} {
+		s.create(t, request, ann...)
+	}
+	all := "bridge swap transfer"
+	for query, want := range map[string]string{
+		"account=" + aliceOnSepolia:                  all,
+		"account=" + strings.ToLower(aliceOnSepolia): all,
+		"account=" + bobOnSepolia:                    "swap transfer",
+		"account=" + bobOnBase:                       "bridge",
+		"account=" + aliceOnMainnet:                  "",
+		"token=" + sepoliaUSDC:                       all,
+		"token=" + sepoliaWETH:                       "swap",
+		"token=" + baseUSDC:                          "bridge",
+		"destination-chain=eip155:84532":             "bridge",
+		"destination-chain=eip155:11155111":          "swap transfer",
+		"created-after=2026-01-01T00:00:00Z":         all,
+		"created-before=2026-01-01T00:00:00Z":        "",
+		"created-after=9999-12-31T23:59:59Z":         "",
+		"created-before=9999-12-31T23:59:59Z":        all,
+		"created-after=1970-01-01T00:00:00Z&account=" + bobOnBase + "&token=" + sepoliaUSDC + "&status=created&limit=7": "bridge",
+	} {
+		var types []string
+		list, _ := s.call(t, "GET", "/v2/transfers?"+query, "", ann...).Body.([]any)
+		for _, one := range list {
+			types = append(types, one.(map[string]any)["type"].(string))
+		}
+		if got := strings.Join(types, " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
 // multiply makes count more of an account's one intent.
 func (s *service) multiply(t *testing.T, count int) {
 	t.Helper()

@@ -108,6 +108,8 @@ func TestListTransfers_Parameters(t *testing.T) {
 		notText   = "must have 1 to 128 characters"
 		notType   = `must be "transfer", "swap" or "bridge"`
 
+		notAccountID = "must be a CAIP-10 account id such as eip155:1:0x0000000000000000000000000000000000000001"
+
 		notEnvironment = `must be "test", "live" or "all"`
 	)
 	for query, issues := range map[string][]string{
@@ -143,6 +145,11 @@ func TestListTransfers_Parameters(t *testing.T) {
 		"reference=":                                                                   {"reference", notText},
 		"reference=%ff":                                                                {"reference", notText},
 		"chain-id=1":                                                                   {"chain-id", "must be a CAIP-2 chain id such as eip155:1"},
+		"destination-chain=1":                                                          {"destination-chain", "must be a CAIP-2 chain id such as eip155:1"},
+		"account=0x1":                                                                  {"account", notAccountID},
+		"token=eip155:1":                                                               {"token", notAccountID},
+		"created-after=yesterday":                                                      {"created-after", notTime},
+		"created-before=1969-12-31T00:00:00Z":                                          {"created-before", notTime},
 		"limit=0&type=x&hash=":                                                         {"hash", notHash, "limit", notLimit, "type", notType},
 	} {
 		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))

@@ -64,6 +64,18 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		list.filter.Chain, issue = parsed(caip.ParseChainID(given))
 		return issue
 	},
+	"destination-chain": func(list *transferList, given string) (issue string) {
+		list.filter.DestinationChain, issue = parsed(caip.ParseChainID(given))
+		return issue
+	},
+	"account": func(list *transferList, given string) (issue string) {
+		list.filter.Account, issue = parsed(caip.ParseAccountID(given))
+		return issue
+	},
+	"token": func(list *transferList, given string) (issue string) {
+		list.filter.Token, issue = parsed(caip.ParseAccountID(given))
+		return issue
+	},
 	"order-id": func(list *transferList, given string) string {
 		id, ok := transfer.ParseHash(given)
 		if !ok {
@@ -94,13 +106,17 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		list.filter.Reference = given
 		return ""
 	},
-	"updated-since": func(list *transferList, given string) string {
-		since, err := time.Parse(time.RFC3339, given)
-		if err != nil || since.Year() < 1970 {
-			return "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"
-		}
-		list.filter.UpdatedSince = since
-		return ""
+	"updated-since": func(list *transferList, given string) (issue string) {
+		list.filter.UpdatedSince, issue = parsedTime(given)
+		return issue
+	},
+	"created-after": func(list *transferList, given string) (issue string) {
+		list.filter.CreatedAfter, issue = parsedTime(given)
+		return issue
+	},
+	"created-before": func(list *transferList, given string) (issue string) {
+		list.filter.CreatedBefore, issue = parsedTime(given)
+		return issue
 	},
 	"cursor": func(list *transferList, given string) (issue string) {
 		list.filter.After, issue = parsed(parseCursor(given))
@@ -118,6 +134,15 @@ func parsed[T any](value T, err error) (T, string) {
 		return value, err.Error()
 	}
 	return value, ""
+}
+
+// parsedTime parses a time from 1970 on.
+func parsedTime(given string) (at time.Time, issue string) {
+	at, err := time.Parse(time.RFC3339, given)
+	if err != nil || at.Year() < 1970 {
+		return time.Time{}, "must be an RFC 3339 time such as 2027-01-01T00:00:00Z"
+	}
+	return at, ""
 }
 
 // parseTransferList parses the query parameters of a caller, whose environment the list is restricted to unless they name another.

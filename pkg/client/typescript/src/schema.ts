@@ -3098,6 +3098,21 @@ export interface components {
          */
         SourceChain: components["schemas"]["ChainId"];
         /**
+         * @description Only the intents whose destination is on this chain, a CAIP-2 id.
+         * @example eip155:84532
+         */
+        DestinationChain: components["schemas"]["ChainId"];
+        /**
+         * @description Only the intents that this account pays or is paid by, a CAIP-10 id.
+         * @example eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+         */
+        OfAccount: components["schemas"]["AccountId"];
+        /**
+         * @description Only the intents in which this token leaves or arrives, the `address` of `GET /v2/tokens`.
+         * @example eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238
+         */
+        OfToken: components["schemas"]["AccountId"];
+        /**
          * @description Only the intent with this order id.
          * @example 0x1000fc3031729e5995e1f8b4d60c5541523d94142481d51559d184945fd4aa19
          */
@@ -3117,6 +3132,16 @@ export interface components {
          * @example 01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
          */
         OfBatch: string;
+        /**
+         * @description Only the intents that were created at this RFC 3339 time or later. A `+` in it is written `%2B`.
+         * @example 2026-11-01T00:00:00Z
+         */
+        CreatedAfter: string;
+        /**
+         * @description Only the intents that were created before this RFC 3339 time. A `+` in it is written `%2B`.
+         * @example 2026-12-01T00:00:00Z
+         */
+        CreatedBefore: string;
         /**
          * @description Only the intents that changed at this RFC 3339 time or later, oldest change first. A `+` in it is written `%2B`. Pollers keep an overlap of 60 seconds, see above.
          * @example 2026-11-21T00:00:00Z
@@ -3539,6 +3564,21 @@ export interface operations {
                  */
                 "chain-id"?: components["parameters"]["SourceChain"];
                 /**
+                 * @description Only the intents whose destination is on this chain, a CAIP-2 id.
+                 * @example eip155:84532
+                 */
+                "destination-chain"?: components["parameters"]["DestinationChain"];
+                /**
+                 * @description Only the intents that this account pays or is paid by, a CAIP-10 id.
+                 * @example eip155:11155111:0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+                 */
+                account?: components["parameters"]["OfAccount"];
+                /**
+                 * @description Only the intents in which this token leaves or arrives, the `address` of `GET /v2/tokens`.
+                 * @example eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238
+                 */
+                token?: components["parameters"]["OfToken"];
+                /**
                  * @description Only the intent with this order id.
                  * @example 0x1000fc3031729e5995e1f8b4d60c5541523d94142481d51559d184945fd4aa19
                  */
@@ -3558,6 +3598,16 @@ export interface operations {
                  * @example 01a1fc6f-ce9b-7799-b600-a8d5f5a6c3a9
                  */
                 batch?: components["parameters"]["OfBatch"];
+                /**
+                 * @description Only the intents that were created at this RFC 3339 time or later. A `+` in it is written `%2B`.
+                 * @example 2026-11-01T00:00:00Z
+                 */
+                "created-after"?: components["parameters"]["CreatedAfter"];
+                /**
+                 * @description Only the intents that were created before this RFC 3339 time. A `+` in it is written `%2B`.
+                 * @example 2026-12-01T00:00:00Z
+                 */
+                "created-before"?: components["parameters"]["CreatedBefore"];
                 /**
                  * @description Only the intents that changed at this RFC 3339 time or later, oldest change first. A `+` in it is written `%2B`. Pollers keep an overlap of 60 seconds, see above.
                  * @example 2026-11-21T00:00:00Z
