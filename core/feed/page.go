@@ -113,10 +113,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	var rows []feedRow
 	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
 			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
-			transfers.id AS transfer_id, transfers.type AS transfer_type,
-			transfers.order_id, transfers.source_chain, transfers.source_account, transfers.source_token, transfers.source_amount,
-			transfers.destination_chain, transfers.destination_account, transfers.destination_token, transfers.destination_amount,
-			transfers.deadline, transfers.reference, transfers.labels, transfers.batch_id, transfers.signing, transfers.created_at
+			`+intentColumns+`
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
@@ -134,6 +131,12 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	}
 	return events, nil
 }
+
+// intentColumns are what an event shows of its intent.
+const intentColumns = `transfers.id AS transfer_id, transfers.type AS transfer_type,
+	transfers.order_id, transfers.source_chain, transfers.source_account, transfers.source_token, transfers.source_amount,
+	transfers.destination_chain, transfers.destination_account, transfers.destination_token, transfers.destination_amount,
+	transfers.deadline, transfers.reference, transfers.labels, transfers.batch_id, transfers.signing, transfers.created_at`
 
 // feedRow is a row of the feed with what its event and its intent say.
 type feedRow struct {

@@ -169,7 +169,7 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 			INSERT INTO feed (position, account_id, environment, type, event_id, sequence, occurred_at, id)
 			SELECT ?2 + row_number() OVER (ORDER BY taken.id), taken.account_id,
 				intent.environment,
-				'transfer.' || CASE trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE to_status END,
+				`+eventTypeOf+`,
 				taken.id, taken.sequence, occurred_at, (`+eventIDAt+`)
 			FROM taken CROSS JOIN LATERAL (
 				SELECT taken.environment WHERE taken.environment IS NOT NULL UNION ALL
@@ -196,6 +196,9 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 	}
 	return Round{Events: len(done.Delays), More: done.Taken == limit, last: state.Base + int64(done.Taken)}, done.Delays, nil
 }
+
+// eventTypeOf is the type of an intent's event.
+const eventTypeOf = `'transfer.' || CASE taken.trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE taken.to_status END`
 
 // eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
 // event. So an event that gets its position again after a restore keeps its id, and another event in its place gets another id.

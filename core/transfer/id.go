@@ -22,12 +22,6 @@ func NewID(now time.Time) (id uuid.UUID) {
 	return id
 }
 
-// FirstID returns the least id of intents that are created at a time or later.
-func FirstID(at time.Time) (id uuid.UUID) {
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli()<<16)) //nolint:gosec // a time after 1970
-	return id
-}
-
 // NewIDs returns ids for intents that are created now, ascending.
 func NewIDs(now time.Time, count int) []uuid.UUID {
 	ids := make([]uuid.UUID, count)

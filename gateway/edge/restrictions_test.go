@@ -30,6 +30,7 @@ var neededScopes = map[string]string{
 	"GET /v2/transfers/{id}/refund":       "intents:write",
 	"GET /v2/transfers/{id}/preflight":    "intents:read",
 	"GET /v2/transfers/{id}/relay":        "intents:write",
+	"GET /v2/transfers/{id}/events":       "intents:read",
 	"POST /v2/transfers/{id}/signature":   "intents:write",
 	"POST /v2/transfers/batch":            "intents:write",
 	"GET /v2/batches/{id}":                "intents:read",

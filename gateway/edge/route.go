@@ -107,6 +107,7 @@ var (
 	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
 	signature        = newRoute("/v2/transfers/{id}/signature", intentsKey, actions{post: forwardAsIs})
 	relay            = newRoute("/v2/transfers/{id}/relay", intentsWriteKey, actions{get: forwardAsIs})
+	transferEvents   = newRoute("/v2/transfers/{id}/events", intentsKey, actions{get: forwardAsIs})
 	cancel           = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
 	newBatch         = newRoute("/v2/transfers/batch", intentsKey, actions{post: forwardTransferBatch}).withIdempotencyKey()
 	batch            = newRoute("/v2/batches/{id}", intentsKey, actions{get: forwardAsIs})
@@ -138,7 +139,7 @@ var (
 
 var routes = []*route{
 	health, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
-	newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
+	transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -280,6 +281,8 @@ func matchTransfer(rest []byte) *route {
 		return signature
 	case string(below) == "relay":
 		return relay
+	case string(below) == "events":
+		return transferEvents
 	case string(below) == "cancel":
 		return cancel
 	default:

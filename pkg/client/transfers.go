@@ -83,6 +83,16 @@ const (
 	CheckAuthorization CheckName = "authorization"
 )
 
+// Events returns what has happened to an intent of the key's environment, oldest first, with the ids and bodies that the feed has.
+func (s *Transfers) Events(ctx context.Context, id string) (*TransferEvents, error) {
+	return call[TransferEvents](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "/events")})
+}
+
+// TransferEvents are the events of an intent.
+type TransferEvents struct {
+	Events []Event `json:"events"`
+}
+
 // Refund returns the transaction on the source chain that pays the sender of an expired order back. Anyone may send it, and it is not to be
 // reported. CodeNotRefundable means that there is nothing to refund now.
 func (s *Transfers) Refund(ctx context.Context, id string) (*Refund, error) {

@@ -26,6 +26,7 @@ var Paths = []Path{
 	{"/v2/transfers/{id}/refund", []string{"GET"}},
 	{"/v2/transfers/{id}/signature", []string{"POST"}},
 	{"/v2/transfers/{id}/relay", []string{"GET"}},
+	{"/v2/transfers/{id}/events", []string{"GET"}},
 	{"/v2/batches/{id}", []string{"GET"}},
 	{"/v2/batches/{id}/calls", []string{"GET"}},
 	{"/v2/batches/{id}/transaction", []string{"POST"}},

@@ -168,7 +168,8 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"POST /v2/quotes":     s.route(s.createQuotes, transferFallback),
 		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
 
-		"GET /v2/events": compress(s.route(s.listEvents, transferFallback)),
+		"GET /v2/events":                compress(s.route(s.listEvents, transferFallback)),
+		"GET /v2/transfers/{id}/events": compress(s.route(s.listTransferEvents, transferFallback)),
 
 		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transferFallback),
 		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transferFallback),

@@ -39,6 +39,7 @@ func TestEveryRoute_Transfers(t *testing.T) {
 	s.example(t, "a swap", "POST", swap+"/cancel", "", key...)
 	s.example(t, "two intents", "GET", "/v2/transfers?limit=2", "", key...)
 	s.example(t, "an event", "GET", "/v2/events?limit=1", "", key...)
+	s.example(t, "a swap that was cancelled", "GET", swap+"/events", "", key...)
 }
 
 func TestEveryRoute_Refund(t *testing.T) {

@@ -86,18 +86,26 @@ func (s *Server) readEvents(ctx context.Context, owner feed.Owner, list eventLis
 
 // appendEventPage appends a page of events, and the cursor of the next page.
 func appendEventPage(b []byte, owner feed.Owner, page feed.EventPage) (_ []byte, err error) {
-	b = append(b, `{"events":[`...)
-	for n := range page.Events {
+	if b, err = appendEvents(append(b, '{'), page.Events); err != nil {
+		return nil, err
+	}
+	b = append(b, `,"next":`...)
+	b = transfer.AppendText(b, feed.FormatCursor(owner, page.Next))
+	return append(b, '}'), nil
+}
+
+// appendEvents appends the member "events".
+func appendEvents(b []byte, events []feed.Event) (_ []byte, err error) {
+	b = append(b, `"events":[`...)
+	for n := range events {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		if b, err = page.Events[n].AppendJSON(b); err != nil {
-			return nil, fmt.Errorf("write the event %s: %w", page.Events[n].ID, err)
+		if b, err = events[n].AppendJSON(b); err != nil {
+			return nil, fmt.Errorf("write the event %s: %w", events[n].ID, err)
 		}
 	}
-	b = append(b, `],"next":`...)
-	b = transfer.AppendText(b, feed.FormatCursor(owner, page.Next))
-	return append(b, '}'), nil
+	return append(b, ']'), nil
 }
 
 func parseEventList(r *http.Request, owner feed.Owner) (list eventList, err error) {

@@ -47,6 +47,40 @@ func sameEvents(t *testing.T, what string, want, got eventsAnswer) {
 	}
 }
 
+// The events of an intent are those of the feed, and of no other key than one of its account and environment.
+func TestListTransferEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	owner := uuid.New()
+	ann := keyed(owner, "test")
+	_, location, _ := s.create(t, swapBody, ann...)
+	s.create(t, swapBody, ann...)
+	s.call(t, "POST", location+"/cancel", "", ann...)
+	record, _ := s.call(t, "GET", location, "", ann...).Body.(map[string]any)
+	var mine []any
+	page, _ := s.call(t, "GET", "/v2/events", "", ann...).Body.(map[string]any)
+	for _, e := range page["events"].([]any) {
+		if e.(map[string]any)["data"].(map[string]any)["orderId"] == record["orderId"] {
+			mine = append(mine, e)
+		}
+	}
+	want := want(t, 200, `{}`)
+	want.Body = map[string]any{"events": mine}
+	same(t, "by id", want, s.call(t, "GET", location+"/events", "", ann...))
+	same(t, "by order id", want, s.call(t, "GET", "/v2/transfers/"+record["orderId"].(string)+"/events", "", ann...))
+	if len(mine) != 2 {
+		t.Errorf("%d events of the intent are in the feed", len(mine))
+	}
+	missing := s.call(t, "GET", "/v2/transfers/"+uuid.NewString()+"/events", "", ann...)
+	for name, key := range map[string][]string{"another account": keyed(uuid.New(), "test"), "the other environment": keyed(owner, "live")} {
+		same(t, name, missing, s.call(t, "GET", location+"/events", "", key...))
+	}
+	if missing.Status != 404 {
+		t.Errorf("an intent that does not exist is answered with %d", missing.Status)
+	}
+	same(t, "query", invalid(t, "limit", "is not a known parameter"), s.call(t, "GET", location+"/events?limit=1", "", ann...))
+}
+
 func TestListEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)

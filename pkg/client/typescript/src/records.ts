@@ -38,6 +38,8 @@ export type Quote = Schemas['Quote']
 export type Token = Schemas['TokenDefinition']
 export type Chain = Schemas['Chain']
 export type EventType = Schemas['EventType']
+/** The events of one intent. */
+export type TransferEvents = Omit<Schemas['TransferEvents'], 'events'> & { events: Event[] }
 /** A page of the feed. */
 export type EventPage = Omit<Schemas['EventPage'], 'events'> & { events: Event[] }
 export type Webhook = Schemas['Webhook']

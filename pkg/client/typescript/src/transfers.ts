@@ -1,6 +1,6 @@
 import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
 import type { Clock } from './clock.js'
-import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferQuery, TransferSummary } from './records.js'
+import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary } from './records.js'
 import type { CallOptions } from './transport.js'
 import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
@@ -17,6 +17,8 @@ export interface Transfers {
   /** Makes an intent. It is tried again with the same Idempotency-Key, so that a lost answer does not make a second one. */
   create(request: CreateTransfer, options?: CreateOptions): Promise<Transfer>
   get(id: string, options?: CallOptions): Promise<Transfer>
+  /** What has happened to an intent, oldest first, with the ids and bodies that the feed has. */
+  events(id: string, options?: CallOptions): Promise<TransferEvents>
   /** One page, newest first. */
   list(query?: TransferQuery, options?: CallOptions): Promise<TransferPage>
   /** Every intent that matches, newest first, page after page. */
@@ -66,6 +68,7 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
     submitSignature: async (id, signature, options) =>
       dataOf(api.http.POST('/v2/transfers/{id}/signature', { body: { signature }, ...at(id, options) })),
     relay: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/relay', at(id, options))),
+    events: (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/events', at(id, options))) as Promise<TransferEvents>,
     preflight: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/preflight', at(id, options))),
     refund: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/refund', at(id, options))),
     waitFor: (id, options) => waitFor(get, feed, clock, id, options),
