@@ -99,7 +99,10 @@ var Paths = []Path{
 // DocsPages are the paths of the documentation below /docs, which all clients share. Core serves no others there.
 var DocsPages = []string{
 	"/docs/style.css",
+	"/docs/docs.js",
 	"/docs/agents.md",
+	"/docs/search",
+	"/docs/quickstart",
 	"/docs/testing",
 	"/docs/front-ends",
 	"/docs/webhooks",

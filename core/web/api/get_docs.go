@@ -8,8 +8,8 @@ import (
 	"intents.internal/core/web/docs"
 )
 
-// docsPolicy lets the pages load only their style sheet.
-const docsPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// docsPolicy lets the pages load only their style sheet and their script, and send only the search.
+const docsPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // patternDocsPages are the pages and files below /docs.
 const patternDocsPages = "GET " + docs.OverviewPath + "/{page...}"

@@ -25,13 +25,14 @@ func TestGetDocs(t *testing.T) {
 	for path, want := range map[string]struct{ mediaType, begins, policy string }{
 		"/docs": {
 			"text/html; charset=utf-8", "<!DOCTYPE html>",
-			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+			"default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 		},
 		"/docs/reference/transfers": {
 			"text/html; charset=utf-8", "<!DOCTYPE html>",
-			"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+			"default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 		},
 		"/docs/style.css": {"text/css; charset=utf-8", ":root {", ""},
+		"/docs/docs.js":   {"text/javascript; charset=utf-8", "// What", ""},
 		"/docs/agents.md": {"text/markdown; charset=utf-8", "# Moving tokens", ""},
 		"/llms.txt":       {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
 	} {

@@ -1,5 +1,6 @@
 // Package docs makes the pages of /docs: guides in Markdown, and the reference from the service's OpenAPI 3.1 document. It knows the parts of
-// OpenAPI that this document uses and no others. Pages load a style sheet and nothing else. Beside them are two texts for language models.
+// OpenAPI that this document uses and no others. Pages work without scripts; with
+// one they have copy buttons and a search. Beside them are two texts for language models.
 package docs
 
 import (
@@ -16,6 +17,7 @@ import (
 const (
 	OverviewPath = "/docs"
 	StylePath    = "/docs/style.css"
+	ScriptPath   = "/docs/docs.js"
 	AgentsPath   = "/docs/agents.md"
 	LLMsPath     = "/llms.txt"
 )
@@ -24,6 +26,11 @@ const (
 //
 //go:embed style.css
 var Style []byte
+
+// script is what the pages can do better with scripts.
+//
+//go:embed docs.js
+var script []byte
 
 // LLMs is llms.txt (llmstxt.org): what the service is, and links for language models.
 //
@@ -52,6 +59,7 @@ type Document struct {
 
 const (
 	mediaTypeHTML     = "text/html; charset=utf-8"
+	mediaTypeScript   = "text/javascript; charset=utf-8"
 	mediaTypeStyle    = "text/css; charset=utf-8"
 	mediaTypeMarkdown = "text/markdown; charset=utf-8"
 )
@@ -64,6 +72,7 @@ func Render(openAPI []byte, publicURL string) (map[string]Document, error) {
 	}
 	documents := map[string]Document{
 		StylePath:  {mediaTypeStyle, Style},
+		ScriptPath: {mediaTypeScript, script},
 		AgentsPath: {mediaTypeMarkdown, Agents},
 	}
 	for _, p := range s.pages() {
@@ -101,12 +110,14 @@ type page struct {
 	Text template.HTML
 	// Tag is the group of operations of the page, empty for other pages.
 	Tag *tag
+	// Words is the text of a guide before its first heading, for the search.
+	Words string
 	// Headings are the parts of the page.
 	Headings []heading
 }
 
-// heading is a part of a page.
-type heading struct{ ID, Title, Method string }
+// heading is a part of a page. Words is its text, of a guide.
+type heading struct{ ID, Title, Method, Words string }
 
 func newSite(openAPI []byte, publicURL string) (*site, error) {
 	s := &site{document: &document{}, markdown: newMarkdown()}
@@ -147,7 +158,7 @@ var guideSections = []struct {
 	title string
 	names []string
 }{
-	{"Start", []string{overview, "testing", "front-ends"}},
+	{"Start", []string{overview, "quickstart", "testing", "front-ends"}},
 	{"Guides", []string{"webhooks", "errors", "limits", "batches", "signing", "agents"}},
 }
 
@@ -170,7 +181,7 @@ func (s *site) guide(name, publicURL string) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Title, p.Text, p.Headings = rendered.title, rendered.text, rendered.headings
+	p.Title, p.Text, p.Words, p.Headings = rendered.title, rendered.text, rendered.words, rendered.headings
 	p.Name = cmp.Or(shortNames[name], p.Title)
 	return p, nil
 }
@@ -182,11 +193,12 @@ func guidePath(name string) string {
 	return OverviewPath + "/" + name
 }
 
-// The paths of the reference. A group of operations is at referencePath and its slug.
+// The paths of the reference and of its index. A group of operations is at referencePath and its slug.
 const (
 	referencePath = OverviewPath + "/reference/"
 	responsesPath = referencePath + "responses"
 	objectsPath   = referencePath + "objects"
+	searchPath    = OverviewPath + "/search"
 )
 
 func (s *site) reference() (pages []*page) {
@@ -194,7 +206,7 @@ func (s *site) reference() (pages []*page) {
 		of := &s.Tags[n]
 		p := &page{Path: referencePath + slug(of.Name), Title: of.Name, Name: of.Name, Template: "operations.html", Tag: of}
 		for _, e := range s.Endpoints(of.Name) {
-			p.Headings = append(p.Headings, heading{e.OperationID, e.Path, e.Method})
+			p.Headings = append(p.Headings, heading{ID: e.OperationID, Title: e.Path, Method: e.Method})
 		}
 		pages = append(pages, p)
 	}
@@ -204,7 +216,8 @@ func (s *site) reference() (pages []*page) {
 	}
 	return append(pages,
 		responses,
-		&page{Path: objectsPath, Title: "Objects", Name: "Objects", Template: "objects.html"})
+		&page{Path: objectsPath, Title: "Objects", Name: "Objects", Template: "objects.html"},
+		&page{Path: searchPath, Title: "Search", Name: "Search and index", Template: "search.html"})
 }
 
 // slug makes a path or a class of a name.

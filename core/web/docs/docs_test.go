@@ -54,13 +54,13 @@ func TestRender_Paths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{docs.OverviewPath, docs.StylePath, docs.AgentsPath} {
+	for _, path := range []string{docs.OverviewPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath} {
 		if len(documents[path].Body) == 0 {
 			t.Errorf("there is no %s", path)
 		}
 	}
 	pages, _ := render(t)
-	have := append(slices.Collect(maps.Keys(pages)), docs.StylePath, docs.AgentsPath)
+	have := append(slices.Collect(maps.Keys(pages)), docs.StylePath, docs.ScriptPath, docs.AgentsPath)
 	want := append(slices.Clone(wire.DocsPages), docs.OverviewPath)
 	slices.Sort(have)
 	slices.Sort(want)
@@ -158,16 +158,96 @@ func TestRender_SelfContained(t *testing.T) {
 	pages, _ := render(t)
 	for path, page := range pages {
 		for _, forbidden := range []string{
-			`(?i)<(script|style|iframe|object|embed|img|base|form)\b`, `(?i)\s(style|on\w+|srcset|action)\s*=`,
-			`(?i)\bsrc="`, `(?i)<link [^>]*href="(//|[a-z]+:)`, `(?i)href="(//|http:|javascript:)`, `ZgotmplZ`, `<no value>`, `intents\.example\.com`,
+			`(?i)<(style|iframe|object|embed|img|base)\b`, `(?i)\s(style|on\w+|srcset)\s*=`, `(?i)<script [^/]*[^>]*>[^<]`,
+			`(?i)\b(src|action)="(//|[a-z]+:|[^/])`, `(?i)<link [^>]*href="(//|[a-z]+:)`, `(?i)href="(//|http:|javascript:)`, `ZgotmplZ`, `<no value>`, `intents\.example\.com`,
 		} {
 			if found := regexp.MustCompile(forbidden).FindString(page); found != "" {
 				t.Errorf("%s has %q (%s)", path, found, forbidden)
 			}
 		}
 	}
+	for path, page := range pages {
+		if scripts, forms := strings.Count(page, "<script"), strings.Count(page, "<form"); scripts != 1 || forms != 1 {
+			t.Errorf("%s has %d scripts and %d forms", path, scripts, forms)
+		}
+	}
 	if found := regexp.MustCompile(`(?i)@import|url\(|https?:`).Find(docs.Style); found != nil {
 		t.Errorf("the style sheet has %q", found)
+	}
+}
+
+// The index leads to every page, guide's part, operation, object and error code.
+func TestRender_Index(t *testing.T) {
+	t.Parallel()
+	pages, _ := render(t)
+	index := pages["/docs/search"]
+	for path, title := range map[string]string{
+		"/docs/webhooks#what-a-receiver-does":           "What a receiver does",
+		"/docs/reference/transfers#createTransfer":      "POST /v2/transfers",
+		"/docs/reference/objects#schema-TransferStatus": "TransferStatus",
+		"/docs/errors#RATE_LIMITED":                     "RATE_LIMITED",
+		"/docs/reference/responses#header-RetryAfter":   "RetryAfter",
+	} {
+		if want := `<a href="` + path + `">` + title + `</a>`; strings.Count(index, want) != 1 {
+			t.Errorf("the index has not %s", want)
+		}
+	}
+	if want := `data-text="Every error is JSON with a code and a message, some with details.`; !strings.Contains(index, want) {
+		t.Error("the index does not have the words of a guide")
+	}
+}
+
+// guideCode is a block of code of a guide, with its first line.
+var guideCode = regexp.MustCompile("(?ms)^```([a-z]*)([^\n]*)\n(.*?)^```$")
+
+// Code in guides is code that tests run: the quickstart and the receivers of webhooks by the journeys, the requests of the guide for agents by
+// the API's tests. An answer is one that a test got.
+func TestGuides_Code(t *testing.T) {
+	t.Parallel()
+	_, openAPI := render(t)
+	run := map[string][]string{"quickstart.md": {"sh", "ts", "go"}, "webhooks.md": {"ts", "go", ""}}
+	files, err := os.ReadDir("pages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, file := range files {
+		text, err := os.ReadFile("pages/" + file.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range guideCode.FindAllSubmatch(text, -1) {
+			blocks++
+			language, caption, code := string(block[1]), block[2], block[3]
+			var answer struct{ Code, Message string }
+			switch {
+			case slices.Contains(run[file.Name()], language):
+			case language == "json" && file.Name() == "agents.md" && len(caption) > 0:
+			case language == "json" && json.Unmarshal(code, &answer) == nil && bytes.Contains(openAPI, []byte(answer.Message)):
+			default:
+				t.Errorf("no test runs the code of %s:\n%s", file.Name(), block[0])
+			}
+		}
+	}
+	if blocks < 15 {
+		t.Errorf("the guides have %d blocks of code", blocks)
+	}
+}
+
+// Blocks that say the same in several languages are one choice.
+func TestRender_Samples(t *testing.T) {
+	t.Parallel()
+	pages, _ := render(t)
+	page := pages["/docs/quickstart"]
+	for want, times := range map[string]int{
+		`<fieldset class="samples">`: 2, `type="radio"`: 6, ` checked>`: 2, `<div class="sample"><pre`: 6, `</fieldset>`: 2, publicURL: 6 + 1,
+	} {
+		if got := strings.Count(page, want); got != times {
+			t.Errorf("the quickstart has %s %d times, want %d", want, got, times)
+		}
+	}
+	if strings.Contains(pages["/docs/webhooks"], "fieldset") {
+		t.Error("blocks that stand alone are a choice")
 	}
 }
 
@@ -223,7 +303,7 @@ func TestRender_Links(t *testing.T) {
 
 // servedElsewhere reports whether a link leads to another site, the console, or a document that is no page.
 func servedElsewhere(openAPI []byte, link string) bool {
-	return strings.HasPrefix(link, "https://") || slices.Contains([]string{"/console", docs.LLMsPath, docs.StylePath, docs.AgentsPath}, link) ||
+	return strings.HasPrefix(link, "https://") || slices.Contains([]string{"/console", docs.LLMsPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath}, link) ||
 		bytes.Contains(openAPI, []byte(`"`+link+`": {`))
 }
 

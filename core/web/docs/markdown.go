@@ -33,6 +33,7 @@ func newMarkdown() *markdown {
 type guide struct {
 	title    string
 	text     template.HTML
+	words    string
 	headings []heading
 }
 
@@ -45,21 +46,21 @@ func (m *markdown) guide(source []byte) (g guide, err error) {
 	}
 	g.title = plainText(title, source)
 	root.RemoveChild(root, title)
-	err = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		switch n := n.(type) {
-		case *ast.Link:
-			if entering {
-				return ast.WalkContinue, resolveLink(n)
-			}
-		case *ast.Heading:
-			if id, _ := n.AttributeString("id"); entering && n.Level == 2 {
-				name, _ := id.([]byte)
-				g.headings = append(g.headings, heading{ID: string(name), Title: plainText(n, source)})
-			}
+	for block := root.FirstChild(); block != nil; block = block.NextSibling() {
+		if h, ok := block.(*ast.Heading); ok && h.Level == 2 {
+			id, _ := h.AttributeString("id")
+			name, _ := id.([]byte)
+			g.headings = append(g.headings, heading{ID: string(name), Title: plainText(h, source)})
+			continue
 		}
-		return ast.WalkContinue, nil
-	})
-	if err != nil {
+		words := &g.words
+		if n := len(g.headings); n > 0 {
+			words = &g.headings[n-1].Words
+		}
+		*words = strings.TrimSpace(*words + " " + plainText(block, source))
+	}
+	gatherSamples(root, source)
+	if err := resolveLinks(root); err != nil {
 		return g, err
 	}
 	g.text, err = m.render(root, source)
@@ -95,30 +96,38 @@ func (m *markdown) inline(source string) (template.HTML, error) {
 // guideLink is a link from a guide to another, by its file, so that it works in the repository too.
 var guideLink = regexp.MustCompile(`^([a-z-]+)\.md(#.*)?$`)
 
-// resolveLink makes a link to the file of a guide one to its page. Other links lead into the page, to a path of the service or to another
+// resolveLinks makes a link to the file of a guide one to its page. Other links lead into the page, to a path of the service or to another
 // site.
-func resolveLink(link *ast.Link) error {
-	to := string(link.Destination)
-	if file := guideLink.FindStringSubmatch(to); file != nil {
-		link.Destination = []byte(guidePath(file[1]) + file[2])
-		return nil
-	}
-	if strings.HasPrefix(to, "#") || strings.HasPrefix(to, "/") || strings.HasPrefix(to, "https://") {
-		return nil
-	}
-	return fmt.Errorf("the link to %s leads to no page of the docs", to)
-}
-
-// plainText is the text of a node without its marks.
-func plainText(n ast.Node, source []byte) string {
-	var out strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if t, ok := n.(*ast.Text); ok && entering {
-			out.Write(t.Value(source))
+func resolveLinks(root ast.Node) error {
+	return ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		link, ok := n.(*ast.Link)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		to := string(link.Destination)
+		if file := guideLink.FindStringSubmatch(to); file != nil {
+			link.Destination = []byte(guidePath(file[1]) + file[2])
+		} else if !strings.HasPrefix(to, "#") && !strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "https://") {
+			return ast.WalkStop, fmt.Errorf("the link to %s leads to no page of the docs", to)
 		}
 		return ast.WalkContinue, nil
 	})
-	return out.String()
+}
+
+// plainText is the text of a node without its marks, its blocks and lines apart.
+func plainText(n ast.Node, source []byte) string {
+	var out strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		t, isText := n.(*ast.Text)
+		if isText && entering {
+			out.Write(t.Value(source))
+		}
+		if isText && t.SoftLineBreak() || !entering && n.Type() == ast.TypeBlock {
+			out.WriteByte(' ')
+		}
+		return ast.WalkContinue, nil
+	})
+	return strings.Join(strings.Fields(out.String()), " ")
 }
 
 // blocks write code and tables that a keyboard can scroll.
@@ -128,6 +137,7 @@ type blocks struct{}
 func (blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, renderCode)
 	r.Register(extensionast.KindTable, renderTable)
+	r.Register(kindSamples, renderSamples)
 }
 
 // renderCode writes a block of code. What its first line says behind the language is its caption.
@@ -142,6 +152,11 @@ func renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast
 			fmt.Fprintf(w, "<p class=\"caption\">%s</p>\n", template.HTMLEscapeString(caption))
 		}
 	}
+	end := "</code></pre>\n"
+	if _, ok := n.Parent().(*samples); ok {
+		fmt.Fprint(w, "<div class=\"sample\">")
+		end = "</code></pre></div>\n"
+	}
 	fmt.Fprintf(w, "<pre tabindex=\"0\" data-language=\"%s\"><code>", template.HTMLEscapeString(language))
 	var code bytes.Buffer
 	for i := range block.Lines().Len() {
@@ -149,7 +164,7 @@ func renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast
 		code.Write(line.Value(source))
 	}
 	template.HTMLEscape(w, bytes.TrimSuffix(code.Bytes(), []byte("\n")))
-	_, err := w.WriteString("</code></pre>\n")
+	_, err := w.WriteString(end)
 	return ast.WalkSkipChildren, err
 }
 

@@ -38,6 +38,8 @@ func (s *site) functions() template.FuncMap {
 		"objects":   func() string { return objectsPath },
 		"responses": func() string { return responsesPath },
 		"style":     func() string { return StylePath },
+		"script":    func() string { return ScriptPath },
+		"search":    func() string { return searchPath },
 	}
 }
 
