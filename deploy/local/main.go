@@ -1,7 +1,7 @@
 // Command local runs the whole service on this machine until Ctrl-C: a private Postgres and Redis, cores and gateways, and two local
 // chains, each a process. It reads the flags, prints the addresses, keys and links of mails, and handles signals; package stack runs the
-// service. Its subcommands are for use beside a running stack: `send` sends an intent's transaction to a local chain, `env` prints the
-// addresses and keys.
+// service. Its subcommands are for use beside a running stack: `send` sends an intent's transaction to a local chain, `walk` makes
+// README's walk, `env` prints the addresses and keys.
 package main
 
 import (
@@ -48,6 +48,8 @@ func runCommand(args []string) error {
 		switch args[0] {
 		case "send":
 			return runSend(args[1:])
+		case "walk":
+			return runWalk(args[1:])
 		case "env":
 			return runEnv(args[1:])
 		}
@@ -84,6 +86,7 @@ func readOptions(args []string) (options, error) {
 		fmt.Fprint(flags.Output(), "Runs the whole service on this machine until Ctrl-C. While it runs:\n\n"+
 			"  go run ./deploy/local send ID            sends the transaction of an intent, or of each in a batch, to its local chain and reports the hash\n"+
 			"  go run ./deploy/local send ID --refund   sends the transaction that refunds an order that has expired\n"+
+			"  go run ./deploy/local walk               makes the walk of deploy/local/README.md, and shows each request and answer in short\n"+
 			"  go run ./deploy/local env                prints the addresses, keys and process ids as export NAME=value, for eval\n\n"+
 			"LOCAL_DATA is the data directory where --data is not given, for these too.\n"+
 			"LOCAL_DATABASE_URL and LOCAL_REDIS_URL are existing servers to use instead of private ones; core migrates that database\n"+

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/deploy/walk"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
@@ -42,7 +43,7 @@ const localSolver = "0xE7c89F39Fc0eF4C1C7D9e5bF09E51aa5540353CB"
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)
-	viem := w.startLifecycles()
+	viem, byCommand := w.startLifecycles(), w.startCommand()
 	var made []intents.Transfer
 	quotes := decoded[intents.QuoteList](t, w.run(w.commands[3])).Quotes
 	if len(quotes) != 1 {
@@ -105,6 +106,7 @@ func TestReadme_Walk(t *testing.T) {
 	})
 	w.await(map[string]string{unfilled.ID: "refunded"})
 	t.Run("every kind with viem", viem)
+	t.Run("by the command", byCommand)
 }
 
 // readmeWalk runs the commands of both in a shell, beside a stack that deploy/local runs.
@@ -182,21 +184,8 @@ func startReadmeWalk(t *testing.T) *readmeWalk {
 // readCommands takes the commands from the pages. Each begins at the start of a line.
 func (w *readmeWalk) readCommands() {
 	w.t.Helper()
-	var sections string
-	for _, of := range []struct{ page, title string }{{"README.md", "One intent"}, {"deploy/local/README.md", "The walk"}} {
-		text := must(os.ReadFile(filepath.Join(w.root, of.page)))(w.t)
-		_, section, _ := strings.Cut(string(text), "\n## "+of.title+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
-		sections += section
-	}
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(sections, -1) {
-		for line := range strings.Lines(block[1]) {
-			if strings.HasPrefix(line, " ") {
-				w.commands[len(w.commands)-1] += line
-			} else {
-				w.commands = append(w.commands, line)
-			}
-		}
+	for _, step := range must(walk.Read(w.root))(w.t) {
+		w.commands = append(w.commands, step.Commands...)
 	}
 	if len(w.commands) != 14 || !strings.HasPrefix(w.commands[0], "eval ") || !strings.HasPrefix(w.commands[1], "create() ") {
 		w.t.Fatalf("the pages have other commands than this test knows: %q", w.commands)
@@ -359,6 +348,30 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 		<-ended
 		if diff := cmp.Diff(lifecycles, said); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}
+
+// startCommand starts `local walk` beside the walk, which makes the same one. The function returned waits for its end.
+func (w *readmeWalk) startCommand() (end func(t *testing.T)) {
+	w.t.Helper()
+	var said string
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		said, err = w.shell("go run ./deploy/local walk")
+	}()
+	w.t.Cleanup(func() { <-ended })
+	return func(t *testing.T) {
+		t.Helper()
+		<-ended
+		for what, times := range map[string]int{
+			"> POST ": 7, "< 201 ": 6, "< 200 1 quotes": 1, "$ go run ./deploy/local send ": 7, " --refund": 1, " confirmed\n": 4, " filled\n": 3, " refunded\n": 1,
+		} {
+			if strings.Count(said, what) != times || err != nil {
+				t.Errorf("%v: the command says %q %d times, want %d:\n%s", err, what, strings.Count(said, what), times, said)
+			}
 		}
 	}
 }
