@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -27,16 +28,20 @@ var sampleBlock = regexp.MustCompile(`(?s)<div class="sample"><pre tabindex="0" 
 func TestDocs_Quickstart(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	page := rawClient(t, running.Env().GatewayURL, "").do(http.MethodGet, "/docs/quickstart", nil)
+	response := must(http.Get(running.Env().GatewayURL + "/docs/quickstart"))(t) //nolint:noctx // it is the test's own stack
+	page := must(io.ReadAll(response.Body))(t)
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%d %v", response.StatusCode, err)
+	}
 	code := map[string][]string{}
-	for _, block := range sampleBlock.FindAllSubmatch(page.Body, -1) {
+	for _, block := range sampleBlock.FindAllSubmatch(page, -1) {
 		code[string(block[1])] = append(code[string(block[1])], html.UnescapeString(string(block[2])))
 	}
 	for language, run := range map[string]func(t *testing.T, code, key string) string{"sh": runShell, "ts": runTypeScript, "go": runGo} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			if len(code[language]) != 2 {
-				t.Fatalf("the page has %d samples: %q", len(code[language]), page.Body)
+				t.Fatalf("the page has the samples %q", code[language])
 			}
 			key := freshKey(t)
 			api := apiClient(t, running.Env().GatewayURL, key)
@@ -46,7 +51,7 @@ func TestDocs_Quickstart(t *testing.T) {
 				t.Fatalf("the account has %+v, the sample said %s", made, said)
 			}
 			hash := "0x" + strings.Repeat("ab", 32)
-			said = run(t, filled(code[language][1], "ID", made[0].ID, "HASH", hash), key)
+			said = run(t, filled(code[language][1], "INTENT_ID", made[0].ID, "HASH", hash), key)
 			if read := must(api.Transfers.Get(t.Context(), made[0].ID))(t); read.Status != "submitted" || !strings.Contains(said, "submitted") {
 				t.Errorf("the intent is %s, the sample said %s", read.Status, said)
 			}
@@ -93,6 +98,52 @@ func runSample(t *testing.T, key, dir, program string, args ...string) string {
 	return string(out)
 }
 
+// captionedBlock is code on a page of the docs, with its caption.
+var captionedBlock = regexp.MustCompile(`(?s)<p class="caption">(\w+)</p>\n<pre[^>]*><code>(.*?)</code></pre>`)
+
+// The lines that the service shows install the clients: in a project of npm from the service itself, and in a Go module from the checkout.
+func TestDocs_InstallClients(t *testing.T) {
+	journey(t)
+	t.Parallel()
+	response := must(http.Get(running.Env().GatewayURL + "/docs/clients"))(t) //nolint:noctx // it is the test's own stack
+	page := must(io.ReadAll(response.Body))(t)
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%d %v", response.StatusCode, err)
+	}
+	code := map[string]string{}
+	for _, block := range captionedBlock.FindAllSubmatch(page, -1) {
+		code[string(block[1])] = html.UnescapeString(string(block[2]))
+	}
+	root := must(filepath.Abs("../.."))(t)
+	for name, test := range map[string]struct{ file, text, command, use string }{
+		"npm": {
+			"package.json", `{"type": "module"}`, code["npm"] + " --prefer-offline --no-audit --no-fund",
+			`node -e "import('@transfer-intents/client').then(c => console.log(typeof c.createClient))"`,
+		},
+		"go": {
+			"go.mod", "module example.com/shop\n\ngo 1.26\n", strings.ReplaceAll(code["go"], "../transfer-intents", root),
+			`printf 'package main\n\nimport "intents.internal/pkg/client"\n\nfunc main() { println("function", client.Now) }\n' >main.go && go mod tidy && GOWORK=off go run . 2>&1`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath("npm"); err != nil && name == "npm" {
+				without(t, "npm is not installed (Debian: apt-get install npm)")
+			}
+			if code[name] == "" {
+				t.Fatalf("the page has %q", code)
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, test.file), []byte(test.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if said := runSample(t, "", dir, "sh", "-ec", test.command+"\n"+test.use); !strings.Contains(said, "function") {
+				t.Errorf("the client does not work once it is installed: %s", said)
+			}
+		})
+	}
+}
+
 // The docs in a browser: every page in dark and light and on a phone, the search, the copy buttons, an address of the time when they were
 // one page, and the choice of a language.
 func TestDocs_Browser(t *testing.T) {
@@ -133,6 +184,7 @@ func walkDocsScripts(b *tab) {
 	if b.path() != "/docs/search?q=retry-after+429" {
 		t.Errorf("the search leads to %s", b.path())
 	}
+	evaluate[string](b, `document.querySelector("#search").value = ""`) // Clear leaves what a script has filled in
 	b.fill("#search", "what a receiver does")
 	const first = "#index li:not([hidden]) a"
 	b.tells(first, "What a receiver does")

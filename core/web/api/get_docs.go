@@ -22,7 +22,11 @@ func newDocsPages(publicURL string) docsPages {
 		documents, err := docs.Render(openAPI, publicURL)
 		pages := make(map[string]page, len(documents))
 		for path, d := range documents {
-			pages[path] = page{mediaType: d.MediaType, cache: cachedByAll, body: d.Body, etag: etagOf(d.Body)}.pack()
+			p := page{mediaType: d.MediaType, cache: cachedByAll, body: d.Body, etag: etagOf(d.Body)}
+			if d.MediaType != docs.MediaTypePackage {
+				p = p.pack()
+			}
+			pages[path] = p
 		}
 		return pages, err
 	})

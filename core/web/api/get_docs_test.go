@@ -31,10 +31,11 @@ func TestGetDocs(t *testing.T) {
 			"text/html; charset=utf-8", "<!DOCTYPE html>",
 			"default-src 'none'; style-src 'self'; script-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 		},
-		"/docs/style.css": {"text/css; charset=utf-8", ":root {", ""},
-		"/docs/docs.js":   {"text/javascript; charset=utf-8", "// What", ""},
-		"/docs/agents.md": {"text/markdown; charset=utf-8", "# Moving tokens", ""},
-		"/llms.txt":       {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
+		"/docs/style.css":  {"text/css; charset=utf-8", ":root {", ""},
+		"/docs/client.tgz": {"application/gzip", "\x1f\x8b", ""},
+		"/docs/docs.js":    {"text/javascript; charset=utf-8", "// What", ""},
+		"/docs/agents.md":  {"text/markdown; charset=utf-8", "# Moving tokens", ""},
+		"/llms.txt":        {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
 	} {
 		response := s.send(t, "GET", path, "")
 		body, header := readAll(t, response), response.Header

@@ -11,14 +11,17 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"intents.internal/pkg/client/typescript"
 )
 
-// The paths of the documents that are not below /docs/, and of those that other packages name.
+// The paths of the documents that are not pages, and of the first page.
 const (
 	OverviewPath = "/docs"
 	StylePath    = "/docs/style.css"
 	ScriptPath   = "/docs/docs.js"
 	AgentsPath   = "/docs/agents.md"
+	ClientPath   = "/docs/client.tgz"
 	LLMsPath     = "/llms.txt"
 )
 
@@ -57,6 +60,9 @@ type Document struct {
 	Body      []byte
 }
 
+// MediaTypePackage is the media type of the client's package, which is compressed already.
+const MediaTypePackage = "application/gzip"
+
 const (
 	mediaTypeHTML     = "text/html; charset=utf-8"
 	mediaTypeScript   = "text/javascript; charset=utf-8"
@@ -74,6 +80,7 @@ func Render(openAPI []byte, publicURL string) (map[string]Document, error) {
 		StylePath:  {mediaTypeStyle, Style},
 		ScriptPath: {mediaTypeScript, script},
 		AgentsPath: {mediaTypeMarkdown, Agents},
+		ClientPath: {MediaTypePackage, typescript.Package},
 	}
 	for _, p := range s.pages() {
 		var out bytes.Buffer
@@ -158,7 +165,7 @@ var guideSections = []struct {
 	title string
 	names []string
 }{
-	{"Start", []string{overview, "quickstart", "testing", "front-ends"}},
+	{"Start", []string{overview, "quickstart", "clients", "testing", "front-ends"}},
 	{"Guides", []string{"webhooks", "errors", "limits", "batches", "signing", "agents"}},
 }
 

@@ -54,13 +54,13 @@ func TestRender_Paths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{docs.OverviewPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath} {
+	for _, path := range []string{docs.OverviewPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath, docs.ClientPath} {
 		if len(documents[path].Body) == 0 {
 			t.Errorf("there is no %s", path)
 		}
 	}
 	pages, _ := render(t)
-	have := append(slices.Collect(maps.Keys(pages)), docs.StylePath, docs.ScriptPath, docs.AgentsPath)
+	have := append(slices.Collect(maps.Keys(pages)), docs.StylePath, docs.ScriptPath, docs.AgentsPath, docs.ClientPath)
 	want := append(slices.Clone(wire.DocsPages), docs.OverviewPath)
 	slices.Sort(have)
 	slices.Sort(want)
@@ -205,7 +205,7 @@ var guideCode = regexp.MustCompile("(?ms)^```([a-z]*)([^\n]*)\n(.*?)^```$")
 func TestGuides_Code(t *testing.T) {
 	t.Parallel()
 	_, openAPI := render(t)
-	run := map[string][]string{"quickstart.md": {"sh", "ts", "go"}, "webhooks.md": {"ts", "go", ""}}
+	run := map[string][]string{"quickstart.md": {"sh", "ts", "go"}, "clients.md": {"sh"}, "webhooks.md": {"ts", "go", ""}}
 	files, err := os.ReadDir("pages")
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestRender_Links(t *testing.T) {
 
 // servedElsewhere reports whether a link leads to another site, the console, or a document that is no page.
 func servedElsewhere(openAPI []byte, link string) bool {
-	return strings.HasPrefix(link, "https://") || slices.Contains([]string{"/console", docs.LLMsPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath}, link) ||
+	return strings.HasPrefix(link, "https://") || slices.Contains([]string{"/console", docs.LLMsPath, docs.StylePath, docs.ScriptPath, docs.AgentsPath, docs.ClientPath}, link) ||
 		bytes.Contains(openAPI, []byte(`"`+link+`": {`))
 }
 

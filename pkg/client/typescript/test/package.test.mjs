@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -61,4 +61,22 @@ test('a fresh project uses the packed package', (t) => {
   writeFileSync(join(dir, 'program.ts'), program)
   run(dir, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--lib', 'es2022,dom', '--module', 'nodenext', 'program.ts')
   assert.equal(run(dir, process.execPath, 'program.js'), 'function batches,chains,events,quotes,tokens,transfers,webhooks function\n')
+})
+
+// The service serves client.tgz, which is kept beside the sources: it has what they make.
+test('client.tgz is made of these sources', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'packed-'))
+  t.after(() => rmSync(dir, { recursive: true }))
+  const content = (name, packed) => {
+    mkdirSync(join(dir, name))
+    const { status, stderr } = spawnSync('tar', ['-xzf', packed, '-C', join(dir, name)], { encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+    return Object.fromEntries(readdirSync(join(dir, name), { recursive: true, withFileTypes: true })
+      .filter((file) => file.isFile())
+      .map((file) => join(file.parentPath, file.name))
+      .map((path) => [path.slice(join(dir, name).length), readFileSync(path, 'utf8')]))
+  }
+  const { status, stdout, stderr } = spawnSync('npm', ['pack', '--ignore-scripts', '--loglevel=error', '--pack-destination', dir], { cwd: root, encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  assert.deepEqual(content('kept', join(root, 'client.tgz')), content('made', join(dir, stdout.trim())), 'run: npm run package')
 })
