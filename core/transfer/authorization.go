@@ -83,25 +83,26 @@ func (i *Intent) AuthorizationStateCall() ([]byte, error) {
 
 // TypedData is what the owner signs.
 func (a *Authorization) TypedData() (*TypedData, error) {
-	var m structData
-	m.address("from", a.From)
-	m.address("to", a.To)
-	m.uint256("value", a.Value)
-	m.uint256("validAfter", new(big.Int))
-	m.uint256("validBefore", new(big.Int).SetUint64(uint64(a.Before)))
-	m.bytes32("nonce", a.Nonce)
+	kind := transferAuthorizationType
 	if a.Payee {
-		return newTypedData(a.Domain, receiveAuthorizationType, &m)
+		kind = receiveAuthorizationType
 	}
-	return newTypedData(a.Domain, transferAuthorizationType, &m)
+	return newTypedData(a.Domain, kind, func(m *structEncoder) {
+		m.address("from", a.From)
+		m.address("to", a.To)
+		m.uint256("value", a.Value)
+		m.uint("validAfter", 0)
+		m.uint("validBefore", uint64(a.Before))
+		m.bytes32("nonce", a.Nonce)
+	})
 }
 
 // Cancel is what the owner signs so that anybody can make the authorization worthless, by the token's cancelAuthorization.
 func (a *Authorization) Cancel() (*TypedData, error) {
-	var m structData
-	m.address("authorizer", a.From)
-	m.bytes32("nonce", a.Nonce)
-	return newTypedData(a.Domain, cancelAuthorizationType, &m)
+	return newTypedData(a.Domain, cancelAuthorizationType, func(m *structEncoder) {
+		m.address("authorizer", a.From)
+		m.bytes32("nonce", a.Nonce)
+	})
 }
 
 // errSignatureLength is returned for a signature that a token with v, r and s cannot be given.

@@ -24,27 +24,32 @@ func Permit2Domain(chain uint64) SigningDomain {
 
 // Permit2Permit is what the order's user signs so that openFor takes the input through Permit2.
 func (o *Order) Permit2Permit() (*TypedData, error) {
-	var permitted, output, witness, permit structData
-	permitted.address("token", o.Input.Token)
-	permitted.uint256("amount", o.Input.Amount)
-	output.bytes32("oracle", o.Output.Oracle)
-	output.bytes32("settler", o.Output.Settler)
-	output.uint256("chainId", new(big.Int).SetUint64(o.Output.ChainID))
-	output.bytes32("token", o.Output.Token)
-	output.uint256("amount", o.Output.Amount)
-	output.bytes32("recipient", o.Output.Recipient)
-	output.noBytes("callbackData")
-	output.noBytes("context")
+	return newTypedData(Permit2Domain(o.OriginChainID), permitBatchType, func(permit *structEncoder) {
+		permit.list("permitted", tokenPermissionsType, func(permitted *structEncoder) {
+			permitted.address("token", o.Input.Token)
+			permitted.uint256("amount", o.Input.Amount)
+		})
+		permit.address("spender", o.InputSettler)
+		permit.uint256("nonce", o.Nonce)
+		permit.uint("deadline", uint64(o.FillDeadline))
+		permit.structure("witness", permit2WitnessType, o.encodeWitness)
+	})
+}
+
+func (o *Order) encodeWitness(witness *structEncoder) {
 	witness.address("user", o.User)
 	witness.number("expires", uint64(o.Expires))
 	witness.address("inputOracle", o.InputOracle)
-	witness.list("outputs", mandateOutputType, &output)
-	permit.list("permitted", tokenPermissionsType, &permitted)
-	permit.address("spender", o.InputSettler)
-	permit.uint256("nonce", o.Nonce)
-	permit.uint256("deadline", new(big.Int).SetUint64(uint64(o.FillDeadline)))
-	permit.structure("witness", permit2WitnessType, &witness)
-	return newTypedData(Permit2Domain(o.OriginChainID), permitBatchType, &permit)
+	witness.list("outputs", mandateOutputType, func(output *structEncoder) {
+		output.bytes32("oracle", o.Output.Oracle)
+		output.bytes32("settler", o.Output.Settler)
+		output.uint("chainId", o.Output.ChainID)
+		output.bytes32("token", o.Output.Token)
+		output.uint256("amount", o.Output.Amount)
+		output.bytes32("recipient", o.Output.Recipient)
+		output.noBytes("callbackData")
+		output.noBytes("context")
+	})
 }
 
 var (
@@ -88,13 +93,13 @@ var permitType = newStructType("Permit(address owner,address spender,uint256 val
 
 // permitOf is what the owner of an EIP-2612 token signs so that anybody can set the allowance that the intent needs.
 func permitOf(domain SigningDomain, a Allowance, nonce *big.Int, deadline int64) (*TypedData, error) {
-	var permit structData
-	permit.address("owner", a.Owner)
-	permit.address("spender", a.Spender)
-	permit.uint256("value", a.Amount)
-	permit.uint256("nonce", nonce)
-	permit.uint256("deadline", big.NewInt(deadline))
-	return newTypedData(domain, permitType, &permit)
+	return newTypedData(domain, permitType, func(permit *structEncoder) {
+		permit.address("owner", a.Owner)
+		permit.address("spender", a.Spender)
+		permit.uint256("value", a.Amount)
+		permit.uint256("nonce", nonce)
+		permit.uint256("deadline", big.NewInt(deadline))
+	})
 }
 
 var permitNonces = selector("nonces(address)")

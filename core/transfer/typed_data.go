@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/crypto"
 
@@ -19,8 +20,8 @@ type TypedData struct {
 	Digest  [32]byte
 	domain  SigningDomain
 	primary *structType
-	// message is the message's JSON.
-	message []byte
+	// domainJSON and message are JSON objects.
+	domainJSON, message []byte
 }
 
 // SigningDomain is an EIP-712 domain: the contract that checks the signature. Version is empty where the contract has none.
@@ -43,34 +44,36 @@ func TokenDomain(token caip.AccountID, d registry.EIP712Domain) SigningDomain {
 	return SigningDomain{Name: d.Name, Version: d.Version, ChainID: number, Contract: token.Address}
 }
 
-// newTypedData returns the typed data of a message whose members are those of its type.
-func newTypedData(domain SigningDomain, primary *structType, m *structData) (*TypedData, error) {
-	d := domain.data()
-	if m.err != nil || d.err != nil {
-		return nil, cmp.Or(m.err, d.err)
+// newTypedData returns the typed data of a message with these members of its type.
+func newTypedData(domain SigningDomain, primary *structType, members func(*structEncoder)) (*TypedData, error) {
+	e := newStructEncoder()
+	defer e.release()
+	separator := e.hash(domain.kind(), domain.encode)
+	domainEnd := len(e.json)
+	message := e.hash(primary, members)
+	if e.err != nil {
+		return nil, e.err
 	}
-	separator, message := d.hash(domain.kind()), m.hash(primary)
+	e.words = append(append(append(e.words, 0x19, 0x01), separator[:]...), message[:]...)
 	return &TypedData{
-		Digest: crypto.Keccak256Hash([]byte{0x19, 0x01}, separator[:], message[:]),
-		domain: domain, primary: primary, message: m.json,
+		Digest: e.keccak(0), domain: domain, primary: primary, domainJSON: e.json[:domainEnd:domainEnd], message: e.json[domainEnd:],
 	}, nil
 }
 
 // Separator is the domain separator, which contracts tell as DOMAIN_SEPARATOR().
 func (d SigningDomain) Separator() ([32]byte, error) {
-	data := d.data()
-	return data.hash(d.kind()), data.err
+	e := newStructEncoder()
+	defer e.release()
+	return e.hash(d.kind(), d.encode), e.err
 }
 
-func (d SigningDomain) data() *structData {
-	var data structData
-	data.text("name", d.Name)
+func (d SigningDomain) encode(e *structEncoder) {
+	e.text("name", d.Name)
 	if d.Version != "" {
-		data.text("version", d.Version)
+		e.text("version", d.Version)
 	}
-	data.number("chainId", d.ChainID)
-	data.address("verifyingContract", d.Contract)
-	return &data
+	e.number("chainId", d.ChainID)
+	e.address("verifyingContract", d.Contract)
 }
 
 func (d SigningDomain) kind() *structType {
@@ -92,13 +95,13 @@ func AppendTypedData(b []byte, t *TypedData) []byte {
 	for _, r := range t.primary.refers {
 		b = append(append(b, ','), r.json...)
 	}
-	b = append(b, `},"domain":{`...)
-	b = append(b, t.domain.data().json...)
-	b = append(b, `},"primaryType":`...)
+	b = append(b, `},"domain":`...)
+	b = append(b, t.domainJSON...)
+	b = append(b, `,"primaryType":`...)
 	b = AppendText(b, t.primary.name)
-	b = append(b, `,"message":{`...)
+	b = append(b, `,"message":`...)
 	b = append(b, t.message...)
-	return append(b, `}}`...)
+	return append(b, '}')
 }
 
 // structType is a struct type of EIP-712.
@@ -144,77 +147,128 @@ var (
 	domainWithoutVersion = newStructType("EIP712Domain(string name,uint256 chainId,address verifyingContract)")
 )
 
-// structData are the values of a struct, encoded for its hash and as JSON at once, so that a wallet signs what is hashed. The members are added in
-// the order of the type.
-type structData struct {
+// structEncoder encodes structs for their hashes and as JSON at once, so that a wallet signs what is hashed. The members of a struct are added in
+// the order of its type.
+type structEncoder struct {
+	// words are what is not hashed yet: the type and the members so far of each struct that is being encoded, the outer ones first.
 	words, json []byte
 	err         error
+
+	hasher crypto.KeccakState
+	// sum is where the hasher writes to, which would allocate a variable for each hash.
+	sum [32]byte
 }
 
-// hash is hashStruct of EIP-712.
-func (d *structData) hash(t *structType) [32]byte { return crypto.Keccak256Hash(t.hash[:], d.words) }
+// structEncoders are those that nobody uses, without JSON.
+var structEncoders = sync.Pool{New: func() any { return &structEncoder{hasher: crypto.NewKeccakState()} }}
 
-func (d *structData) add(name string, w [32]byte) {
-	if len(d.json) > 0 {
-		d.json = append(d.json, ',')
-	} else {
-		const members = 9 // of the largest struct
-		d.words, d.json = make([]byte, 0, members*word), make([]byte, 0, 1<<10)
+// newStructEncoder returns an encoder, which the caller releases.
+func newStructEncoder() *structEncoder {
+	const jsonBytes = 1536 // of the largest message
+	e := structEncoders.Get().(*structEncoder)
+	e.words, e.json, e.err = e.words[:0], make([]byte, 0, jsonBytes), nil
+	return e
+}
+
+// release keeps the encoder for the next one who needs any. Its JSON is the caller's.
+func (e *structEncoder) release() {
+	e.json = nil
+	structEncoders.Put(e)
+}
+
+// hash encodes a struct as a JSON object and returns hashStruct of EIP-712.
+func (e *structEncoder) hash(t *structType, members func(*structEncoder)) [32]byte {
+	start := len(e.words)
+	e.words = append(e.words, t.hash[:]...)
+	e.json = append(e.json, '{')
+	members(e)
+	e.json = append(e.json, '}')
+	return e.keccak(start)
+}
+
+// keccak hashes the words from one on, and removes them.
+func (e *structEncoder) keccak(start int) [32]byte {
+	e.hasher.Reset()
+	e.hasher.Write(e.words[start:])
+	_, _ = e.hasher.Read(e.sum[:]) // never fails
+	e.words = e.words[:start]
+	return e.sum
+}
+
+// name begins a member.
+func (e *structEncoder) name(name string) {
+	if e.json[len(e.json)-1] != '{' {
+		e.json = append(e.json, ',')
 	}
-	d.json = append(AppendText(d.json, name), ':')
-	d.words = append(d.words, w[:]...)
+	e.json = append(AppendText(e.json, name), ':')
 }
 
-func (d *structData) text(name, text string) {
-	d.add(name, crypto.Keccak256Hash([]byte(text)))
-	d.json = AppendText(d.json, text)
+func (e *structEncoder) word(w [word]byte) { e.words = append(e.words, w[:]...) }
+
+func (e *structEncoder) text(name, text string) {
+	e.name(name)
+	start := len(e.words)
+	e.words = append(e.words, text...)
+	e.word(e.keccak(start))
+	e.json = AppendText(e.json, text)
 }
 
-func (d *structData) address(name, address string) {
+func (e *structEncoder) address(name, address string) {
 	var w [word]byte
-	d.err = cmp.Or(d.err, putAddress(w[:], address))
-	d.add(name, w)
-	d.json = AppendText(d.json, address)
+	e.err = cmp.Or(e.err, putAddress(w[:], address))
+	e.name(name)
+	e.word(w)
+	e.json = AppendText(e.json, address)
 }
 
 // uint256 is a decimal string in JSON.
-func (d *structData) uint256(name string, n *big.Int) {
+func (e *structEncoder) uint256(name string, n *big.Int) {
 	var w [word]byte
-	d.err = cmp.Or(d.err, putBig(w[:], n))
-	d.add(name, w)
-	d.json = AppendDecimal(d.json, n)
+	e.err = cmp.Or(e.err, putBig(w[:], n))
+	e.name(name)
+	e.word(w)
+	e.json = AppendDecimal(e.json, n)
+}
+
+// uint is uint256 of a smaller number.
+func (e *structEncoder) uint(name string, n uint64) {
+	e.name(name)
+	e.words = appendUint(e.words, n)
+	e.json = append(strconv.AppendUint(append(e.json, '"'), n, 10), '"')
 }
 
 // number is a number in JSON, for values below 2^53.
-func (d *structData) number(name string, n uint64) {
-	var w [word]byte
-	putUint(w[:], n)
-	d.add(name, w)
-	d.json = strconv.AppendUint(d.json, n, 10)
+func (e *structEncoder) number(name string, n uint64) {
+	e.name(name)
+	e.words = appendUint(e.words, n)
+	e.json = strconv.AppendUint(e.json, n, 10)
 }
 
-func (d *structData) bytes32(name string, value [32]byte) {
-	d.add(name, value)
-	d.json = AppendHex(d.json, value[:])
+func (e *structEncoder) bytes32(name string, value [32]byte) {
+	e.name(name)
+	e.word(value)
+	e.json = AppendHex(e.json, value[:])
 }
 
-func (d *structData) noBytes(name string) {
-	d.add(name, noBytesHash)
-	d.json = append(d.json, `"0x"`...)
+func (e *structEncoder) noBytes(name string) {
+	e.name(name)
+	e.word(noBytesHash)
+	e.json = append(e.json, `"0x"`...)
 }
 
 var noBytesHash = crypto.Keccak256Hash()
 
-func (d *structData) structure(name string, t *structType, value *structData) {
-	d.err = cmp.Or(d.err, value.err)
-	d.add(name, value.hash(t))
-	d.json = append(append(append(d.json, '{'), value.json...), '}')
+func (e *structEncoder) structure(name string, t *structType, members func(*structEncoder)) {
+	e.name(name)
+	e.word(e.hash(t, members))
 }
 
 // list is an array of one struct.
-func (d *structData) list(name string, t *structType, value *structData) {
-	d.err = cmp.Or(d.err, value.err)
-	hash := value.hash(t)
-	d.add(name, crypto.Keccak256Hash(hash[:]))
-	d.json = append(append(append(d.json, `[{`...), value.json...), `}]`...)
+func (e *structEncoder) list(name string, t *structType, members func(*structEncoder)) {
+	e.name(name)
+	start := len(e.words)
+	e.json = append(e.json, '[')
+	e.word(e.hash(t, members))
+	e.json = append(e.json, ']')
+	e.word(e.keccak(start))
 }
