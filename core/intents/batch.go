@@ -91,14 +91,14 @@ func (s *Service) CreateBatch(ctx context.Context, by transfer.Caller, requests 
 		}
 		return record, true, err
 	}
-	for _, d := range drafts {
-		created, _, err := s.RecordCreated(ctx, d.intent, d.order, d.intent, s.Store.Now())
-		if err != nil {
+	created := make([]recordAt, len(drafts))
+	for n, d := range drafts {
+		if created[n], err = s.recordCreated(ctx, d.intent, d.order, d.intent, s.Store.Now()); err != nil {
 			return nil, false, err
 		}
-		record.Transfers = append(record.Transfers, created)
+		record.Transfers = append(record.Transfers, created[n].Record)
 	}
-	return record, false, nil
+	return record, false, s.addPermits(ctx, created...)
 }
 
 // atItem adds the path of an item to its error.
@@ -162,17 +162,18 @@ func (s *Service) repeated(ctx context.Context, by transfer.Caller, requests []w
 		return nil, err
 	}
 	record, now := &BatchRecord{Batch: batch}, s.Store.Now()
-	for _, intent := range stored {
+	all := make([]recordAt, len(stored))
+	for n, intent := range stored {
 		if s.Created != nil {
 			s.Created(intent)
 		}
-		repeated, err := s.recordRepeated(ctx, intent, s.momentOf(intent, histories[intent.ID], now))
-		if err != nil {
+		all[n].at = s.momentOf(intent, histories[intent.ID], now)
+		if all[n].Record, err = s.recordRepeated(ctx, intent, all[n].at); err != nil {
 			return nil, err
 		}
-		record.Transfers = append(record.Transfers, repeated)
+		record.Transfers = append(record.Transfers, all[n].Record)
 	}
-	return record, nil
+	return record, s.addPermits(ctx, all...)
 }
 
 // answersAll reports whether a batch was made by a request of these items, in this order, as Answers does of one. Retention may have removed

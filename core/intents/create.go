@@ -136,26 +136,35 @@ func (s *Service) prepare(by transfer.Caller, request wire.TransferRequest, key 
 func (s *Service) RecordCreated(
 	ctx context.Context, draft *transfer.Intent, order *transfer.Order, stored *transfer.Intent, now time.Time,
 ) (record *Record, replayed bool, err error) {
+	created, err := s.recordCreated(ctx, draft, order, stored, now)
+	if err != nil {
+		return nil, false, err
+	}
+	return created.Record, stored != draft, s.addPermits(ctx, created)
+}
+
+// recordCreated is RecordCreated without the permit.
+func (s *Service) recordCreated(
+	ctx context.Context, draft *transfer.Intent, order *transfer.Order, stored *transfer.Intent, now time.Time,
+) (created recordAt, err error) {
 	if s.Created != nil {
 		s.Created(stored)
 	}
 	if stored == draft {
-		at := s.momentOf(stored, transfer.History{}, now)
-		if record, err = newRecord(stored, order, at); err != nil {
-			return nil, false, err
+		created.at = s.momentOf(stored, transfer.History{}, now)
+		if created.Record, err = newRecord(stored, order, created.at); err != nil {
+			return created, err
 		}
-		s.recordWithheld(ctx, stored, at)
-		return record, false, s.addPermit(ctx, record, at)
+		s.recordWithheld(ctx, stored, created.at)
+		return created, nil
 	}
 	history, err := s.Store.TransferHistory(ctx, stored)
 	if err != nil {
-		return nil, false, err
+		return created, err
 	}
-	at := s.momentOf(stored, history, now)
-	if record, err = s.recordRepeated(ctx, stored, at); err != nil {
-		return nil, false, err
-	}
-	return record, true, s.addPermit(ctx, record, at)
+	created.at = s.momentOf(stored, history, now)
+	created.Record, err = s.recordRepeated(ctx, stored, created.at)
+	return created, err
 }
 
 // recordRepeated returns the record of an intent's first response, with the transaction as it is now.

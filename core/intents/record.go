@@ -93,5 +93,5 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
 		record.Confirmations = history.Confirmations(source.Confirmations)
 	}
-	return record, s.addPermit(ctx, record, at)
+	return record, s.addPermits(ctx, recordAt{record, at})
 }

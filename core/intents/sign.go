@@ -3,7 +3,6 @@ package intents
 import (
 	"context"
 	"errors"
-	"math/big"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -132,31 +131,4 @@ func (s *Service) Relay(ctx context.Context, intent *transfer.Intent) (*transfer
 		return nil, err
 	}
 	return intent.RelayTx(order, at, signed)
-}
-
-// permitTimeout bounds the wait for the nonce of a permit, which a record does not need.
-const permitTimeout = time.Second
-
-// addPermit adds the permit that grants what the intent's signature needs, if the token has permits and a node tells the owner's nonce.
-func (s *Service) addPermit(ctx context.Context, r *Record, at transfer.Moment) error {
-	if r.Signature == nil || r.Signature.TypedData == nil || r.Signature.Allowance == nil || at.Token.EIP2612 == nil || !s.CanPreflight(r.Intent.Source.Account.Chain) {
-		return nil
-	}
-	data, err := transfer.NoncesCall(r.Signature.Allowance.Owner)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
-	defer cancel()
-	var nonce *big.Int
-	_ = rpc.Ask(ctx, s.Chains, r.Intent.Source.Account.Chain, func(ctx context.Context, p *rpc.Provider) error {
-		call := rpc.CallContract(rpc.Message{To: common.HexToAddress(r.Intent.Source.Token.Address), Data: data}, rpc.Latest)
-		returned, err := rpc.Fetch(ctx, p, call)
-		if err == nil {
-			nonce = word(returned)
-		}
-		return answered(err)
-	})
-	r.Signature.Permit, err = r.Intent.PermitOf(r.Signature.Allowance, at, nonce)
-	return err
 }

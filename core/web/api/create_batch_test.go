@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/screening"
 	"intents.internal/pkg/network"
 )
@@ -50,6 +52,40 @@ func (b batch) ids() (ids []string) {
 		ids = append(ids, one["id"].(string)) //nolint:forcetypeassert // readAll holds it to its schema
 	}
 	return ids
+}
+
+// The intents of a batch that are signed by Permit2 have permits, in a repetition too. The token is asked once for each of their users.
+func TestCreateBatch_Permits(t *testing.T) {
+	t.Parallel()
+	chain := walletChain()
+	var asked atomic.Int64
+	chain.SetFunction(usdc, rpctest.NewSelector("nonces(address)"), func(rpctest.Call) ([]byte, error) {
+		asked.Add(1)
+		return rpctest.Word(7), nil
+	})
+	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
+	account, one, other := keyed(uuid.New(), "test"), newSigner(t), newSigner(t)
+	request := batchOf(one.request(bridgeBody, "permit2"), other.request(swapBody, "permit2"), one.request(bridgeBody, "permit2"),
+		one.request(bridgeBody, "erc3009"), bridgeBody)
+	for _, repeated := range []bool{false, true} {
+		b, replayed := s.createBatch(t, request, withKey("signed", account)...)
+		var owners []any
+		for _, transfer := range b.Transfers {
+			signing, _ := transfer["signing"].(map[string]any)
+			permit, _ := signing["permit"].(map[string]any)
+			message, _ := permit["message"].(map[string]any)
+			if message != nil && message["nonce"] != "7" {
+				t.Errorf("nonce %v", message["nonce"])
+			}
+			owners = append(owners, message["owner"])
+		}
+		if diff := cmp.Diff([]any{one.address, other.address, one.address, nil, nil}, owners); diff != "" || replayed != repeated {
+			t.Errorf("replayed %t, owners of permits (-want +got):\n%s", replayed, diff)
+		}
+		if n := asked.Swap(0); n != 2 {
+			t.Errorf("the token was asked %d times", n)
+		}
+	}
 }
 
 // Each item is recorded as POST /v2/transfers would record it alone, in the order of the request.
