@@ -18,7 +18,8 @@ type Signing struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 	// Allowance is the one that Permit2 needs, nil for another scheme.
 	Allowance *Allowance `json:"allowance"`
-	// Permit grants the allowance by a signature (EIP-2612), which anyone can send to the token; nil where the token takes none.
+	// Permit grants the allowance by a signature (EIP-2612), which anyone can send to the token, see TypedData.TokenCall; nil where the token takes
+	// none.
 	Permit *TypedData `json:"permit"`
 	// SignedAt is when the last valid signature arrived, nil before the first.
 	SignedAt *time.Time `json:"signedAt"`
@@ -83,7 +84,7 @@ type TypedDataDomain struct {
 }
 
 // Revocation makes signatures worthless. One of its members is nil: Transaction is one of the user, and TypedData is what the user signs for the
-// token's cancelAuthorization, which anyone can send.
+// token's cancelAuthorization, which anyone can send, see TypedData.TokenCall.
 type Revocation struct {
 	*Transaction
 	*TypedData

@@ -1,6 +1,7 @@
-import { hashTypedData, type Address, type Client as ViemClient, type Hex, type TypedDataDefinition } from 'viem'
+import { encodeFunctionData, hashTypedData, hexToNumber, parseAbi, size, slice } from 'viem'
+import type { Address, Client as ViemClient, Hex, TypedDataDefinition } from 'viem'
 import { call, getAddresses, getChainId, sendTransaction, signTypedData } from 'viem/actions'
-import type { Transfer, TypedData } from './records.js'
+import type { Relay, Transfer, TypedData } from './records.js'
 import { reported, type SendOptions } from './send.js'
 import { SendError, signerOf } from './wallet.js'
 
@@ -24,6 +25,48 @@ export const digestOf = (typedData: TypedData): Hex => hashTypedData(definitionO
 
 // definitionOf is the same for viem, which types what the service has as JSON.
 const definitionOf = (typedData: TypedData) => typedData as unknown as TypedDataDefinition
+
+const tokenFunctions = parseAbi([
+  'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
+  'function cancelAuthorization(address authorizer, bytes32 nonce, bytes signature)',
+])
+
+/**
+ * The transaction that gives a token the signature of typed data: of `signing.permit`, by the token's `permit`, and of `signing.revoke` where that is typed
+ * data, by its `cancelAuthorization`. Any account may send it and pays the gas; it is not reported.
+ */
+export function tokenCall({ primaryType, domain, message }: TypedData, signature: Hex): Relay['tx'] {
+  const { owner, spender, value, deadline, authorizer, nonce } = message as Record<string, any>
+  const byKey = size(signature) === 65
+  let data: Hex
+  if (primaryType === 'Permit') {
+    if (!byKey) throw new TypeError('a permit takes a signature of 65 bytes, by the key of its owner: send the approve of signing.allowance')
+    const args = [owner, spender, BigInt(value), BigInt(deadline), ...vrs(signature)] as const
+    data = encodeFunctionData({ abi: tokenFunctions, functionName: 'permit', args })
+  } else if (primaryType === 'CancelAuthorization') {
+    const args = byKey ? [authorizer, nonce, ...vrs(signature)] as const : [authorizer, nonce, signature] as const
+    data = encodeFunctionData({ abi: tokenFunctions, functionName: 'cancelAuthorization', args })
+  } else {
+    throw new TypeError(`${primaryType} is no typed data for the token: give its signature to transfers.submitSignature`)
+  }
+  return { chainId: domain.chainId, to: domain.verifyingContract, value: '0', data }
+}
+
+function vrs(signature: Hex): [number, Hex, Hex] {
+  const v = hexToNumber(slice(signature, 64))
+  return [v < 2 ? v + 27 : v, slice(signature, 0, 32), slice(signature, 32, 64)]
+}
+
+/**
+ * Has a viem wallet sign `signing.permit`, or `signing.revoke` where that is typed data, and returns the transaction for the token, which any account may
+ * send: see tokenCall. Refuses with a SendError another chain or account than the wallet's.
+ */
+export async function signForToken(wallet: ViemClient, typedData: TypedData): Promise<Relay['tx']> {
+  const { owner, authorizer } = typedData.message as Record<string, any>
+  const account = await signerOf(wallet, { chainId: typedData.domain.chainId, from: owner ?? authorizer })
+  return tokenCall(typedData, await signTypedData(wallet, { account, ...definitionOf(typedData) }))
+}
 
 /**
  * Sends the transaction of a signed intent from a viem wallet, whose account need not be the user's and pays the gas, reports the hash and returns the

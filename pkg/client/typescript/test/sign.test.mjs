@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { createWalletClient, custom } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import { digestOf, relay, ReportError, SendError, sign } from '../dist/viem.js'
+import { digestOf, relay, ReportError, SendError, sign, signForToken, tokenCall } from '../dist/viem.js'
 import { hashOf, settler, token, walletOf } from './wallet.mjs'
 
 // What contracts took and refused: the signatures are of development accounts.
@@ -65,6 +65,41 @@ for (const [name, [transfer, setup, reason]] of Object.entries(refusals)) {
     assert.deepEqual(sent, [])
   })
 }
+
+const domain = { name: 'Test Euro Coin', version: '2', chainId: 31337, verifyingContract: '0x0Ae627987397e9aaADEeea8D9B57E01C48c504FE' }
+const owner = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+const word = (hex) => hex.padStart(64, '0')
+const [r, s, nonce] = ['11'.repeat(32), '22'.repeat(32), `00ab${'0f'.padStart(60, '0')}`]
+const permit = {
+  domain, primaryType: 'Permit', message: { owner, spender: '0x000000000022D473030F116dDEE9F6B43aC78BA3', value: '1000', nonce: '7', deadline: '1800000000' },
+}
+const cancel = { domain, primaryType: 'CancelAuthorization', message: { authorizer: owner, nonce: `0x${nonce}` } }
+const permitted = word(owner.slice(2).toLowerCase()) + word('22d473030f116ddee9f6b43ac78ba3') + word('3e8') + word('6b49d200')
+const ended = word(owner.slice(2).toLowerCase()) + nonce
+for (const [name, [typedData, signature, data]] of Object.entries({
+  'a permit': [permit, `${r}${s}1c`, `0xd505accf${permitted}${word('1c')}${r}${s}`],
+  'a permit with yParity': [permit, `${r}${s}00`, `0xd505accf${permitted}${word('1b')}${r}${s}`],
+  'the end of an authorization': [cancel, `${r}${s}1b`, `0x5a049a70${ended}${word('1b')}${r}${s}`],
+  'the end of one by an account with code': [cancel, `${r}22`, `0xb7b72899${ended}${word('60')}${word('21')}${r}22${'00'.repeat(31)}`],
+})) {
+  test(`for the token: ${name}`, () => {
+    assert.deepEqual(tokenCall(typedData, `0x${signature}`), { chainId: 31337, to: domain.verifyingContract, value: '0', data })
+  })
+}
+
+test('a token takes no other signature', () => {
+  assert.throws(() => tokenCall(permit, '0x11'), /a permit takes a signature of 65 bytes/)
+  assert.throws(() => tokenCall({ ...permit, primaryType: 'TransferWithAuthorization' }, '0x11'), /TransferWithAuthorization is no typed data for the token/)
+})
+
+test('a wallet signs for the token', async () => {
+  const { wallet } = walletOf({ accounts: [owner], signature: `0x${r}${s}1b` })
+  const EIP712Domain = fields.map(([name, type]) => ({ name, type }))
+  const types = { EIP712Domain, CancelAuthorization: [{ name: 'authorizer', type: 'address' }, { name: 'nonce', type: 'bytes32' }] }
+  const call = await signForToken(wallet, { ...cancel, types })
+  assert.equal(call.data, `0x5a049a70${ended}${word('1b')}${r}${s}`)
+  await assert.rejects(signForToken(walletOf({ accounts: [token] }).wallet, { ...cancel, types }), (error) => error.reason === 'OTHER_ACCOUNT')
+})
 
 const clientOf = (report) => ({ transfers: { relay: async () => ({ tx: { chainId: 31337, to: settler, value: '0', data: '0x49927074' } }), report } })
 

@@ -8,9 +8,9 @@ export const hashOf = (n) => pad(toHex(n), { size: 32 })
 
 /**
  * A wallet over an EIP-1193 provider that notes what it is asked to send. It mines at once. `batch` is what it says of calls that it has taken, and
- * `refused` the code by which it takes none; each may be a function of the request.
+ * `refused` the code by which it takes none; each may be a function of the request. `signature` is what it signs with.
  */
-export function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = { status: 200, receipts: 1 }, refused, account } = {}) {
+export function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from], atomic, status = '0x1', batch = { status: 200, receipts: 1 }, refused, account, signature } = {}) {
   const sent = []
   const receipt = (hash) => ({ transactionHash: hash, blockNumber: '0x1', blockHash: hashOf(99), status, logs: [], gasUsed: '0x1', type: '0x2', from, to: token, transactionIndex: '0x0', cumulativeGasUsed: '0x1', effectiveGasPrice: '0x1', logsBloom: '0x', contractAddress: null })
   const methods = {
@@ -21,7 +21,10 @@ export function walletOf({ allowance = 0n, chainId = '0x7a69', accounts = [from]
     eth_getTransactionReceipt: ([hash]) => receipt(hash),
     eth_getTransactionByHash: ([hash]) => ({ hash, from, nonce: '0x0', blockNumber: '0x1', blockHash: hashOf(99), value: '0x0', input: '0x', gas: '0x1', type: '0x2', transactionIndex: '0x0' }),
     eth_sendTransaction: ([{ to, value, data }]) => hashOf(sent.push({ to, value: value ?? '0x0', data })),
-    eth_signTypedData_v4: ([signer, typedData]) => `0x${sent.push({ signer, ...JSON.parse(typedData) })}`,
+    eth_signTypedData_v4: ([signer, typedData]) => {
+      const count = sent.push({ signer, ...JSON.parse(typedData) })
+      return signature ?? `0x${count}`
+    },
     wallet_getCapabilities: () => {
       if (!atomic) throw Object.assign(new Error('no such method'), { code: -32601 })
       return { '0x7a69': { atomic: { status: atomic } } }
