@@ -21,6 +21,8 @@ type signingView struct {
 	*transfer.Signature
 	// Sign is nil if the intent must not be signed now.
 	Sign *signView
+	// PermitData is the permit that grants the allowance (EIP-2612), as the parameter of eth_signTypedData_v4; empty for none.
+	PermitData string
 	// Relayable means that the page of the relay is offered, and Revocable that of the revocation.
 	Relayable, Revocable bool
 }
@@ -48,6 +50,9 @@ func (c *console) signingView(record *intents.Record) (*signingView, error) {
 	}
 	if s.TypedData == nil {
 		return v, nil
+	}
+	if s.Permit != nil {
+		v.PermitData = string(transfer.AppendTypedData(nil, s.Permit))
 	}
 	var err error
 	v.Sign, err = c.signView(record.Intent, s.TypedData, s.Allowance)

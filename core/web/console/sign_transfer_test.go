@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/rpc/rpctest"
 )
 
 // signing is what the script of a page is told to have signed, and where an approval is missing, sent before.
@@ -138,6 +139,27 @@ func TestSignTransfer(t *testing.T) {
 			}
 		} else if told := revoke.signing(); told.Calls.From != account || !strings.Contains(told.TypedData, c.revocation) || revoke.offers("data-signature") {
 			t.Errorf("the script is told %+v", told)
+		}
+	}
+}
+
+// The page has the permit that spares the approval of Permit2 its gas, where a node tells its nonce, for those who sign.
+func TestSignTransfer_Permit(t *testing.T) {
+	t.Parallel()
+	p := newPayer(t)
+	viewer := p.viewer(t)
+	p.chain.SetFunction(usdc, rpctest.NewSelector("nonces(address)"), func(rpctest.Call) ([]byte, error) { return rpctest.Word(7), nil })
+	const permit = "Sign a permit"
+	for scheme, wants := range map[string]bool{"permit2": true, "erc3009": false} {
+		record := p.browser.confirm(payment(p.keyID, "destinationToken", sepoliaWETH, "destinationAmount", "1", "signing", scheme))
+		path, _, _ := strings.Cut(p.post(newTransferPath+"/record", record...).header.Get("Location"), "?")
+		page := p.get(path).is(http.StatusOK)
+		text := page.text()
+		if has := strings.Contains(text, permit) && strings.Contains(text, `"primaryType":"Permit"`) && strings.Contains(text, `"nonce":"7"`); has != wants {
+			t.Errorf("%s: a permit: %t\n%s", scheme, has, text)
+		}
+		if strings.Contains(viewer.get(path).text(), permit) {
+			t.Errorf("%s: a viewer is shown the permit", scheme)
 		}
 	}
 }
