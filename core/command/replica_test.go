@@ -104,7 +104,7 @@ func TestReplica_WritesOfAnotherCore(t *testing.T) {
 	asynctest.Eventually(t, "the replica serves the whole list", func() bool {
 		var all []intent
 		all, tag = c.list(other, "")
-		return len(all) == 1201 && strings.HasPrefix(tag, `W/"e4.`) && fromReplica()
+		return len(all) == 1201 && strings.HasPrefix(tag, `W/"e`) && fromReplica()
 	})
 	if unchanged, _ := c.list(one, tag); unchanged != nil {
 		t.Error("a list that has not changed is sent again")
