@@ -116,6 +116,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 			`+intentColumns+`
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
+		`+laterUpdate("feed.sequence")+`
 		WHERE feed.position IN (?1)`, account, bun.List(positions)).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read %d events: %w", len(positions), err)
@@ -136,7 +137,15 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 const intentColumns = `transfers.id AS transfer_id, transfers.type AS transfer_type,
 	transfers.order_id, transfers.source_chain, transfers.source_account, transfers.source_token, transfers.source_amount,
 	transfers.destination_chain, transfers.destination_account, transfers.destination_token, transfers.destination_amount,
-	transfers.deadline, transfers.reference, transfers.labels, transfers.batch_id, transfers.signing, transfers.created_at`
+	transfers.deadline, transfers.batch_id, transfers.signing, transfers.created_at,
+	CASE WHEN later.sequence IS NULL THEN transfers.reference ELSE later.reference END AS reference,
+	CASE WHEN later.sequence IS NULL THEN transfers.labels ELSE later.labels END AS labels`
+
+// laterUpdate joins the first update of an intent after one of its events, which has what the intent was called until then.
+func laterUpdate(sequence string) string {
+	return `LEFT JOIN LATERAL (SELECT * FROM transfer_updates WHERE account_id = ?0 AND transfer_id = transfers.id AND sequence > ` + sequence + `
+		ORDER BY sequence LIMIT 1) AS later ON true`
+}
 
 // feedRow is a row of the feed with what its event and its intent say.
 type feedRow struct {
@@ -200,7 +209,9 @@ func (r feedRow) event() (Event, error) {
 		Deadline:    r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Signing: r.Signing, Hash: r.Hash,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
-	if r.Failure != "" && r.TxHash != nil {
+	if r.Type == TypeTransferUpdated {
+		e.Transfer.Failure = "" // that of the intent, which an earlier event has told
+	} else if r.Failure != "" && r.TxHash != nil {
 		e.Transfer.FailureReason = e.Transfer.Summary.Explain(r.Failure, r.failed(source))
 	}
 	return e, nil

@@ -198,7 +198,8 @@ func (tx Tx) assignPositions(ctx context.Context, state feedState, limit int) (r
 }
 
 // eventTypeOf is the type of an intent's event.
-const eventTypeOf = `'transfer.' || CASE taken.trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' ELSE taken.to_status END`
+const eventTypeOf = `'transfer.' || CASE taken.trigger WHEN 'reorg' THEN 'reorganized' WHEN 'refundable' THEN 'refundable' WHEN 'update' THEN 'updated'
+	ELSE taken.to_status END`
 
 // eventIDAt is the id of an intent's event, a UUIDv8 (RFC 9562, section 5.8): a hash of the intent, the sequence and the time of the
 // event. So an event that gets its position again after a restore keeps its id, and another event in its place gets another id.

@@ -19,6 +19,7 @@ func (s *Store) TransferEvents(ctx context.Context, accountID, transferID uuid.U
 			taken.occurred_at, taken.from_status, taken.to_status, taken.hash, taken.failure, taken.tx_hash, taken.block_number, taken.found,
 			`+intentColumns+`
 		FROM events AS taken JOIN transfers ON transfers.account_id = taken.account_id AND transfers.id = taken.transfer_id
+		`+laterUpdate("taken.sequence")+`
 		WHERE taken.account_id = ?0 AND taken.transfer_id = ?1 ORDER BY taken.id LIMIT ?2`, accountID, transferID, maxTransferEvents).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the events of transfer %s: %w", transferID, err)

@@ -22,6 +22,7 @@ const (
 	TypeTransferCancelled   Type = "transfer.cancelled"
 	TypeTransferReorganized Type = "transfer.reorganized"
 	TypeTransferRefundable  Type = "transfer.refundable"
+	TypeTransferUpdated     Type = "transfer.updated"
 	TypeWebhookDisabled     Type = "webhook.disabled"
 	TypeWebhookTest         Type = "webhook.test"
 )
@@ -29,7 +30,8 @@ const (
 // types are the types in the feed.
 var types = []Type{
 	TypeTransferCreated, TypeTransferSubmitted, TypeTransferConfirmed, TypeTransferFilled, TypeTransferRefunded, TypeTransferFailed,
-	TypeTransferExpired, TypeTransferCancelled, TypeTransferReorganized, TypeTransferRefundable, TypeWebhookDisabled,
+	TypeTransferExpired, TypeTransferCancelled, TypeTransferReorganized, TypeTransferRefundable,
+	TypeTransferUpdated, TypeWebhookDisabled,
 }
 
 // Types returns the types in the feed.

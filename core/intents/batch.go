@@ -154,6 +154,9 @@ func (s *Service) repeated(ctx context.Context, by transfer.Caller, requests []w
 		return nil, err
 	}
 	stored, err := s.Store.BatchTransfers(ctx, batch.AccountID, batch.ID)
+	if err == nil {
+		err = s.Store.readFirst(ctx, batch.AccountID, stored...)
+	}
 	if err != nil || !s.answersAll(batch, stored, requests) {
 		return nil, err
 	}

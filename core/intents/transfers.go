@@ -85,6 +85,9 @@ func (s *Store) TransferByIdempotencyKey(ctx context.Context, accountID uuid.UUI
 	if err != nil {
 		return nil, err
 	}
+	if err := s.readFirst(ctx, accountID, intent); err != nil {
+		return nil, err
+	}
 	if !intent.Answers(idempotency.Request, idempotency.Source) {
 		return nil, postgres.ErrKeyReused
 	}

@@ -43,6 +43,8 @@ var erasures = []struct{ table, statement string }{
 		SELECT id FROM audit_log WHERE account_id = ?0 AND (key_name, detail, ip_address, user_agent) <> ('', '', '', '') LIMIT ?1))`},
 	{"audit_log", `UPDATE audit_log SET ip_address = '', user_agent = '' WHERE id = ANY (ARRAY(
 		SELECT id FROM audit_log WHERE person_id = ?0 AND (ip_address, user_agent) <> ('', '') LIMIT ?1))`},
+	{"transfer_updates", `DELETE FROM transfer_updates WHERE account_id = ?0 AND (transfer_id, sequence) IN (
+		SELECT transfer_id, sequence FROM transfer_updates WHERE account_id = ?0 LIMIT ?1)`},
 	{"transfers", `UPDATE transfers SET reference = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(
 		SELECT id FROM transfers WHERE account_id = ?0 AND reference IS NOT NULL LIMIT ?1))`},
 	{"transfers", `UPDATE transfers SET labels = NULL WHERE account_id = ?0 AND id = ANY (ARRAY(

@@ -79,6 +79,7 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	body := strings.Replace(pgtest.SwapBody, `"inv-42"`, `"for `+p.traces[0]+`","labels":{"for":"`+p.traces[0]+`"}`, 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
 	pgtest.Must(t, err)
+	pgtest.Exec(t, store, `INSERT INTO transfer_updates SELECT account_id, id, 2, reference, labels FROM transfers WHERE account_id = $1`, p.account.ID)
 	pgtest.Exec(t, store, `INSERT INTO batches (account_id, id, key_id, environment, idempotency_key, count, created_at)
 		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'test', $2, 1, now())`, p.account.ID, "batch of "+p.traces[0])
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
@@ -127,7 +128,7 @@ func TestEraseAccount(t *testing.T) {
 		}
 	}
 	erased, err := store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now())
-	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 6, "batches": 1, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "quotes": 1, "reset_tokens": 1, "transfers": 3}, erased); diff != "" || err != nil {
+	if diff := cmp.Diff(map[string]int64{"accounts": 1, "api_keys": 1, "audit_log": 6, "batches": 1, "feed": 1, "invitations": 1, "link_tokens": 1, "mails": 2, "quotes": 1, "reset_tokens": 1, "transfer_updates": 1, "transfers": 3}, erased); diff != "" || err != nil {
 		t.Errorf("erased %v (-want +got):\n%s", err, diff)
 	}
 	for _, trace := range ann.traces {
@@ -181,7 +182,7 @@ func TestEraseAccount_EveryTable(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	got := tables(t, store, `EXISTS (SELECT FROM pg_attribute WHERE attrelid = pg_class.oid AND attname IN ('account_id', 'person_id') AND NOT attisdropped)`)
-	want := []string{"api_keys", "audit_log", "batches", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "passkeys", "quotes", "reset_tokens", "screening_hits", "sessions", "sign_in_challenges", "transactions", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
+	want := []string{"api_keys", "audit_log", "batches", "disputed_transactions", "events", "feed", "feed_pruned", "identities", "invitations", "key_usage", "link_tokens", "mails", "members", "passkeys", "quotes", "reset_tokens", "screening_hits", "sessions", "sign_in_challenges", "transactions", "transfer_updates", "transfers", "webhook_quotas", "webhook_requests", "webhooks"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tables with rows of accounts; see to it in erase.go (-known +there):\n%s", diff)
 	}

@@ -219,6 +219,7 @@ func (p pruner) transfers(keep time.Duration) func(context.Context) error {
 				SELECT id FROM transfers WHERE account_id = ?0 AND updated_at < ?1 AND `+ended+` ORDER BY updated_at LIMIT ?2))
 			RETURNING id, batch_id
 		), deleted_events AS (DELETE FROM events WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
+		deleted_updates AS (DELETE FROM transfer_updates WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
 		deleted_transactions AS (DELETE FROM transactions WHERE account_id = ?0 AND transfer_id IN (SELECT id FROM deleted)),
 		deleted_batches AS (DELETE FROM batches WHERE account_id = ?0 AND id IN (SELECT batch_id FROM deleted) AND NOT EXISTS (
 			SELECT FROM transfers WHERE account_id = ?0 AND batch_id = batches.id AND id NOT IN (SELECT id FROM deleted)))

@@ -330,8 +330,8 @@ func wholeDeadline(deadline, created time.Time, lifetime time.Duration) time.Tim
 }
 
 // Answers reports whether the intent matches the request; spelling and explicit defaults make no difference. The intent keeps
-// every field of its request, so the request itself is not stored. source is the source chain as it is now: an import may have changed the
-// default deadline since.
+// every field of its request, so the request itself is not stored; First is read where the client may have changed its reference or
+// labels since. source is the source chain as it is now: an import may have changed the default deadline since.
 func (i *Intent) Answers(r wire.TransferRequest, source registry.Chain) bool {
 	if r.Destination.Token == (caip.AccountID{}) {
 		r.Destination.Token = r.Source.Token
@@ -347,7 +347,8 @@ func (i *Intent) Answers(r wire.TransferRequest, source registry.Chain) bool {
 	needed := minDeadlineOf(source, i.Settlement.Deployment)
 	deadline := r.QuoteID != "" && r.Deadline.IsZero() || i.until(r.Deadline, usualLifetime(r)) ||
 		i.until(r.Deadline, defaultLifetime(r, leastLifetime(i.Type, source, needed), needed))
-	return sides && deadline && i.Reference == r.Reference && i.Labels == r.Labels && i.Signing.Scheme == r.Signing && i.Signing.Submit == r.Submit
+	called := i.first() == Naming{Reference: r.Reference, Labels: r.Labels}
+	return sides && deadline && called && i.Signing.Scheme == r.Signing && i.Signing.Submit == r.Submit
 }
 
 // until reports whether the intent has a deadline, or was given the default of a lifetime where there is none.

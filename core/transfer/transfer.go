@@ -99,6 +99,8 @@ type Intent struct {
 	Reference string
 	// Labels are the client's own labels of the intent, empty for none.
 	Labels wire.Labels
+	// First is what the intent was called when it was created, nil if that has not changed, or was not read.
+	First *Naming
 	// Hash is the transaction that executes the intent, empty before one is known.
 	Hash string
 	// Failure is why the intent failed, empty if it did not.
@@ -175,7 +177,8 @@ func (l Leg) summary() SummaryLeg {
 
 // AsCreated returns the intent as it was before its first transition.
 func (i *Intent) AsCreated() *Intent {
-	created := *i
+	created, first := *i, i.first()
+	created.Reference, created.Labels, created.First = first.Reference, first.Labels, nil
 	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
 	created.CancelledAt, created.RefundableAt, created.Signing.SignedAt, created.Signing.Submitted = time.Time{}, time.Time{}, time.Time{}, nil
 	return &created

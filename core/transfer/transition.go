@@ -35,6 +35,8 @@ const (
 	Reorg Trigger = "reorg"
 	// Refundable means that the order has expired by the source chain's clock and is not filled. The status does not change.
 	Refundable Trigger = "refundable"
+	// Update means that the client changed the reference or the labels, see Intent.Update. The status does not change.
+	Update Trigger = "update"
 )
 
 // transition is one row of the state machine.
@@ -117,7 +119,7 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 		return Event{}, fmt.Errorf("%s a %s before its deadline: %w", c.Trigger, i.Type, ErrTransition)
 	}
 	switch {
-	case i.Status == Cancelled:
+	case i.Status == Cancelled && i.CancelledAt.IsZero():
 		i.CancelledAt = i.UpdatedAt
 	case to == Cancelled:
 		i.CancelledAt = at

@@ -101,7 +101,7 @@ var (
 	tokens           = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
 	chains           = newDocument("/v2/chains", anyKey, actions{get: serveShared})
 	transfers        = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
-	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs})
+	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs})
 	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
 	refund           = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
 	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})

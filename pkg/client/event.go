@@ -21,6 +21,7 @@ const (
 	TransferCancelled   EventType = "transfer.cancelled"
 	TransferReorganized EventType = "transfer.reorganized"
 	TransferRefundable  EventType = "transfer.refundable"
+	TransferUpdated     EventType = "transfer.updated"
 	WebhookDisabled     EventType = "webhook.disabled"
 	WebhookTest         EventType = "webhook.test"
 )

@@ -27,6 +27,18 @@ func (s *Transfers) Get(ctx context.Context, id string) (*Transfer, error) {
 	return call[Transfer](ctx, s.c, request{method: http.MethodGet, path: transferPath(id, "")})
 }
 
+// Update changes the reference and the labels of an intent in any status. It is tried once.
+func (s *Transfers) Update(ctx context.Context, id string, update UpdateTransfer) (*Transfer, error) {
+	return call[Transfer](ctx, s.c, request{method: http.MethodPatch, path: transferPath(id, ""), body: update})
+}
+
+// UpdateTransfer says what to change of an intent. Zero values change nothing.
+type UpdateTransfer struct {
+	Reference Change[string] `json:"reference,omitzero"`
+	// Labels are the labels to set, with nil for those to remove; SetToNull removes all.
+	Labels Change[map[string]*string] `json:"labels,omitzero"`
+}
+
 // Cancel takes an intent back that was not sent. It is tried once.
 func (s *Transfers) Cancel(ctx context.Context, id string) (*Transfer, error) {
 	return call[Transfer](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/cancel")})

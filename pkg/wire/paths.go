@@ -19,7 +19,7 @@ var Paths = []Path{
 	{"/v2/chains", []string{"GET"}},
 	{"/v2/transfers", []string{"GET", "POST"}},
 	{"/v2/transfers/batch", []string{"POST"}},
-	{"/v2/transfers/{id}", []string{"GET"}},
+	{"/v2/transfers/{id}", []string{"GET", "PATCH"}},
 	{"/v2/transfers/{id}/transaction", []string{"POST"}},
 	{"/v2/transfers/{id}/cancel", []string{"POST"}},
 	{"/v2/transfers/{id}/preflight", []string{"GET"}},

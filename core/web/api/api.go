@@ -159,6 +159,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		patternCreate:                    s.route(s.createTransfer, transferFallback),
 		patternCreateBatch:               s.route(s.createBatch, transferFallback),
 		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
+		"PATCH /v2/transfers/{id}":       s.route(s.changeTransfer(s.updateTransfer), transferFallback),
 		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
 
 		"GET /v2/batches/{id}":              compress(s.route(s.getBatch, transferFallback)),

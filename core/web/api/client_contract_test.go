@@ -26,7 +26,7 @@ import (
 // clientMethods are the client's methods by operation. A list of one kind of record may have a second one that reads all pages.
 var clientMethods = map[string]string{
 	"listTokens": "Tokens.List", "listChains": "Chains.List",
-	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "cancelTransfer": "Transfers.Cancel",
+	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "updateTransfer": "Transfers.Update", "cancelTransfer": "Transfers.Cancel",
 	"reportTransaction": "Transfers.Report", "preflightTransfer": "Transfers.Preflight", "getRefund": "Transfers.Refund",
 	"signTransfer": "Transfers.SubmitSignature", "getRelay": "Transfers.Relay",
 	"createBatch": "Batches.Create", "getBatch": "Batches.Get", "getBatchCalls": "Batches.Calls", "reportBatchTransaction": "Batches.Report",
@@ -44,7 +44,7 @@ var withoutMethod = map[string]bool{"getHealthV2": true, "getOpenApiV2": true}
 var clientTypes = map[string]any{
 	"TokenDefinition": client.Token{}, "Chain": client.Chain{}, "Settlement": client.Settlement{},
 	"Transfer": client.Transfer{}, "TransferSummary": client.TransferSummary{}, "TransferEvent": client.TransferEvent{},
-	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{},
+	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{}, "UpdateTransferInput": client.UpdateTransfer{},
 	"CreateBatchInput": client.CreateBatch{}, "CreatedBatch": client.CreatedBatch{}, "CreatedBatchSummary": client.Batch{}, "Batch": client.Batch{},
 	"BatchCalls": client.BatchCalls{}, "ReportBatchTransactionInput": client.ReportBatchTransaction{},
 	"Preflight": client.Preflight{}, "Refund": client.Refund{}, "SignTransferInput": client.SubmitSignature{}, "Relay": client.Relay{},
@@ -371,7 +371,7 @@ func TestClientContract_Examples(t *testing.T) {
 	for operation, kinds := range map[string][2]any{
 		"listTokens": {nil, []client.Token{}}, "listChains": {nil, []client.Chain{}},
 		"createTransfer": {client.CreateTransfer{}, client.Transfer{}}, "getTransfer": {nil, client.Transfer{}}, "listTransfers": {nil, []client.TransferSummary{}},
-		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}},
+		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}}, "updateTransfer": {nil, client.Transfer{}},
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},
 		"signTransfer": {client.SubmitSignature{}, client.Transfer{}}, "getRelay": {nil, client.Relay{}},
 		"createBatch": {client.CreateBatch{}, nil}, "getBatch": {nil, client.Batch{}}, "getBatchCalls": {nil, client.BatchCalls{}},

@@ -38,6 +38,7 @@ var transitions = map[feed.Type][]feed.Transition{
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxMismatch},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.OrderIDMismatch},
 	},
+	feed.TypeTransferUpdated: {{From: transfer.Created, To: transfer.Created}, {From: transfer.Failed, To: transfer.Failed}},
 	feed.TypeTransferReorganized: {
 		{From: transfer.Confirmed, To: transfer.Submitted},
 		{From: transfer.Filled, To: transfer.Confirmed},

@@ -36,6 +36,7 @@ func TestEveryRoute_Transfers(t *testing.T) {
 	s.example(t, "a swap that nobody has sent", "GET", swap, "", key...)
 	s.example(t, "a swap", "GET", swap+"/preflight", "", key...)
 	s.example(t, "a hash", "POST", sent+"/transaction", reportOf(txHash("a")), key...)
+	s.example(t, "a swap", "PATCH", swap, `{"reference":"inv-43","labels":{"order":"43","customer":null}}`, key...)
 	s.example(t, "a swap", "POST", swap+"/cancel", "", key...)
 	s.example(t, "two intents", "GET", "/v2/transfers?limit=2", "", key...)
 	s.example(t, "an event", "GET", "/v2/events?limit=1", "", key...)

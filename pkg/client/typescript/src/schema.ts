@@ -188,7 +188,11 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the reference and labels of a transfer intent
+         * @description Changes what the body names, in any status, as a JSON Merge Patch (RFC 7396): `null` removes the reference, a label, or all labels, and other labels stay. The event `transfer.updated` tells of it; events before it keep the reference and labels that they had, and so does the answer to a repeat of the request that made the intent. What changes nothing makes no event. The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
+         */
+        patch: operations["updateTransfer"];
         trace?: never;
     };
     "/v2/transfers/{id}/transaction": {
@@ -1062,6 +1066,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "transfer.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The reference or the labels of an intent were changed
+         * @description By `PATCH /v2/transfers/{id}`; `reference` and `labels` are the new ones. The status stays.
+         */
+        post: operations["receiveTransferUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.disabled": {
         parameters: {
             query?: never;
@@ -1905,14 +1929,29 @@ export interface components {
                 reason: components["schemas"]["SigningRefusal"];
             };
         };
-        ReportTransactionInput: {
-            /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
-            hash: string;
+        /** @description What to change of an intent; the rest stays as it is. */
+        UpdateTransferInput: {
+            /** @description Your own name for the intent; null removes it. */
+            reference?: string | null;
+            /**
+             * @description The labels to set, with null for those to remove; null removes all. An intent has up to 20.
+             * @example {
+             *       "order": "43",
+             *       "customer": null
+             *     }
+             */
+            labels?: {
+                [key: string]: string | null;
+            } | null;
         };
         ChainNotAllowedForKeyRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
             /** @constant */
             code?: "INVALID_API_KEY";
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
+        ReportTransactionInput: {
+            /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
+            hash: string;
+        };
         /** @description The status of the intent does not allow this. */
         StatusConflictError: {
             /** @constant */
@@ -2278,10 +2317,10 @@ export interface components {
             };
         };
         /**
-         * @description What happened. `transfer.reorganized`: a reorganization of the chain took a transaction back. `transfer.refundable`: the order is open, and nobody had filled it when the source chain was read past its expiry. The others are named after the status that the intent then has.
+         * @description What happened. `transfer.reorganized`: a reorganization of the chain took a transaction back. `transfer.refundable`: the order is open, and nobody had filled it when the source chain was read past its expiry. `transfer.updated`: its reference or labels were changed. The others are named after the status that the intent then has.
          * @enum {string}
          */
-        EventType: "transfer.created" | "transfer.submitted" | "transfer.confirmed" | "transfer.filled" | "transfer.refunded" | "transfer.failed" | "transfer.expired" | "transfer.cancelled" | "transfer.reorganized" | "transfer.refundable" | "webhook.disabled";
+        EventType: "transfer.created" | "transfer.submitted" | "transfer.confirmed" | "transfer.filled" | "transfer.refunded" | "transfer.failed" | "transfer.expired" | "transfer.cancelled" | "transfer.reorganized" | "transfer.refundable" | "transfer.updated" | "webhook.disabled";
         /** @description An intent as it was right after the event, and what the event changed. */
         TransferEvent: {
             /**
@@ -2879,6 +2918,37 @@ export interface components {
                 };
             };
         };
+        /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
+        KeyedPayloadTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PayloadTooLargeError"];
+            };
+        };
+        /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
+        KeyedUnsupportedMediaType: {
+            headers: {
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    /** @constant */
+                    code?: "UNSUPPORTED_MEDIA_TYPE";
+                };
+            };
+        };
         /** @description The intent is no longer `created` and not `cancelled` either: `STATUS_CONFLICT`. Nothing was changed. */
         StatusConflict: {
             headers: {
@@ -3001,37 +3071,6 @@ export interface components {
             content: {
                 "application/json": components["schemas"]["Error"] & {
                     code?: components["schemas"]["WebhooksUnavailableCode"];
-                };
-            };
-        };
-        /** @description The body is longer than 16 KiB: `PAYLOAD_TOO_LARGE`. */
-        KeyedPayloadTooLarge: {
-            headers: {
-                "X-Request-Id": components["headers"]["EchoedRequestId"];
-                "Cache-Control": components["headers"]["NoStore"];
-                Vary: components["headers"]["VaryIfService"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
-                RateLimit: components["headers"]["RateLimitIfCounted"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["PayloadTooLargeError"];
-            };
-        };
-        /** @description The body is not uncompressed `application/json` in UTF-8: `UNSUPPORTED_MEDIA_TYPE`. */
-        KeyedUnsupportedMediaType: {
-            headers: {
-                "X-Request-Id": components["headers"]["EchoedRequestId"];
-                "Cache-Control": components["headers"]["NoStore"];
-                Vary: components["headers"]["VaryIfService"];
-                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
-                RateLimit: components["headers"]["RateLimitIfCounted"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "UNSUPPORTED_MEDIA_TYPE";
                 };
             };
         };
@@ -3881,6 +3920,54 @@ export interface operations {
                     };
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    updateTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateTransferInput"];
+            };
+        };
+        responses: {
+            /** @description The intent as it is now. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
@@ -5880,6 +5967,47 @@ export interface operations {
                         to?: "confirmed";
                         /** @constant */
                         from?: "confirmed";
+                        failure?: null;
+                    };
+                };
+            };
+        };
+        responses: {
+            410: components["responses"]["EventUnwanted"];
+            "2XX": components["responses"]["EventTaken"];
+            default: components["responses"]["EventNotTaken"];
+        };
+    };
+    receiveTransferUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
+                 */
+                "webhook-id": string;
+                /**
+                 * @description When this attempt was made, in seconds since 1970. Refuse what is minutes off.
+                 * @example 1795236549
+                 */
+                "webhook-timestamp": number;
+                /**
+                 * @description `v1,` and the HMAC-SHA256 of `webhook-id`, `.`, `webhook-timestamp`, `.` and the bytes of the body, as base64; the key is what follows `whsec_` in `secret`, decoded from base64. Two with a space between while a secret is replaced: either suffices.
+                 * @example v1,jk25pipxBURPcT+UCqhhNz5nx91ZWHCXmKBmby+CcRI=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferEventBody"] & {
+                    /** @constant */
+                    type?: "transfer.updated";
+                    data?: components["schemas"]["TransferEvent"] & {
+                        from?: string;
                         failure?: null;
                     };
                 };

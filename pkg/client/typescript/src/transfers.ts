@@ -1,6 +1,6 @@
 import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
 import type { Clock } from './clock.js'
-import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary } from './records.js'
+import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer } from './records.js'
 import type { CallOptions } from './transport.js'
 import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
@@ -23,6 +23,8 @@ export interface Transfers {
   list(query?: TransferQuery, options?: CallOptions): Promise<TransferPage>
   /** Every intent that matches, newest first, page after page. */
   all(query?: TransferQuery, options?: CallOptions): AsyncGenerator<TransferSummary, void, undefined>
+  /** Changes the reference and the labels of an intent in any status; null removes one. It is not tried again. */
+  update(id: string, request: UpdateTransfer, options?: CallOptions): Promise<Transfer>
   /** Gives up an intent that was not sent. It is not tried again. */
   cancel(id: string, options?: CallOptions): Promise<Transfer>
   /** Tells the service the hash of a transaction that was sent for the intent. It is not tried again. */
@@ -63,6 +65,7 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
     },
     create: async (body, options) =>
       dataOf(api.http.POST('/v2/transfers', { params: { header: idempotencyKey(options?.idempotencyKey) }, body, ...api.with(options) })),
+    update: async (id, body, options) => dataOf(api.http.PATCH('/v2/transfers/{id}', { body, ...at(id, options) })),
     cancel: async (id, options) => dataOf(api.http.POST('/v2/transfers/{id}/cancel', at(id, options))),
     report: async (id, hash, options) => dataOf(api.http.POST('/v2/transfers/{id}/transaction', { body: { hash }, ...at(id, options) })),
     submitSignature: async (id, signature, options) =>
