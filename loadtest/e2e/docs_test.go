@@ -23,16 +23,27 @@ import (
 // sampleBlock is code on a page of the docs, with its language.
 var sampleBlock = regexp.MustCompile(`(?s)<div class="sample"><pre tabindex="0" data-language="(\w+)"><code>(.*?)</code></pre>`)
 
+// docsPage is a page of the docs as the service serves it.
+func docsPage(t *testing.T, name string) []byte {
+	t.Helper()
+	response, err := http.Get(running.Env().GatewayURL + "/docs/" + name) //nolint:noctx // it is the test's own stack
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v", name, response.StatusCode, err)
+	}
+	return page
+}
+
 // The quickstart as the service serves it: in each language the code makes an intent and reports its transaction. The key comes from the
 // environment; the id and the hash are filled in.
 func TestDocs_Quickstart(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	response := must(http.Get(running.Env().GatewayURL + "/docs/quickstart"))(t) //nolint:noctx // it is the test's own stack
-	page := must(io.ReadAll(response.Body))(t)
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%d %v", response.StatusCode, err)
-	}
+	page := docsPage(t, "quickstart")
 	code := map[string][]string{}
 	for _, block := range sampleBlock.FindAllSubmatch(page, -1) {
 		code[string(block[1])] = append(code[string(block[1])], html.UnescapeString(string(block[2])))
@@ -105,11 +116,7 @@ var captionedBlock = regexp.MustCompile(`(?s)<p class="caption">(\w+)</p>\n<pre[
 func TestDocs_InstallClients(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	response := must(http.Get(running.Env().GatewayURL + "/docs/clients"))(t) //nolint:noctx // it is the test's own stack
-	page := must(io.ReadAll(response.Body))(t)
-	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%d %v", response.StatusCode, err)
-	}
+	page := docsPage(t, "clients")
 	code := map[string]string{}
 	for _, block := range captionedBlock.FindAllSubmatch(page, -1) {
 		code[string(block[1])] = html.UnescapeString(string(block[2]))

@@ -62,7 +62,8 @@ func TestUpdateTransfer(t *testing.T) {
 			Data     names
 		}
 	}
-	if err := json.Unmarshal([]byte(readAll(t, s.send(t, "GET", "/v2/events", "", account...))), &page); err != nil {
+	response := s.send(t, "GET", "/v2/events", "", account...) //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(readAll(t, response)), &page); err != nil {
 		t.Fatal(err)
 	}
 	want := []names{{new("inv-42"), map[string]string{"a": "1", "b": "2"}}, steps[0].want, steps[2].want, steps[3].want}

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/csv"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func TestExportAudit(t *testing.T) {
 	if err != nil || len(rows) != 2 || a.header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Fatalf("%d %v: %q, %v", a.status, a.header, a.body, err)
 	}
-	got := append(rows[1][2:4:4], rows[1][7:10]...)
+	got := slices.Concat(rows[1][2:4], rows[1][7:10])
 	want := []string{"key_created", "Key created", `'=HYPERLINK("https://example.com"), "a"`, "Ann", "ann@example.com"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the entry (-want +got):\n%s", diff)

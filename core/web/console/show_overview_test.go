@@ -17,7 +17,7 @@ func TestShowOverview(t *testing.T) {
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
 	ann.get("/console").is(http.StatusOK, "You have no keys yet.", "Nothing at the moment.", "0 are done, 0 are open, and 0 ended otherwise", "No requests in the last hour.")
 	ann.makeKey("one")
-	webhook, _ := ann.makeWebhook("https://example.com/hook")
+	webhook, _ := ann.makeWebhook()
 	ann.post(webhook + "/disable").leadsTo(webhook + "?done=webhook-disabled")
 	owner := feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test}
 	for _, change := range []string{

@@ -9,8 +9,9 @@ import (
 )
 
 // makeWebhook makes a test webhook in the console and returns the path of its page and its secret.
-func (b *browser) makeWebhook(url string, fields ...string) (page, secret string) {
+func (b *browser) makeWebhook(fields ...string) (page, secret string) {
 	b.t.Helper()
+	const url = "https://example.com/hook"
 	formToken := b.get("/console/webhooks").field("formToken")
 	made := b.post("/console/webhooks", append([]string{"url", url, "environment", "test", "formToken", formToken}, fields...)...)
 	made.is(http.StatusOK, "Your new webhook", "shown this once", url)
@@ -24,7 +25,7 @@ func TestWebhooks(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	ann.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.", "0 of 20", "transfer.confirmed")
 
-	page, secret := ann.makeWebhook("https://example.com/hook", "type:transfer.confirmed", "1", "type:transfer.failed", "1", "description", `<b>ops</b>`)
+	page, secret := ann.makeWebhook("type:transfer.confirmed", "1", "type:transfer.failed", "1", "description", `<b>ops</b>`)
 	if !strings.HasPrefix(secret, "whsec_") {
 		t.Errorf("the secret: %q", secret)
 	}
@@ -80,7 +81,7 @@ func TestShowDelivery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
-	webhook, _ := ann.makeWebhook("https://example.com/hook")
+	webhook, _ := ann.makeWebhook()
 	ann.post(webhook + "/test").leadsTo(webhook + "?done=webhook-tested")
 	page := ann.get(webhook).link(webhook + "/deliveries/")
 	ann.get(page).is(http.StatusOK, "Delivery of webhook.test", "pending", "POST https://example.com/hook", `"type": "webhook.test"`, "Nothing has been sent yet.")
@@ -101,7 +102,7 @@ func TestWebhooks_Others(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
-	page, _ := ann.makeWebhook("https://example.com/hook")
+	page, _ := ann.makeWebhook()
 	ann.get(page + "/rotate").leadsTo(page)
 	for _, path := range []string{"", "/delete"} {
 		ben.get(page+path).is(http.StatusNotFound, "no webhook with this id")
