@@ -42,7 +42,7 @@ func startFollowing(t *testing.T) (operations string) {
 	providers := encode(t, map[string][]string{fmt.Sprintf("eip155:%d", number): urls})
 	dir := t.TempDir()
 	file, quotes, screening := filepath.Join(dir, "rpc.json"), filepath.Join(dir, "quotes.json"), filepath.Join(dir, "screening.txt")
-	for name, text := range map[string]string{file: string(providers), screening: "0x000000000000000000000000000000000000bEEF nobody", quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none"}]`} {
+	for name, text := range map[string]string{file: string(providers), screening: "0x000000000000000000000000000000000000bEEF nobody", quotes: `[{"name":"nobody","kind":"oif","url":"https://quotes.example","environment":"test","deployment":"none","orders":true}]`} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

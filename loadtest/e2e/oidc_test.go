@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -31,20 +33,22 @@ func TestOpenIDConnect(t *testing.T) {
 		}
 		return nil
 	})
+	const signIn = `a[href^="/console/sign-in/openid-connect"]`
 	// arrive goes through the provider's pages as somebody, from the page that leads to it.
 	newTab := func() (b *tab, arrive func(login, link string)) {
 		b = openTab(browser, t)
 		b.base, b.allowed = anyone.base, issuer
 		return b, func(login, link string) {
 			t.Helper()
+			if link == signIn {
+				b.do(chromedp.WaitVisible(chromedp.CSS("[data-passkey] button"))) // a script shows it above the link, which moves
+			}
 			b.click(link)
 			b.fill(`input[name="login"]`, login, `input[name="password"]`, "any")
 			b.click(`button[type="submit"]`)
 			b.click(`button[type="submit"]`) // that the service may know who it is
 		}
 	}
-	const signIn = `a[href^="/console/sign-in/openid-connect"]`
-
 	ann, arrive := newTab()
 	ann.open("/console/account") // where the sign-in shall lead
 	ann.inspect("sign-in-oidc")

@@ -43,7 +43,7 @@ const localSolver = "0xE7c89F39Fc0eF4C1C7D9e5bF09E51aa5540353CB"
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	w := startReadmeWalk(t)
-	viem, byCommand := w.startLifecycles(), w.startCommand()
+	viem := w.startLifecycles()
 	var made []intents.Transfer
 	quotes := decoded[intents.QuoteList](t, w.run(w.commands[3])).Quotes
 	if len(quotes) != 1 {
@@ -92,6 +92,7 @@ func TestReadme_Walk(t *testing.T) {
 	w.checkSigning()
 	w.signBridge(send)
 	w.checkLists()
+	byCommand := w.startCommand() // it spends the same account's allowances
 
 	go func() { // what is left is a wait
 		underWay.Wait()
