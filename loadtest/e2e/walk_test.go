@@ -92,7 +92,6 @@ func TestReadme_Walk(t *testing.T) {
 	w.checkSigning()
 	w.signBridge(send)
 	w.checkLists()
-	byCommand := w.startCommand() // it spends the same account's allowances
 
 	go func() { // what is left is a wait
 		underWay.Wait()
@@ -107,7 +106,6 @@ func TestReadme_Walk(t *testing.T) {
 	})
 	w.await(map[string]string{unfilled.ID: "refunded"})
 	t.Run("every kind with viem", viem)
-	t.Run("by the command", byCommand)
 }
 
 // readmeWalk runs the commands of both in a shell, beside a stack that deploy/local runs.
@@ -349,30 +347,6 @@ func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 		<-ended
 		if diff := cmp.Diff(lifecycles, said); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
-	}
-}
-
-// startCommand starts `local walk` beside the walk, which makes the same one. The function returned waits for its end.
-func (w *readmeWalk) startCommand() (end func(t *testing.T)) {
-	w.t.Helper()
-	var said string
-	var err error
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		said, err = w.shell("go run ./deploy/local walk")
-	}()
-	w.t.Cleanup(func() { <-ended })
-	return func(t *testing.T) {
-		t.Helper()
-		<-ended
-		for what, times := range map[string]int{
-			"> POST ": 7, "< 201 ": 6, "< 200 1 quotes": 1, "$ go run ./deploy/local send ": 7, " --refund": 1, " confirmed\n": 4, " filled\n": 3, " refunded\n": 1,
-		} {
-			if strings.Count(said, what) != times || err != nil {
-				t.Errorf("%v: the command says %q %d times, want %d:\n%s", err, what, strings.Count(said, what), times, said)
-			}
 		}
 	}
 }
