@@ -77,11 +77,5 @@ func (s *Store) newestOf(
 	if err := s.db.NewSelect().Model(&rows).Where("account_id = ? AND id IN (?)", accountID, bun.List(keys)).Order("id DESC").Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read %d transfers of account %s: %w", len(keys), accountID, err)
 	}
-	intents = make([]*transfer.Intent, len(rows))
-	for n, row := range rows {
-		if intents[n], err = row.Intent(); err != nil {
-			return nil, err
-		}
-	}
-	return intents, nil
+	return readEach(s, rows, TransferRow.Intent), nil
 }

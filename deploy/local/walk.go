@@ -147,7 +147,7 @@ func (w *walker) try(ctx context.Context, request walk.Request) error {
 	return w.await(ctx, answer.ID)
 }
 
-// post makes a request and shows it with its answer.
+// post makes a request and shows it with its answer. Over the limit of the key, which a walk by hand has used too, it waits as long as it is told.
 func (w *walker) post(ctx context.Context, request walk.Request) (answer made, err error) {
 	body := strings.Replace(request.Body, "QUOTE", w.quote, 1)
 	var compact bytes.Buffer
@@ -155,9 +155,39 @@ func (w *walker) post(ctx context.Context, request walk.Request) (answer made, e
 		return answer, fmt.Errorf("read the body of the page: %w: %s", err, body)
 	}
 	w.say("  > POST %s %s\n", request.Path, short(compact.String()))
-	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.env["GATEWAY_URL"]+request.Path, &compact)
+	for {
+		response, err := w.request(ctx, request, compact.Bytes())
+		if err != nil {
+			return answer, err
+		}
+		answer = made{}
+		err = json.NewDecoder(response.Body).Decode(&answer)
+		_ = response.Body.Close()
+		if err != nil {
+			return answer, fmt.Errorf("read the answer to POST %s: %w", request.Path, err)
+		}
+		w.say("  < %d %s\n", response.StatusCode, answer.short())
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+		if response.StatusCode != http.StatusTooManyRequests || seconds <= 0 {
+			if response.StatusCode >= http.StatusBadRequest {
+				err = fmt.Errorf("POST %s: %d %s: %s", request.Path, response.StatusCode, answer.Code, answer.Message)
+			}
+			return answer, err
+		}
+		w.say("    waits %d s\n", seconds)
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(time.Duration(seconds) * time.Second):
+		}
+	}
+}
+
+// request makes a request with a body.
+func (w *walker) request(ctx context.Context, request walk.Request, body []byte) (*http.Response, error) {
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, w.env["GATEWAY_URL"]+request.Path, bytes.NewReader(body))
 	if err != nil {
-		return answer, err
+		return nil, err
 	}
 	sent.Header.Set("X-Api-Key", w.env["TEST_KEY"])
 	sent.Header.Set("Content-Type", "application/json")
@@ -166,17 +196,9 @@ func (w *walker) post(ctx context.Context, request walk.Request) (answer made, e
 	}
 	response, err := w.http.Do(sent)
 	if err != nil {
-		return answer, fmt.Errorf("the gateway does not answer, so the stack is probably not running any more: %w", err)
+		return nil, fmt.Errorf("the gateway does not answer, so the stack is probably not running any more: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return answer, fmt.Errorf("read the answer to POST %s: %w", request.Path, err)
-	}
-	w.say("  < %d %s\n", response.StatusCode, answer.short())
-	if response.StatusCode >= http.StatusBadRequest {
-		return answer, fmt.Errorf("POST %s: %d %s: %s", request.Path, response.StatusCode, answer.Code, answer.Message)
-	}
-	return answer, nil
+	return response, nil
 }
 
 // short is the answer in a few words.

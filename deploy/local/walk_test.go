@@ -15,14 +15,20 @@ import (
 	"intents.internal/deploy/walk"
 )
 
-// A request is shown with its answer in one line each, and a refused one ends the walk with what the service says. That the walk reaches its
-// end beside a stack is shown by loadtest/e2e.
+// A request is shown with its answer in one line each. One over the limit is made again once the service allows it, and a refused one ends the
+// walk with what the service says.
 func TestWalker_Post(t *testing.T) {
 	t.Parallel()
 	var got []string
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, r.URL.Path+" "+r.Header.Get("x-api-key")+" "+r.Header.Get("Idempotency-Key")+" "+string(body))
+		if len(got) == 1 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"code":"RATE_LIMITED","message":"Wait."}`)
+			return
+		}
 		if r.URL.Path == "/v2/transfers/batch" {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			fmt.Fprint(w, `{"code":"UNKNOWN_TOKEN","message":"Token x is not in the registry."}`)
@@ -44,6 +50,8 @@ func TestWalker_Post(t *testing.T) {
 		t.Errorf("%v; %v", errSwap, errBatch)
 	}
 	wantOut := `  > POST /v2/transfers {"quoteId":"a-quote"}
+  < 429 RATE_LIMITED Wait.
+    waits 1 s
   < 201 swap an-id created
   > POST /v2/transfers/batch {"transfers":[` + strings.Repeat("1,", 43) + `…
   < 422 UNKNOWN_TOKEN Token x is not in the registry.
@@ -52,6 +60,7 @@ func TestWalker_Post(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	wantGot := []string{
+		`/v2/transfers sk_test_x  {"quoteId":"a-quote"}`,
 		`/v2/transfers sk_test_x  {"quoteId":"a-quote"}`,
 		`/v2/transfers/batch sk_test_x payroll-1-10 {"transfers":[` + strings.Repeat("1,", 100) + `1]}`,
 	}

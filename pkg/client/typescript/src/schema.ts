@@ -603,7 +603,7 @@ export interface paths {
         };
         /**
          * List the events of an intent
-         * @description What has happened to one intent, oldest first, as the feed has it: with the same ids and bodies, though an event may be here some moments before it has its place in the feed. Events are here for as long as they are kept, at most the first 1,000. Needs the scope `intents:read`.
+         * @description What has happened to one intent, oldest first, as the feed has it: with the same ids and bodies, though an event may be here some moments before it has its place in the feed. Events are here for as long as they are kept, at most the newest 1,000. Needs the scope `intents:read`.
          */
         get: operations["listTransferEvents"];
         put?: never;
