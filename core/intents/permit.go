@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
@@ -45,10 +46,12 @@ func (s *Service) addPermits(ctx context.Context, records ...recordAt) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, permitTimeout)
 	defer cancel()
+	var asking errgroup.Group // a slow chain takes no time from the others
 	for chain, nonces := range owners {
-		if err := s.askPermitNonces(ctx, chain, nonces); err != nil {
-			return err
-		}
+		asking.Go(func() error { return s.askPermitNonces(ctx, chain, nonces) })
+	}
+	if err := asking.Wait(); err != nil {
+		return err
 	}
 	for _, r := range withPermit {
 		var err error
