@@ -25,6 +25,9 @@ const (
 	maxBatch = 100
 	// maxAnswer bounds the bytes of a response after decompression.
 	maxAnswer = 32 << 20
+	// maxSlowAnswer is how many bytes of logs may arrive until the time of a request is over and the provider still counts as silent. More of
+	// them are too many for its connection.
+	maxSlowAnswer = 1 << 20
 	// minSecret is the minimum length of a part of a URL that is redacted: "v3" and "eth" are not secrets.
 	minSecret = 4
 )
@@ -217,10 +220,10 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	answer := &trackedReader{Reader: response.Body}
 	err = p.decode(answer, calls)
 	switch {
-	case errors.Is(answer.err, transport.ErrBodyTooLarge) && slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }):
-		return &failure{kind: ErrRange, text: "the answer is over 32 MiB"}
 	case errors.Is(answer.err, transport.ErrBodyTooLarge):
-		return &failure{kind: ErrTooLarge, text: "the answer is over 32 MiB"}
+		return &failure{kind: tooLarge(calls), text: "the answer is over 32 MiB"}
+	case hasLogs(calls) && answer.bytes > maxSlowAnswer && errors.Is(answer.err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return &failure{kind: tooLarge(calls), text: "the logs do not arrive within the time of a request"}
 	case answer.err != nil:
 		return p.noAnswer(ctx, answer.err)
 	}
@@ -233,15 +236,29 @@ func (p *Provider) exchange(ctx context.Context, calls []*call) error {
 	return err
 }
 
-// trackedReader keeps the error of reading, to tell it from that of what was read.
+// tooLarge is the kind of a response that is too large: where it has the logs of several blocks, that of their range.
+func tooLarge(calls []*call) error {
+	if slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 1 }) {
+		return ErrRange
+	}
+	return ErrTooLarge
+}
+
+func hasLogs(calls []*call) bool {
+	return slices.ContainsFunc(calls, func(c *call) bool { return c.logBlocks > 0 })
+}
+
+// trackedReader keeps the number of bytes and the error of reading, to tell it from that of what was read.
 type trackedReader struct {
 	io.Reader
 
-	err error
+	bytes int
+	err   error
 }
 
 func (r *trackedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
+	r.bytes += n
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}

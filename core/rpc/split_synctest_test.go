@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -127,6 +128,40 @@ func TestProvider_ResponseTooLarge(t *testing.T) {
 			}
 		} else if a.Err != nil || a.Value.TxHash != hashes[n] {
 			t.Errorf("receipt %d: %v, %v", n, a.Value, a.Err)
+		}
+	}
+}
+
+// Logs that are still arriving when the time of a request is over are too many, and fewer are asked for. A node that has sent little is silent.
+func TestProvider_LogsTooSlow(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "eth_chainId") {
+			_, _ = fmt.Fprintf(w, `{"id":%s,"result":"0x1"}`, ids.FindStringSubmatch(string(body))[1])
+			return
+		}
+		start, size := `{"pad":"`, 2<<20
+		if body[0] == '[' {
+			start = "[" + start
+		}
+		if strings.Contains(string(body), `"fromBlock":"0x7"`) {
+			size = 1 << 10
+		}
+		_, _ = io.WriteString(w, start+strings.Repeat("x", size))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct {
+		from, to uint64
+		want     error
+	}{
+		{1, 1, rpc.ErrTooLarge}, {1, 2, rpc.ErrRange}, {7, 7, context.DeadlineExceeded},
+	} {
+		p := provider(t, server.URL, rpc.Options{Timeout: time.Second})
+		if _, _, err := rpc.ReadRange(t.Context(), p, rpc.LogFilter{From: c.from, To: c.to, Addresses: []common.Address{{1}}}); !errors.Is(err, c.want) {
+			t.Errorf("blocks %d to %d: %v", c.from, c.to, err)
 		}
 	}
 }

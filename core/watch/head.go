@@ -57,6 +57,8 @@ type view struct {
 	// to is the last block whose events are read, toTime its time by the chain's clock.
 	to     uint64
 	toTime time.Time
+	// flooded are the blocks of which not all events are read, see readFlooded.
+	flooded []common.Hash
 	// displaced are the recorded transactions whose blocks were read and do not have them any more, as a second provider shows too.
 	displaced []intents.Followed
 	// forkTime is the time of the fork by the chain's clock, zero if it is unknown.

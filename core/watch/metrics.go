@@ -18,6 +18,7 @@ type metrics struct {
 	failures, reorgs, disagreements, lagging        *prometheus.CounterVec
 	unmatchedEvents, repairedEvents, confirmedAlone *prometheus.CounterVec
 	unreadable, claimedUnfilled, unpaid             *prometheus.CounterVec
+	floodedBlocks                                   *prometheus.CounterVec
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -49,6 +50,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		claimedUnfilled: counter("claimed_unfilled_total", "Comparisons with the settlers in which an order was claimed at the input settler of this chain while the output settler of its destination had no record of a fill. The sender's money is gone and the recipient has nothing: the deployment's oracle accepted a false proof, or the destination's provider hides the fill.", chain),
 		unpaid:          counter("unpaid_opens_total", "Orders of intents that an input settler of this chain opened without the Transfer of their input to it. The order holds no money: the intent fails with TX_MISMATCH, and a solver that fills it is not paid. The source token, or the settlement, does not fit orders.", chain),
 		unreadable:      counter("unreadable_attempts_total", "Look-ups of reported transactions that no provider could show so that they can be judged: the receipt cannot be decoded, or the state of its block is pruned. Each is tried again, at most once an hour; others are not held up.", chain),
+		floodedBlocks:   counter("flooded_blocks_total", "Readings of a block that has more of the settlers' events than a provider returns at once: the events of live orders were asked for by their ids. A rise means that somebody has a settler emit events in masses.", chain),
 		confirmedAlone:  counter("confirmed_alone_total", "Transactions that were confirmed by one provider because all others had been down for a minute.", chain),
 	}
 }
@@ -62,7 +64,7 @@ type chainMetrics struct {
 // of creates each counter of the chain at 0: increase() misses the first event of a counter that is created by it.
 func (m *metrics) of(chain *rpc.Chain) chainMetrics {
 	c := chainMetrics{m, chain.ID().String()}
-	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone, m.unreadable, m.claimedUnfilled, m.unpaid} {
+	for _, v := range []*prometheus.CounterVec{m.failures, m.unmatchedEvents, m.repairedEvents, m.confirmedAlone, m.unreadable, m.claimedUnfilled, m.unpaid, m.floodedBlocks} {
 		v.WithLabelValues(c.chain)
 	}
 	for _, depth := range []string{"1", "2-5", "6-20", "more"} {

@@ -34,7 +34,7 @@ func TestMetrics_InitialCounters(t *testing.T) {
 	w := newWorld(t, 2)
 	want := map[string]float64{
 		"tick_failures_total": 0, "unmatched_events_total": 0, "repaired_events_total": 0, "confirmed_alone_total": 0, "unreadable_attempts_total": 0,
-		"claimed_unfilled_total": 0, "unpaid_opens_total": 0,
+		"claimed_unfilled_total": 0, "unpaid_opens_total": 0, "flooded_blocks_total": 0,
 		"reorgs_total 1": 0, "reorgs_total 2-5": 0, "reorgs_total 6-20": 0, "reorgs_total more": 0,
 	}
 	for _, node := range w.nodes[sepolia] {

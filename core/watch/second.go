@@ -102,10 +102,11 @@ func (p patience) readHead(ctx context.Context, rule registry.Finality) (rpc.Hea
 	return rpc.ReadHead(ctx, p.of, slices.Compact(tagsOf(rule))...)
 }
 
-func (p patience) readEvents(ctx context.Context, settlers []common.Address, from, limit uint64) ([]evm.Log, *evm.Block, error) {
+func (p patience) readEvents(ctx context.Context, l *loop, settlers []common.Address, from, limit uint64) ([]evm.Log, *evm.Block, error) {
 	ctx, cancel := p.context(ctx)
 	defer cancel()
-	return readEvents(ctx, p.of, settlers, from, limit)
+	logs, last, _, err := l.readEvents(ctx, p.of, settlers, from, limit)
+	return logs, last, err
 }
 
 // passAlone has the cursor pass what the poll's provider has read, and reads again in this poll, where there is no other host.
@@ -161,7 +162,7 @@ func (l *loop) readPassed(ctx context.Context, v *view, by patience, head rpc.He
 	}
 	shown := second{Head: head}
 	for from := v.cursor() + 1; from <= target.Number; {
-		logs, last, err := by.readEvents(ctx, settlers, from, target.Number)
+		logs, last, err := by.readEvents(ctx, l, settlers, from, target.Number)
 		if err != nil {
 			return err
 		}

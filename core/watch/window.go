@@ -108,9 +108,12 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 		v.to, v.toTime = limit, v.head.Time
 		return nil, nil
 	}
-	found, last, err := readEvents(ctx, v.provider, settlers, from, limit)
+	found, last, flooded, err := l.readEvents(ctx, v.provider, settlers, from, limit)
 	if err != nil {
 		return nil, err
+	}
+	if flooded {
+		v.flooded = append(v.flooded, last.Hash)
 	}
 	if last.Number == v.head.Number && last.Hash != v.head.Hash {
 		return nil, errLags
@@ -122,20 +125,26 @@ func (l *loop) readRange(ctx context.Context, v *view, settlers []common.Address
 }
 
 // readEvents reads the settlers' events from a block on, up to another or to the provider's limit, and the last block of the range. The same
-// batch gets that block, because a provider that lacks it returns no events, which would look like an empty chain.
-func readEvents(ctx context.Context, provider *rpc.Provider, settlers []common.Address, from, limit uint64) ([]evm.Log, *evm.Block, error) {
+// batch gets that block, because a provider that lacks it returns no events, which would look like an empty chain. A single block with too
+// many events is flooded, see readFlooded.
+func (l *loop) readEvents(
+	ctx context.Context, provider *rpc.Provider, settlers []common.Address, from, limit uint64,
+) (logs []evm.Log, last *evm.Block, flooded bool, err error) {
 	for {
 		filter := rpc.LogFilter{From: from, To: limit, Addresses: settlers, Topics: [][]common.Hash{transfer.SettlerTopics}, MaxData: transfer.MaxEventData}
 		if len(settlers) > 0 {
 			filter.To = min(limit, from+provider.LogRange()-1)
 		}
-		found, last, err := rpc.ReadRange(ctx, provider, filter)
+		logs, last, err = rpc.ReadRange(ctx, provider, filter)
 		switch {
 		case errors.Is(err, rpc.ErrRange) && filter.To > from: // the provider's range has been reduced
+		case isFlooded(err):
+			logs, last, err = l.readFlooded(ctx, provider, filter)
+			return logs, last, true, err
 		case errors.Is(err, rpc.ErrMissing):
-			return nil, nil, errLags
+			return nil, nil, false, errLags
 		default:
-			return found, last, err
+			return logs, last, false, err
 		}
 	}
 }
@@ -183,7 +192,7 @@ func (l *loop) match(ctx context.Context, v *view, logs []evm.Log) ([]intents.Fo
 // too. It returns the transactions that are not in their blocks. What is provisional blocks no poll.
 func (l *loop) findDisplaced(ctx context.Context, v *view, absent map[intents.TransactionKey]intents.Observation) (displaced []intents.Followed, err error) {
 	maps.DeleteFunc(absent, func(_ intents.TransactionKey, o intents.Observation) bool {
-		return o.Block.Number <= v.readFrom() || !isEvent(o) && o.Block.Number <= v.checkAbove()
+		return o.Block.Number <= v.readFrom() || !isEvent(o) && o.Block.Number <= v.checkAbove() || isEvent(o) && slices.Contains(v.flooded, o.Block.Hash)
 	})
 	if len(absent) == 0 {
 		return nil, nil
