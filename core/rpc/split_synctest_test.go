@@ -137,8 +137,9 @@ func TestProvider_LogsTooSlow(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "eth_chainId") {
-			_, _ = fmt.Fprintf(w, `{"id":%s,"result":"0x1"}`, ids.FindStringSubmatch(string(body))[1])
+		if !strings.Contains(string(body), "eth_getLogs") {
+			result := map[bool]string{true: `"0x1"`, false: "null"}[strings.Contains(string(body), "eth_chainId")]
+			_, _ = fmt.Fprintf(w, `{"id":%s,"result":%s}`, ids.FindStringSubmatch(string(body))[1], result)
 			return
 		}
 		start, size := `{"pad":"`, 2<<20
