@@ -5,11 +5,16 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"intents.internal/pkg/background"
 )
 
 // registryPoll is how often the registry's version, the watched chains and the database's clock are read. A change is visible
 // everywhere within a second, of which gateways take 400 ms.
 const registryPoll = 250 * time.Millisecond
+
+// refreshTimeout bounds one reading.
+const refreshTimeout = 5 * time.Second
 
 // LiveRegistry holds the newest snapshot of the registry in memory.
 type LiveRegistry struct {
@@ -53,29 +58,11 @@ func (l *LiveRegistry) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Run refreshes until ctx ends. It logs the first failure and the recovery.
+// Run refreshes until ctx ends. While that fails, the snapshot stays.
 func (l *LiveRegistry) Run(ctx context.Context, log *slog.Logger) {
-	ticker := time.NewTicker(registryPoll)
-	defer ticker.Stop()
-	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := l.Refresh(attempt)
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		switch {
-		case err != nil && !failing:
-			log.Warn("registry refresh failing, serving the last known one", "error", err)
-		case err == nil && failing:
-			log.Info("registry refresh works again")
-		}
-		failing = err != nil
-	}
+	background.Repeat(ctx, log, background.Job{Name: "refresh the registry", Every: registryPoll, Level: slog.LevelWarn}, func() (more bool, err error) {
+		attempt, cancel := context.WithTimeout(ctx, refreshTimeout)
+		defer cancel()
+		return false, l.Refresh(attempt)
+	})
 }

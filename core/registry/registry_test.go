@@ -216,7 +216,7 @@ func TestLiveRegistry_Outage(t *testing.T) {
 
 	gate.Shut()
 	pgtest.Exec(t, direct, `UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`)
-	asynctest.Eventually(t, "the outage is noticed", func() bool { return strings.Count(log.String(), "registry refresh failing") == 1 })
+	asynctest.Eventually(t, "the outage is noticed", func() bool { return strings.Count(log.String(), "background job fails") == 1 })
 	if err := live.Refresh(t.Context()); !postgres.Unavailable(err) {
 		t.Errorf("Refresh during the outage: %v", err)
 	}
@@ -230,8 +230,8 @@ func TestLiveRegistry_Outage(t *testing.T) {
 		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
 		return ethereum.Name == "Renamed"
 	})
-	asynctest.Eventually(t, "the recovery is logged", func() bool { return strings.Count(log.String(), "registry refresh works again") == 1 })
-	if n := strings.Count(log.String(), "registry refresh failing"); n != 1 {
+	asynctest.Eventually(t, "the recovery is logged", func() bool { return strings.Count(log.String(), "background job succeeds again") == 1 })
+	if n := strings.Count(log.String(), "background job fails"); n != 1 {
 		t.Errorf("one outage is logged %d times", n)
 	}
 }
