@@ -37,8 +37,8 @@ const (
 	pollEvery = 8
 	// aheadBytes is how much is read with the first byte of a request. Most requests fit in it.
 	aheadBytes = 1 << 10
-	// replyBytes fits the body of a 429.
-	replyBytes = 256
+	// replyBytes fits the body of a 429 with the longest request id.
+	replyBytes = 384
 )
 
 var aheadBuffers = sync.Pool{New: func() any { return new([aheadBytes]byte) }}
@@ -255,8 +255,8 @@ func (c *Client) Close() error {
 // rejection is the response to a connection over the limits.
 type rejection struct {
 	count prometheus.Counter
-	// head and tail are the parts before and after Retry-After, the date and the request id.
-	head, tail []byte
+	// head is the part before Retry-After, the date and the request id, body the body without the id.
+	head, body []byte
 }
 
 func newRejection(message string, count prometheus.Counter) rejection {
@@ -264,23 +264,26 @@ func newRejection(message string, count prometheus.Counter) rejection {
 	if err != nil {
 		panic(err) // cannot fail
 	}
+	length := len(wire.AppendErrorBody(nil, body, uuid.Nil.String()))
 	return rejection{
 		count: count,
 		head: []byte("HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nCache-Control: no-store" +
-			"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\nRetry-After: "),
-		tail: append([]byte("\r\n\r\n"), body...),
+			"\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\nRetry-After: "),
+		body: body,
 	}
 }
 
 func (r *rejection) response() []byte {
+	id := uuid.Must(uuid.NewV7()).String()
 	response := make([]byte, 0, 512)
 	response = append(response, r.head...)
 	response = strconv.AppendInt(response, int64(wire.RetryAfter(http.StatusServiceUnavailable, 1)), 10)
 	response = append(response, "\r\nDate: "...)
 	response = time.Now().UTC().AppendFormat(response, http.TimeFormat)
 	response = append(response, "\r\n"+wire.HeaderRequestID+": "...)
-	response = append(response, uuid.Must(uuid.NewV7()).String()...)
-	return append(response, r.tail...)
+	response = append(response, id...)
+	response = append(response, "\r\n\r\n"...)
+	return wire.AppendErrorBody(response, r.body, id)
 }
 
 // reject writes the response and closes the connection.

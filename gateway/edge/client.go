@@ -45,7 +45,7 @@ func connOf(ctx *fasthttp.RequestCtx) *conn.Client {
 	return c
 }
 
-// replyBuffer returns an empty buffer for the body of a reply.
+// replyBuffer returns an empty buffer for the body of the reply, the same at each call.
 func (x *exchange) replyBuffer() []byte {
 	if c := connOf(x.ctx); c != nil {
 		return c.ReplyBuffer()

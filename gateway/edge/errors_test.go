@@ -35,8 +35,9 @@ func apiKey(key apikey.Key) string { return "x-api-key: " + key.Reveal() + "\r\n
 
 const jsonType = "Content-Type: application/json\r\n"
 
-// refusal is the whole of an answer the gateway makes itself; headers are names and values in turn.
+// refusal is the whole of an answer the gateway makes itself, of this body with the request's id; headers are names and values in turn.
 func refusal(status int, body string, headers ...string) response {
+	body = strings.TrimSuffix(body, "}") + anyRequestID + "}"
 	r := response{Status: status, Body: body, Header: http.Header{
 		"Cache-Control": {"no-store"}, "Content-Length": {fmt.Sprint(len(body))}, "Content-Type": {"application/json"},
 	}}
@@ -142,6 +143,22 @@ func TestErrorResponses(t *testing.T) {
 				t.Errorf("core received %d requests", after-before)
 			}
 		})
+	}
+}
+
+// An error has the request's id that is its X-Request-Id: the client's, if it is safe to log.
+func TestErrorResponses_RequestID(t *testing.T) {
+	t.Parallel()
+	g := start(t, coretest.Start(t, nil))
+	send := func(path, id string) response { return g.send(t, request("GET", path, "X-Request-Id: "+id+"\r\n", "")) }
+	want := response{Status: 404, Header: http.Header{
+		"Cache-Control": {"no-store"}, "Content-Length": {"90"}, "Content-Type": {"application/json"}, "X-Request-Id": {"my.request-1"},
+	}, Body: `{"code":"NOT_FOUND","message":"There is nothing at this path.","requestId":"my.request-1"}`}
+	if diff := cmp.Diff(want, send("/nothing", "my.request-1")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(notFound(), send("/nothing", `"unsafe"`)); diff != "" {
+		t.Error(diff)
 	}
 }
 

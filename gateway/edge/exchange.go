@@ -103,12 +103,12 @@ func (e *Edge) release(x *exchange) {
 
 func (x *exchange) writeReply(r *reply) {
 	x.outcome = r.outcome
-	r.write(x.ctx)
+	r.write(x)
 	if r.closes && r != tooSlow {
 		lingerOnClose(x.ctx)
 	}
 	if x.route == console {
-		renderErrorPage(&x.ctx.Response)
+		renderErrorPage(&x.ctx.Response, x.id)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestRateLimit_RetryAfter(t *testing.T) {
 	if told := got.Header.Get("Ratelimit"); !full.MatchString(told) {
 		t.Errorf("RateLimit: %s", told)
 	}
-	want := refusal(429, got.Body, "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)),
+	want := refusal(429, strings.Replace(got.Body, anyRequestID, "", 1), "Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)),
 		"Ratelimit", got.Header.Get("Ratelimit"), "Ratelimit-Policy", defaultPolicy)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestRateLimit_RetryAfter(t *testing.T) {
 }
 
 var limitedBody = regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"Too many requests were made with this key. ` +
-	`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":([0-9]+)\}\}$`)
+	`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":([0-9]+)\}` + anyRequestID + `\}$`)
 
 // tryAgainIn is what a 429 says, which for 50 a minute is at most one token's time.
 func tryAgainIn(t *testing.T, r response) time.Duration {
@@ -163,7 +163,7 @@ func TestRateLimit_Account(t *testing.T) {
 	}
 	refused := ask(network.Test)
 	body := regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"Too many requests were made with all keys of this account in this environment together. ` +
-		`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":[0-9]{8}\}\}$`)
+		`Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":[0-9]{8}\}` + anyRequestID + `\}$`)
 	if wait, err := strconv.Atoi(refused.Header.Get("Retry-After")); refused.Status != http.StatusTooManyRequests || err != nil || wait < 43000 || wait > 43200 ||
 		!body.MatchString(refused.Body) || refused.Header.Get("Ratelimit") != `"default";r=50;t=0, "account";r=0;t=86400` {
 		t.Errorf("answer: %+v", refused)

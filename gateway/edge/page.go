@@ -20,20 +20,21 @@ var errorPage = template.Must(template.New("page").Parse(`<!doctype html>
 <main>
 <h1>That did not work</h1>
 <p>{{.Message}}</p>
+<p>The operator finds this request by its id, <code>{{.RequestID}}</code>.</p>
 <p><a href="/console">Back to the console</a></p>
 </main>
 </html>
 `))
 
 // renderErrorPage replaces the JSON error in a response of the console by an HTML page.
-func renderErrorPage(answer *fasthttp.Response) {
+func renderErrorPage(answer *fasthttp.Response, requestID []byte) {
 	var e wire.Error
 	if json.Unmarshal(answer.Body(), &e) != nil || e.Message == "" {
 		return
 	}
 	var text bytes.Buffer
 	status := fasthttp.StatusMessage(answer.StatusCode())
-	if errorPage.Execute(&text, struct{ Status, Message string }{status, e.Message}) != nil {
+	if errorPage.Execute(&text, struct{ Status, Message, RequestID string }{status, e.Message, string(requestID)}) != nil {
 		return // keep the JSON error
 	}
 	answer.Header.SetContentType("text/html; charset=utf-8")

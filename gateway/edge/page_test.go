@@ -21,6 +21,7 @@ func TestErrorPage(t *testing.T) {
 	}{
 		"a name of 1 MB":         {request("POST", "/console/keys", long, ""), 413, true, "The body must not be longer than 65536 bytes."},
 		"a method no page has":   {request("DELETE", "/console/keys", "", ""), 405, true, "This path does not have this method."},
+		"an error with an id":    {request("DELETE", "/console/keys", "X-Request-Id: my.request-1\r\n", ""), 405, true, "<code>my.request-1</code>"},
 		"the same for a program": {request("POST", "/auth/api-key/create", long, ""), 413, false, "The body must not be longer than 65536 bytes."},
 	} {
 		got := g.send(t, test.raw)

@@ -31,7 +31,8 @@ const statusClientClosed = 499
 type reply struct {
 	status  int
 	outcome outcome
-	body    []byte
+	// body lacks the request's id, which write adds; empty for none.
+	body []byte
 	// retryAfter is the least Retry-After in seconds, 0 for none.
 	retryAfter int
 	// closes ends the connection, because the bytes that follow cannot be parsed safely.
@@ -228,12 +229,12 @@ var noStore = []byte("no-store")
 func forbidCaching(h *fasthttp.ResponseHeader) { h.SetCanonical(nameCacheControl, noStore) }
 
 // write sets the reply as the client's response.
-func (r *reply) write(ctx *fasthttp.RequestCtx) {
-	response := &ctx.Response
+func (r *reply) write(x *exchange) {
+	response := &x.ctx.Response
 	response.ResetBody()
 	response.SetStatusCode(r.status)
 	if len(r.body) > 0 {
-		response.SetBodyRaw(r.body)
+		response.SetBodyRaw(wire.AppendErrorBody(x.replyBuffer(), r.body, x.id))
 		response.Header.SetContentType(contentTypeJSON)
 	}
 	forbidCaching(&response.Header)

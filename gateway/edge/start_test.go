@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -181,8 +182,10 @@ func (c *clientConn) read(tb testing.TB, method string) response {
 		tb.Error("the answer has no date")
 	}
 	answer.Header.Del("Date")
+	text := string(body)
 	if id := answer.Header.Get("X-Request-Id"); uuidForm.MatchString(id) {
 		answer.Header.Del("X-Request-Id") // any; one of the client's stays
+		text = scrubRequestID(text, id)
 	} else if id == "" {
 		tb.Error("the answer has no request id")
 	}
@@ -192,7 +195,15 @@ func (c *clientConn) read(tb testing.TB, method string) response {
 	if after := answer.Header.Get("Retry-After"); after != "" {
 		answer.Header.Set("Retry-After", retrytest.Least(answer.StatusCode, after, "1"))
 	}
-	return response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
+	return response{Status: answer.StatusCode, Header: answer.Header, Body: text}
+}
+
+// anyRequestID is the last member of an error's body, with an id that stands for the one of X-Request-Id.
+const anyRequestID = `,"requestId":"00000000-0000-7000-8000-000000000000"`
+
+// scrubRequestID writes the request's id in the body of an error as anyRequestID does.
+func scrubRequestID(body, id string) string {
+	return strings.Replace(body, `,"requestId":"`+id+`"`, anyRequestID, 1)
 }
 
 // closed reports whether the other side has closed, by a reset where it had not read all.

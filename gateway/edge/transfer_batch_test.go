@@ -254,7 +254,7 @@ func TestTransferBatch_Limited(t *testing.T) {
 	}
 	limited := func(what string, got response, message string, wait time.Duration, key, account int) {
 		t.Helper()
-		body := regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"` + message + ` Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":(\d+)\}\}$`)
+		body := regexp.MustCompile(`^\{"code":"RATE_LIMITED","message":"` + message + ` Wait as long as Retry-After says, then try again.","details":\{"tryAgainIn":(\d+)\}` + anyRequestID + `\}$`)
 		match := body.FindStringSubmatch(got.Body)
 		if match == nil || got.Status != http.StatusTooManyRequests {
 			t.Fatalf("%s: %+v", what, got)

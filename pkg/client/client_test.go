@@ -57,13 +57,13 @@ func TestError_Members(t *testing.T) {
 	}
 }
 
-// What a log shows of an error has the first issue and the request id, and of a connection error the base URL.
+// What a log shows of an error has the first issue and the request id, here of the body alone, and of a connection error the base URL.
 func TestError_Text(t *testing.T) {
 	t.Parallel()
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Request-Id", "req-1")
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprint(w, `{"code": "INVALID_REQUEST", "message": "Not valid.", "details": {"issues": [{"path": "/a", "message": "is required"}, {"path": "/b", "message": "no"}]}}`)
+		fmt.Fprint(w, `{"code": "INVALID_REQUEST", "message": "Not valid.", "details": {"issues": [{"path": "/a", "message": "is required"}, {"path": "/b", "message": "no"}]}, `+
+			`"requestId": "req-1"}`)
 	}))
 	defer service.Close()
 	_, err := newClient(t, service.URL).Transfers.Get(t.Context(), "id")

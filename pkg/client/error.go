@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -80,15 +81,17 @@ func newError(r request, response *http.Response, text []byte, now time.Time) *E
 	e := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
 	e.RetryAfter, e.retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), now)
 	var body struct {
-		Code    Code            `json:"code"`
-		Message string          `json:"message"`
-		Details json.RawMessage `json:"details"`
+		Code      Code            `json:"code"`
+		Message   string          `json:"message"`
+		Details   json.RawMessage `json:"details"`
+		RequestID string          `json:"requestId"`
 	}
 	if json.Unmarshal(text, &body) != nil || body.Code == "" {
 		e.Message = fmt.Sprintf("%s %s has a response without an error of this API: %s", r.method, r.path, http.StatusText(e.Status))
 		return e
 	}
 	e.Code, e.Message, e.Details, e.Body = body.Code, body.Message, body.Details, text
+	e.RequestID = cmp.Or(e.RequestID, body.RequestID)
 	return e
 }
 

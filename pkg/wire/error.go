@@ -8,6 +8,8 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Code is the machine-readable name of an error. Clients branch on it, so a code never changes its meaning.
@@ -50,11 +52,19 @@ func CodeOf(body []byte) Code {
 	return e.Code
 }
 
-// Error is the body of every error response except ChainNotAllowed.
+// Error is the body of every error response except ChainNotAllowed. AppendErrorBody gives both the id of the request.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
 	Details any    `json:"details,omitempty"`
+}
+
+// AppendErrorBody appends an error's body, a JSON object with members, and gives it the request's id as its last member.
+func AppendErrorBody[T text](b, body []byte, requestID T) []byte {
+	b = append(b, body[:len(body)-1]...)
+	b = append(b, `,"requestId":`...)
+	b, _ = jsontext.AppendQuote(b, requestID) // its error is of invalid UTF-8, which it replaces
+	return append(b, '}')
 }
 
 // RateLimitDetails are the details of RATE_LIMITED.

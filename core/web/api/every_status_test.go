@@ -36,6 +36,9 @@ func mustConform(t *testing.T, response *http.Response, body string) {
 	sent := *response
 	sent.Header = response.Header.Clone()
 	sent.Header.Del("X-Poll-Wait") // gateways keep it
+	if id := request.Header.Get("X-Request-Id"); response.StatusCode >= 400 && !strings.HasSuffix(body, `,"requestId":"`+id+`"}`) && request.Method != http.MethodHead {
+		t.Errorf("%s %s answered %d without the request's id: %s", request.Method, request.URL.RequestURI(), response.StatusCode, body)
+	}
 	for _, fault := range held.Faults(request, &sent, []byte(body)) {
 		t.Errorf("%s %s answered %d against openapi.json: %s", request.Method, request.URL.RequestURI(), response.StatusCode, fault)
 	}

@@ -19,7 +19,7 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if s.Ready(ctx) != nil {
-		writeError(w, errNotReady)
+		writeError(w, r, errNotReady)
 		return
 	}
 	forbidCaching(w.Header())

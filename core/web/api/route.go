@@ -69,11 +69,11 @@ func (x *exchange) end(cause error, fallback fallbackError) (aborted bool) {
 	defer x.server.metrics.inFlight.Dec()
 	aborted = cause != nil && x.response.status != 0
 	if cause != nil && !aborted {
-		writeError(x.response, toAPIError(cause, fallback))
+		writeError(x.response, x.request, toAPIError(cause, fallback))
 	}
 	if x.response.status == 0 && x.response.unconfirmed != nil { // the endpoint's response or its error was dropped
 		cause = x.response.unconfirmed
-		writeError(x.response, toAPIError(cause, fallback))
+		writeError(x.response, x.request, toAPIError(cause, fallback))
 	}
 	x.server.logRequest(x.request, x.response.status, x.started, cause, aborted)
 	endTrace(x.span, x.request, x.response.status, aborted)
@@ -172,7 +172,8 @@ func (s *Server) logRequest(r *http.Request, status int, started time.Time, caus
 	log.LogAttrs(r.Context(), level, "request", attributes...)
 }
 
-func writeError(w http.ResponseWriter, e *apiError) {
+// writeError answers a request with an error, whose body has the id that the gateway sent with the request.
+func writeError(w http.ResponseWriter, r *http.Request, e *apiError) {
 	forbidCaching(w.Header()) // what the endpoint said was of the failed response
 	if recorder, ok := w.(*statusRecorder); ok && e.repeated {
 		recorder.Repeated()
@@ -180,7 +181,14 @@ func writeError(w http.ResponseWriter, e *apiError) {
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(wire.RetryAfter(e.status, e.retryAfter)))
 	}
-	_ = writeJSON(w, e.status, e.body) // it fails only if the client disconnected
+	body, err := json.Marshal(e.body)
+	if err != nil {
+		panic(err) // cannot fail: the bodies are types of this package and of wire
+	}
+	if id := r.Header.Get(wire.HeaderRequestID); id != "" {
+		body = wire.AppendErrorBody(nil, body, id)
+	}
+	writeBody(w, e.status, body)
 }
 
 // writeJSON writes one JSON value. It marshals first, so that a failure leaves the response unwritten.

@@ -15,12 +15,12 @@ import (
 // together; a request that cannot (a refusal, a repeat) waits for nobody.
 func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(wire.HeaderBatch) != wire.BatchVersion {
-		writeError(w, refuse(w, errGroupVersion))
+		writeError(w, r, refuse(w, errGroupVersion))
 		return
 	}
 	requests, err := readGroup(r)
 	if err != nil {
-		writeError(w, refuse(w, errGroup))
+		writeError(w, r, refuse(w, errGroup))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)

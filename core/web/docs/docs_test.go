@@ -192,7 +192,7 @@ func TestRender_Index(t *testing.T) {
 			t.Errorf("the index has not %s", want)
 		}
 	}
-	if want := `data-text="Every error is JSON with a code and a message, some with details.`; !strings.Contains(index, want) {
+	if want := `data-text="Every error is JSON with a code, a message and a requestId, some with details.`; !strings.Contains(index, want) {
 		t.Error("the index does not have the words of a guide")
 	}
 }

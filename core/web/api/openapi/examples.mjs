@@ -7,7 +7,9 @@ const file = process.argv[2]
 const document = JSON.parse(readFileSync(file))
 const recorded = read('../testdata/examples.json')
 const errorFiles = ['../testdata/errors.json', '../../apierror/testdata/errors.json', '../../../../gateway/edge/testdata/errors.json']
-const errors = [...new Set(errorFiles.flatMap(read).map((error) => JSON.stringify(error.body ?? error)))].map((text) => JSON.parse(text))
+const requestId = document.components.headers.EchoedRequestId.example
+const withRequestId = (bodies) => bodies && Object.fromEntries(Object.entries(bodies).map(([name, body]) => [name, { ...body, requestId }]))
+const errors = [...new Set(errorFiles.flatMap(read).map((error) => JSON.stringify({ ...(error.body ?? error), requestId })))].map((text) => JSON.parse(text))
 
 // schemaAt is the schema that a reference names.
 const schemaAt = ($ref) => document.components.schemas[$ref.split('/').pop()]
@@ -50,7 +52,7 @@ for (const [path, item] of [...Object.entries(document.paths), ...Object.entries
   for (const operation of Object.values(item).filter(({ responses }) => responses)) {
     const bodies = recorded[operation.operationId] ?? recorded[path] ?? {}
     addTo(operation.requestBody, bodies.request ?? {})
-    for (const [status, response] of Object.entries(operation.responses)) addTo(response, bodies[status])
+    for (const [status, response] of Object.entries(operation.responses)) addTo(response, status < 400 ? bodies[status] : withRequestId(bodies[status]))
   }
 }
 writeFileSync(file, JSON.stringify(document, null, 2) + '\n')

@@ -21,12 +21,13 @@ export function errorOf(what: string, response: Response, text: string, now: num
   const init = { ...requestId(response), retryAfter: retryAfterOf(response, now), temporary: temporary.has(response.status) }
   const body = errorBody(text)
   if (!body) return new ApiError(response.status, `${what}: ${response.status} without an error body`, init)
-  return new ApiError(response.status, body.message, { ...init, code: body.code, details: body.details, body })
+  const id = init.requestId ?? (typeof body.requestId === 'string' ? body.requestId : undefined) // other origins do not see the header
+  return new ApiError(response.status, body.message, { ...init, requestId: id, code: body.code, details: body.details, body })
 }
 
 const requestId = ({ headers }: Response) => ({ requestId: headers.get('x-request-id') ?? undefined })
 
-function errorBody(text: string): { code: string; message: string; details?: unknown } | undefined {
+function errorBody(text: string): { code: string; message: string; requestId?: unknown; details?: unknown } | undefined {
   try {
     const body: unknown = JSON.parse(text)
     if (typeof body !== 'object' || body === null || !('code' in body) || !('message' in body)) return undefined

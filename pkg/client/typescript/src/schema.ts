@@ -1134,11 +1134,14 @@ export interface components {
          * @enum {string}
          */
         ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
+        ErrorRequestId: string;
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @enum {string} */
         OtherRefusalCode: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
@@ -1155,6 +1158,7 @@ export interface components {
             code: "INVALID_REQUEST";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description Absent where the fault is in the HTTP message itself. */
             details?: {
                 /** @description Each fault that was found. */
@@ -1204,6 +1208,7 @@ export interface components {
             code: "INSUFFICIENT_SCOPE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The scope that the operation needs. */
                 scope: components["schemas"]["ApiKeyScope"];
@@ -1215,6 +1220,7 @@ export interface components {
             code: "NETWORK_NOT_ALLOWED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The client's address as the gateway sees it. */
                 address: string;
@@ -1230,6 +1236,7 @@ export interface components {
             code: "RATE_LIMITED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Milliseconds until a request will pass. */
                 tryAgainIn: number;
@@ -1858,6 +1865,7 @@ export interface components {
             code: "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT";
             /** @description Names the chain and the kind of key. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /**
              * Format: int64
              * @description The EIP-155 number of that chain.
@@ -1877,6 +1885,7 @@ export interface components {
             code: "ADDRESS_NOT_ALLOWED";
             /** @description What to do next. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description JSON Pointers to the addresses in the request, such as `/destination/account`, or in the record of the intent or the quote; the source's first. */
                 paths: string[];
@@ -1892,6 +1901,7 @@ export interface components {
             code: "QUOTE_USED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /**
                  * Format: uuid
@@ -1906,6 +1916,7 @@ export interface components {
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description The bound. */
             details: {
                 /** @description How long the body may be. */
@@ -1925,6 +1936,7 @@ export interface components {
             code: "SIGNING_NOT_SUPPORTED";
             /** @description What is wrong and what to do about it. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 reason: components["schemas"]["SigningRefusal"];
             };
@@ -1958,6 +1970,7 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
@@ -2086,6 +2099,7 @@ export interface components {
             code: "BATCH_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description How many a batch of the account may have. */
                 max: number;
@@ -2106,6 +2120,7 @@ export interface components {
             code: "BATCH_REJECTED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2171,6 +2186,7 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2298,6 +2314,7 @@ export interface components {
             code: "NO_QUOTE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2311,6 +2328,7 @@ export interface components {
             code: "QUOTES_UNAVAILABLE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2424,6 +2442,7 @@ export interface components {
             code: "TOO_MANY_POLLS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description The events of one intent. */
         TransferEvents: {
@@ -2622,6 +2641,7 @@ export interface components {
             code: "TOO_MANY_REPLAYS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description What is posted for an event of an intent: the event of the feed without its `id`, which is the header `webhook-id`. */
         TransferEventBody: {

@@ -67,6 +67,12 @@ test('an error has what the response tells', async (t) => {
   assert.deepEqual(body, sent)
 })
 
+test('the request id is that of the body where the header is hidden', async (t) => {
+  const { url } = await serve(t, (response) => answer(response, { code: 'INVALID_REQUEST', message: 'bad', requestId: 'req-1' }, 400))
+  const { requestId, message } = await clientOf(url, clockAt(0)).transfers.get(id).catch((error) => error)
+  assert.deepEqual([requestId, message], ['req-1', 'bad (request req-1)'])
+})
+
 test('a connection error names baseUrl', async (t) => {
   const { url } = await serve(t, () => {})
   const closed = url.replace(/\d+$/, '1') // a port on which nothing listens
