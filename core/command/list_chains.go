@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,10 +20,10 @@ func listChains(ctx context.Context, store *rooms.Rooms, to io.Writer) error {
 		return err
 	}
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "chain\tname\tenvironment\tcurrency\tfinality\tconfirmations\tblock time\tsettlements")
+	fmt.Fprintln(table, "chain\tname\tenvironment\tcurrency\tfinality\tconfirmations\tblock time\tsettlements\texplorer")
 	for _, c := range current.Chains {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\n",
-			c.ID, c.Name, c.Environment, c.NativeCurrency.Symbol, c.Finality, c.Confirmations, c.BlockTime, len(c.Settlements))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
+			c.ID, c.Name, c.Environment, c.NativeCurrency.Symbol, c.Finality, c.Confirmations, c.BlockTime, len(c.Settlements), cmp.Or(c.Explorer, "none"))
 	}
 	return table.Flush()
 }

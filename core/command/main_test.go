@@ -133,7 +133,8 @@ func TestChains_List(t *testing.T) {
 	}
 	got := core(t, "", database, "chains", "list")
 	lines := strings.Split(got.Out, "\n")
-	if got.Code != 0 || got.ErrOut != "" || !strings.HasPrefix(lines[0], "chain ") || !strings.Contains(got.Out, "\neip155:84532 ") {
+	if got.Code != 0 || got.ErrOut != "" || !strings.HasPrefix(lines[0], "chain ") || !strings.Contains(got.Out, "\neip155:84532 ") ||
+		!strings.Contains(got.Out, " https://sepolia.etherscan.io\n") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -22,7 +22,7 @@ type Record struct {
 	// Confirmations is nil while the intent's transaction is in no block, and if the source chain has left the registry.
 	Confirmations *transfer.Confirmations
 	// Transactions are those of transfer.Intent.Shown.
-	Transactions []transfer.Transaction
+	Transactions []ShownTransaction
 	// FailureReason is nil unless the intent failed.
 	FailureReason *transfer.FailureReason
 	Refundable    bool
@@ -32,6 +32,13 @@ type Record struct {
 	Screened bool
 	// Watched is that of transfer.Moment.
 	Watched bool
+}
+
+// ShownTransaction is a transaction with its page at the explorer of its chain.
+type ShownTransaction struct {
+	transfer.Transaction
+	// ExplorerURL is empty where the chain has no explorer.
+	ExplorerURL string
 }
 
 // NewRecord returns the record of an intent without what its history shows. Its transaction is handed out if it may be sent at the moment.
@@ -88,10 +95,22 @@ func (s *Service) Record(ctx context.Context, i *transfer.Intent) (*Record, erro
 		return nil, err
 	}
 	s.recordWithheld(ctx, i, at)
-	record.Transactions, record.FailureReason = i.Shown(history), i.FailureReason(history)
+	record.Transactions, record.FailureReason = s.shown(i, history), i.FailureReason(history)
 	record.Refundable, record.Unverifiable = i.Refundable(history), history.Unverifiable()
 	if source, known := s.Registry.Current().Chain(i.Source.Account.Chain); known {
 		record.Confirmations = history.Confirmations(source.Confirmations)
 	}
 	return record, s.addPermits(ctx, recordAt{record, at})
+}
+
+func (s *Service) shown(i *transfer.Intent, history transfer.History) []ShownTransaction {
+	known, all := s.Registry.Current(), i.Shown(history)
+	shown := make([]ShownTransaction, len(all))
+	for n, t := range all {
+		shown[n].Transaction = t
+		if on, ok := known.Chain(t.Chain); ok {
+			shown[n].ExplorerURL = on.TransactionURL(t.Hash.Hex())
+		}
+	}
+	return shown
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc"
 	"intents.internal/core/transfer"
@@ -32,7 +33,7 @@ func TestRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		created.Transactions = []transfer.Transaction{}
+		created.Transactions = []intents.ShownTransaction{}
 		if diff := cmp.Diff(created, record, pgtest.Amounts, cmp.AllowUnexported(transfer.Order{})); diff != "" {
 			t.Errorf("%s (-created +stored):\n%s", kind, diff)
 		}

@@ -27,12 +27,15 @@ type Chain struct {
 	// BlockTime is the usual time between two blocks, in whole milliseconds from MinBlockTime to MaxBlockTime.
 	BlockTime time.Duration
 	// RPCURLs are public JSON-RPC URLs for wallets that add the chain (EIP-3085), the preferred one first: nil or 1 to
-	// MaxRPCURLs, each of at most MaxRPCURLBytes. They are https, or http to a loopback address, and never the private URLs of
+	// MaxRPCURLs, each of at most MaxURLBytes. They are https, or http to a loopback address, and never the private URLs of
 	// CORE_RPC_FILE.
 	RPCURLs []string
 	// WrappedNative is the symbol of the token that wraps the native currency, which checks of settlers are made with. It is empty for W and the
 	// currency's symbol, or WETH.
 	WrappedNative string
+	// Explorer is the base URL of a block explorer with the paths of EIP-3091, without a slash at its end and of at most MaxURLBytes: https, or http to a
+	// loopback address. It is empty for none.
+	Explorer string
 }
 
 // The bounds and the defaults of Confirmations and BlockTime.

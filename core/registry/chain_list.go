@@ -30,6 +30,7 @@ type ChainEntry struct {
 	KeepBlockTime     bool
 	KeepRPCURLs       bool
 	KeepWrappedNative bool
+	KeepExplorer      bool
 	// DefaultDepth means that the confirmations are the default of the block time that the chain has after the import.
 	DefaultDepth bool
 }
@@ -54,6 +55,9 @@ func (e ChainEntry) Over(known Chain) Chain {
 	}
 	if e.KeepWrappedNative {
 		after.WrappedNative = known.WrappedNative
+	}
+	if e.KeepExplorer {
+		after.Explorer = known.Explorer
 	}
 	if e.DefaultDepth && !e.KeepConfirmations {
 		after.Confirmations = DefaultDepth(after.BlockTime)
@@ -84,11 +88,12 @@ type chainJSON struct {
 	BlockTimeMS   json.RawMessage `json:"blockTimeMs"`
 	RPCURLs       json.RawMessage `json:"rpcUrls"`
 	WrappedNative json.RawMessage `json:"wrappedNative"`
+	Explorer      json.RawMessage `json:"explorer"`
 }
 
 // ReadChainList parses a chain file, `{"chains":[{chainId, name, environment, nativeCurrency, settlements?, confirmations?,
-// finality?, blockTimeMs?, rpcUrls?, wrappedNative?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error means
-// that the complete file could not be read.
+// finality?, blockTimeMs?, rpcUrls?, wrappedNative?, explorer?}]}`. A row that breaks a rule or has an unknown member is rejected alone; an error
+// means that the complete file could not be read.
 func ReadChainList(r io.Reader) (ChainList, error) {
 	var file struct {
 		Chains []json.RawMessage `json:"chains"`
@@ -147,6 +152,10 @@ func (e *ChainEntry) readOperatorData(r chainJSON) (err error) {
 	}
 	e.KeepWrappedNative = r.WrappedNative == nil
 	if e.WrappedNative, err = parseWrappedNative(r.WrappedNative); err != nil {
+		return err
+	}
+	e.KeepExplorer = r.Explorer == nil
+	if e.Explorer, err = parseExplorer(r.Explorer); err != nil {
 		return err
 	}
 	if e.RPCURLs, err = parseRPCURLs(r.RPCURLs); err != nil {

@@ -25,7 +25,7 @@ func TestReadChainList(t *testing.T) {
 				ID: caip.EIP155Chain(number), Name: "A", Environment: network.Live, NativeCurrency: ether,
 				Confirmations: 12, Finality: registry.Depth, BlockTime: 12 * time.Second,
 			},
-			KeepSettlements: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true, KeepWrappedNative: true,
+			KeepSettlements: true, KeepConfirmations: true, KeepFinality: true, KeepBlockTime: true, KeepRPCURLs: true, KeepWrappedNative: true, KeepExplorer: true,
 		}
 		change(e)
 		return e
@@ -33,7 +33,7 @@ func TestReadChainList(t *testing.T) {
 	row := func(number int, rest string) string {
 		return fmt.Sprintf(`{"chainId":"eip155:%d","name":"A","environment":"live",%s%s}`, number, currency, rest)
 	}
-	longest := "https://" + strings.Repeat("a", registry.MaxRPCURLBytes-len("https://"))
+	longest := "https://" + strings.Repeat("a", registry.MaxURLBytes-len("https://"))
 	type listed struct {
 		row    string
 		want   *registry.ChainEntry
@@ -92,6 +92,16 @@ func TestReadChainList(t *testing.T) {
 		})},
 		{row: row(19, `,"wrappedNative":"WBNB"`), want: published(19, func(e *registry.ChainEntry) { e.KeepWrappedNative, e.WrappedNative = false, "WBNB" })},
 		{row: row(20, `,"wrappedNative":null`), want: published(20, func(e *registry.ChainEntry) { e.KeepWrappedNative = false })},
+		{row: row(21, `,"explorer":"https://explorer.example.org"`), want: published(21, func(e *registry.ChainEntry) {
+			e.KeepExplorer, e.Explorer = false, "https://explorer.example.org"
+		})},
+		{row: row(22, `,"explorer":"http://127.0.0.1:5100/chain/"`), want: published(22, func(e *registry.ChainEntry) {
+			e.KeepExplorer, e.Explorer = false, "http://127.0.0.1:5100/chain"
+		})},
+		{row: row(23, `,"explorer":null`), want: published(23, func(e *registry.ChainEntry) { e.KeepExplorer = false })},
+		{row: row(24, `,"explorer":"`+longest+`"`), want: published(24, func(e *registry.ChainEntry) { e.KeepExplorer, e.Explorer = false, longest })},
+		{row: row(9, `,"explorer":7`), reason: "explorer must be a string"},
+		{row: row(9, `,"explorer":"`+longest+`a"`), reason: "explorer must have at most 256 bytes"},
 		{row: row(9, `,"wrappedNative":""`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
 		{row: row(9, `,"wrappedNative":7`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
 		{row: row(9, `,"wrappedNative":"`+strings.Repeat("W", 33)+`"`), reason: "wrappedNative must be the symbol of a token, of 1 to 32 printable characters"},
@@ -126,7 +136,9 @@ func TestReadChainList(t *testing.T) {
 		"must have no user, passw": {"https://secret@a", "https://user:secret@a", "https://@a", "https://a?key=secret", "https://a?", "https://a#secret"},
 	} {
 		for _, text := range urls {
-			rows = append(rows, listed{row: row(9, fmt.Sprintf(`,"rpcUrls":[%q]`, text)), reason: "rpcUrls[0] " + reason})
+			rows = append(rows,
+				listed{row: row(9, fmt.Sprintf(`,"rpcUrls":[%q]`, text)), reason: "rpcUrls[0] " + reason},
+				listed{row: row(9, fmt.Sprintf(`,"explorer":%q`, text)), reason: "explorer " + reason})
 		}
 	}
 	var given []string

@@ -60,7 +60,7 @@ func newChainRow(c Chain, now time.Time) chainRow {
 		ID: c.ID.String(), Name: c.Name, Environment: c.Environment,
 		CurrencyName: c.NativeCurrency.Name, CurrencySymbol: c.NativeCurrency.Symbol, CurrencyDecimals: c.NativeCurrency.Decimals,
 		Settlements: c.Settlements, Confirmations: c.Confirmations, Finality: c.Finality, BlockTimeMS: c.BlockTime.Milliseconds(), RPCURLs: c.RPCURLs,
-		WrappedNative: c.WrappedNative, CreatedAt: now, UpdatedAt: now,
+		WrappedNative: c.WrappedNative, Explorer: c.Explorer, CreatedAt: now, UpdatedAt: now,
 	}
 	if row.Settlements == nil {
 		row.Settlements = []Settlement{} // [] in the database, not null
@@ -88,6 +88,9 @@ func chainColumns(entry ChainEntry) []string {
 	}
 	if !entry.KeepWrappedNative {
 		columns = append(columns, "wrapped_native")
+	}
+	if !entry.KeepExplorer {
+		columns = append(columns, "explorer")
 	}
 	return columns
 }

@@ -170,6 +170,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 	store := pgtest.New(t)
 	keepAll := func(e *registry.ChainEntry) {
 		e.KeepSettlements, e.KeepConfirmations, e.KeepFinality, e.KeepBlockTime, e.KeepRPCURLs, e.KeepWrappedNative = true, true, true, true, true, true
+		e.KeepExplorer = true
 	}
 	type data struct {
 		Confirmations uint64
@@ -177,6 +178,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 		BlockTime     time.Duration
 		RPCURLs       []string
 		WrappedNative string
+		Explorer      string
 	}
 	urls := []string{"https://rpc.example.org/v1", `https://rpc.example.org/a,"{}\'b`}
 	for _, step := range []struct {
@@ -184,47 +186,56 @@ func TestImportChains_OperatorData(t *testing.T) {
 		change func(*registry.ChainEntry)
 		want   data
 	}{
-		{"a new chain", keepAll, data{12, registry.Depth, 12 * time.Second, nil, ""}},
+		{"a new chain", keepAll, data{12, registry.Depth, 12 * time.Second, nil, "", ""}},
 		{"all", func(e *registry.ChainEntry) {
 			e.Confirmations, e.Finality, e.BlockTime, e.RPCURLs, e.WrappedNative = 10_000, registry.Finalized, 50*time.Millisecond, urls, "WBNB"
-		}, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
-		{"none", keepAll, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
+			e.Explorer = "https://etherscan.io"
+		}, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
+		{"none", keepAll, data{10_000, registry.Finalized, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
 		{"confirmations", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
-		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
+		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
 		{"the default confirmations, which the block time gives", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.DefaultDepth, e.Confirmations = false, true, 12
-		}, data{1200, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
+		}, data{1200, registry.Finalized, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
 		{"confirmations again", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepConfirmations, e.Confirmations = false, 1
-		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB"}},
+		}, data{1, registry.Finalized, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
 		{"finality", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepFinality, e.Finality = false, registry.Safe
-		}, data{1, registry.Safe, 50 * time.Millisecond, urls, "WBNB"}},
+		}, data{1, registry.Safe, 50 * time.Millisecond, urls, "WBNB", "https://etherscan.io"}},
 		{"block time", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepBlockTime, e.BlockTime = false, 10*time.Minute
-		}, data{1, registry.Safe, 10 * time.Minute, urls, "WBNB"}},
+		}, data{1, registry.Safe, 10 * time.Minute, urls, "WBNB", "https://etherscan.io"}},
 		{"RPC URLs", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs, e.RPCURLs = false, urls[:1]
-		}, data{1, registry.Safe, 10 * time.Minute, urls[:1], "WBNB"}},
+		}, data{1, registry.Safe, 10 * time.Minute, urls[:1], "WBNB", "https://etherscan.io"}},
 		{"the RPC URLs taken away", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepRPCURLs = false
-		}, data{1, registry.Safe, 10 * time.Minute, nil, "WBNB"}},
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "WBNB", "https://etherscan.io"}},
 		{"the wrapped coin", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepWrappedNative, e.WrappedNative = false, "WETH9"
-		}, data{1, registry.Safe, 10 * time.Minute, nil, "WETH9"}},
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "WETH9", "https://etherscan.io"}},
 		{"the usual one", func(e *registry.ChainEntry) {
 			keepAll(e)
 			e.KeepWrappedNative = false
-		}, data{1, registry.Safe, 10 * time.Minute, nil, ""}},
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "", "https://etherscan.io"}},
+		{"the explorer", func(e *registry.ChainEntry) {
+			keepAll(e)
+			e.KeepExplorer, e.Explorer = false, "https://eth.blockscout.com"
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "", "https://eth.blockscout.com"}},
+		{"the explorer taken away", func(e *registry.ChainEntry) {
+			keepAll(e)
+			e.KeepExplorer = false
+		}, data{1, registry.Safe, 10 * time.Minute, nil, "", ""}},
 	} {
 		importChains(t, store, entry(1, step.change))
 		snapshot, err := store.Registry.Registry(t.Context())
@@ -232,7 +243,7 @@ func TestImportChains_OperatorData(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, _ := snapshot.Chain(caip.EIP155Chain(1))
-		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime, got.RPCURLs, got.WrappedNative}); diff != "" {
+		if diff := cmp.Diff(step.want, data{got.Confirmations, got.Finality, got.BlockTime, got.RPCURLs, got.WrappedNative, got.Explorer}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}

@@ -28,6 +28,7 @@ type chainRow struct {
 	BlockTimeMS      int64               `bun:"block_time_ms"`
 	RPCURLs          []string            `bun:"rpc_urls,array"`
 	WrappedNative    string              `bun:"wrapped_native,nullzero"`
+	Explorer         string              `bun:"explorer,nullzero"`
 	CreatedAt        time.Time           `bun:"created_at"`
 	UpdatedAt        time.Time           `bun:"updated_at"`
 }
@@ -153,7 +154,7 @@ func (r chainRow) chain() (Chain, error) {
 		ID: id, Name: r.Name, Environment: r.Environment,
 		NativeCurrency: Currency{Name: r.CurrencyName, Symbol: r.CurrencySymbol, Decimals: r.CurrencyDecimals},
 		Confirmations:  r.Confirmations, Finality: r.Finality, BlockTime: time.Duration(r.BlockTimeMS) * time.Millisecond,
-		RPCURLs: r.RPCURLs, WrappedNative: r.WrappedNative,
+		RPCURLs: r.RPCURLs, WrappedNative: r.WrappedNative, Explorer: r.Explorer,
 	}
 	if len(r.Settlements) > 0 { // nil for none, as in ReadChainList
 		c.Settlements = r.Settlements

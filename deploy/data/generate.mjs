@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 // The rules of the Token Lists schema: major when a token goes, minor when one comes, patch otherwise.
-const VERSION = { major: 2, minor: 0, patch: 2 }
+const VERSION = { major: 2, minor: 0, patch: 3 }
 
 // integrity is the hash that npm checks a package against. licenseFile is null where the package declares its licence in
 // package.json and ships no text.
@@ -133,8 +133,8 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
 
   // viem exports some chains under several names; two different chains under one id are not for us to choose from.
   const aliases = viemChains.filter((chain) => chain.id === chainId)
-  const shapes = new Set(aliases.map(({ name, testnet, nativeCurrency: { symbol, decimals }, blockTime }) =>
-    JSON.stringify([name, testnet === true, symbol, decimals, blockTime])))
+  const shapes = new Set(aliases.map(({ name, testnet, nativeCurrency: { symbol, decimals }, blockTime, blockExplorers }) =>
+    JSON.stringify([name, testnet === true, symbol, decimals, blockTime, blockExplorers?.default.url])))
   if (shapes.size !== 1) fail(`viem has ${shapes.size} definitions`)
   const [viem] = aliases
   const matches = hyperlaneChains.filter((chain) => chain.chainId === chainId)
@@ -158,6 +158,7 @@ function publishedChain(chainId, { viemChains, hyperlaneChains }) {
   return {
     chainId: `eip155:${chainId}`, name: viem.name, environment, nativeCurrency: { name, symbol, decimals },
     ...publishedFinality(hyperlane, fail), ...publishedBlockTime(viem, fail),
+    ...publishedExplorer(viem, fail),
   }
 }
 
@@ -175,6 +176,14 @@ function publishedBlockTime({ blockTime }, fail) {
   if (blockTime === undefined) return {}
   if (!Number.isInteger(blockTime) || blockTime < 50 || blockTime > 600000) fail(`blockTime ${blockTime}`)
   return { blockTimeMs: blockTime }
+}
+
+// The URL's paths are those of EIP-3091: viem's users make links of it in the same way.
+function publishedExplorer({ blockExplorers }, fail) {
+  if (blockExplorers === undefined) return {}
+  const explorer = blockExplorers.default.url.replace(/\/$/, '')
+  if (!/^https:\/\/[a-z0-9.-]+(\/[a-z0-9/-]+)?$/.test(explorer)) fail(`explorer ${explorer}`)
+  return { explorer }
 }
 
 // Every published token of a shipped chain by source, in the order in which `mergeTokens` prefers them.

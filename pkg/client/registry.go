@@ -28,6 +28,8 @@ type Chain struct {
 	Finality      Finality `json:"finality"`
 	// Watched is set if the service follows intents on the chain.
 	Watched bool `json:"watched"`
+	// Explorer is the base URL of a block explorer with the paths of EIP-3091, nil for none: /tx/HASH, /address/ADDRESS and /token/ADDRESS follow.
+	Explorer *string `json:"explorer"`
 }
 
 // NativeCurrency is a chain's native asset.

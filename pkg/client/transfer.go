@@ -172,6 +172,8 @@ type ObservedTransaction struct {
 	State       TransactionState `json:"state"`
 	BlockNumber *int64           `json:"blockNumber"`
 	SeenAt      time.Time        `json:"seenAt"`
+	// ExplorerURL is the transaction's page at its chain's explorer, nil for none.
+	ExplorerURL *string `json:"explorerUrl"`
 }
 
 // TransactionRole is what a transaction does for an intent.

@@ -102,6 +102,7 @@ type chainJSON struct {
 	Confirmations uint64            `json:"confirmations"`
 	Finality      registry.Finality `json:"finality"`
 	Watched       bool              `json:"watched"`
+	Explorer      *string           `json:"explorer"`
 }
 
 type currencyJSON struct {
@@ -114,7 +115,7 @@ func newChainJSON(c registry.Chain, watched bool) chainJSON {
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment),
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
 		Settlements:    each(c.Settlements, withSigning),
-		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched,
+		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched, Explorer: transfer.Optional(c.Explorer),
 	}
 }
 

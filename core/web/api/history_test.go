@@ -52,8 +52,8 @@ func TestGetTransfer_History(t *testing.T) {
 		record["transactions"] = want(t, 0, transactions).Body
 		same(t, what, expected, s.call(t, "GET", location, "", account...))
 	}
-	open := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("a") + `","seenAt":"<time>","blockNumber":100,`
-	lost := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("b") + `","seenAt":"<time>","blockNumber":null,"state":"replaced"},`
+	open := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("a") + `","explorerUrl":"` + onSepolia("a") + `","seenAt":"<time>","blockNumber":100,`
+	lost := `{"role":"open","chainId":"eip155:11155111","hash":"` + txHash("b") + `","explorerUrl":"` + onSepolia("b") + `","seenAt":"<time>","blockNumber":null,"state":"replaced"},`
 	record["metadata"], record["tx"] = map[string]any{"chainId": "eip155:11155111", "hash": txHash("a")}, nil
 	record["final"], record["ended"] = false, false
 	check("confirmed", "confirmed", `{"have":3,"need":12,"finalized":false}`, false, `[`+lost+open+`"state":"mined"}]`)
@@ -63,7 +63,7 @@ func TestGetTransfer_History(t *testing.T) {
 	record["order"] = s.call(t, "GET", location, "", account...).Body.(map[string]any)["order"]
 	check("after its expiry", "confirmed", `{"have":3,"need":12,"finalized":false}`, true, `[`+lost+open+`"state":"mined"}]`)
 
-	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","seenAt":"<time>","blockNumber":7,`
+	fill := `{"role":"fill","chainId":"eip155:84532","hash":"` + txHash("c") + `","explorerUrl":null,"seenAt":"<time>","blockNumber":7,`
 	unconfirmed := transactionOn(baseSepolia, transfer.RoleFill, "c", 7)
 	unconfirmed.Confirmed = false
 	s.observe(t, owner, location, watched.Progress{Head: 8, Confirmed: 3, Final: 1}, unconfirmed)
@@ -82,6 +82,9 @@ func TestGetTransfer_History(t *testing.T) {
 		}
 	}
 }
+
+// onSepolia is the page of a transaction at the explorer that the tests' list has for Sepolia, alone of its chains.
+func onSepolia(digit string) string { return "https://sepolia.etherscan.io/tx/" + txHash(digit) }
 
 func TestGetTransfer_Unsupported(t *testing.T) {
 	t.Parallel()

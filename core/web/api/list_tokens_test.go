@@ -29,17 +29,17 @@ const (
 		` + tokenSepolia + `,
 		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null,"erc3009":false}]`
 	chainsAll = `[
-		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
+		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false,"explorer":null},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000084532","outputSettler":"0x0000000000000000000000000000020000084532",
-			"oracle":"0x0000000000000000000000000000030000084532","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":false,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false},
-		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false},
+			"oracle":"0x0000000000000000000000000000030000084532","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":false,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false,"explorer":null},
+		{"chainId":"eip155:421614","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false,"explorer":null},
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010011155111","outputSettler":"0x0000000000000000000000000000020011155111",
-			"oracle":"0x0000000000000000000000000000030011155111","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":["permit2","erc3009"]}],"confirmations":12,"finality":"depth","watched":false},
+			"oracle":"0x0000000000000000000000000000030011155111","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":["permit2","erc3009"]}],"confirmations":12,"finality":"depth","watched":false,"explorer":"https://sepolia.etherscan.io"},
 		{"chainId":"eip155:99000000001","name":"Far Testnet, whose number fits no 32 bits","environment":"test","nativeCurrency":{"symbol":"FAR","decimals":9},"settlements":[
 			{"scheme":"oif-v1/StandardOrder","deployment":"test","inputSettler":"0x0000000000000000000000000000010000004242","outputSettler":"0x0000000000000000000000000000020000004242",
-			"oracle":"0x0000000000000000000000000000030000004242","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false}]`
+			"oracle":"0x0000000000000000000000000000030000004242","claimPeriod":14400,"minDeadline":0,"native":true,"sameChain":true,"outputOracle":"destination","signing":[]}],"confirmations":12,"finality":"depth","watched":false,"explorer":null}]`
 )
 
 func TestListTokensAndChains(t *testing.T) {

@@ -61,7 +61,7 @@ func TestReportTransaction(t *testing.T) {
 	expected := s.call(t, "GET", location, "", account...)
 	record := expected.Body.(map[string]any)
 	attempt := func(digit string) string {
-		return `{"role":"send","chainId":"eip155:11155111","hash":"` + txHash(digit) + `","state":"pending","blockNumber":null,"seenAt":"<time>"}`
+		return `{"role":"send","chainId":"eip155:11155111","hash":"` + txHash(digit) + `","state":"pending","blockNumber":null,"seenAt":"<time>","explorerUrl":"` + onSepolia(digit) + `"}`
 	}
 	for _, report := range []struct{ path, hash, carrier, transactions string }{
 		{location, txHash("A"), txHash("a"), attempt("a")},

@@ -159,7 +159,7 @@ func appendConfirmations(b []byte, c *transfer.Confirmations) []byte {
 	return append(b, '}')
 }
 
-func appendTransaction(b []byte, t *transfer.Transaction) []byte {
+func appendTransaction(b []byte, t *intents.ShownTransaction) []byte {
 	b = append(b, `{"role":`...)
 	b = transfer.AppendText(b, t.Role)
 	b = append(b, `,"chainId":`...)
@@ -176,5 +176,7 @@ func appendTransaction(b []byte, t *transfer.Transaction) []byte {
 	}
 	b = append(b, `,"seenAt":`...)
 	b = transfer.AppendTimestamp(b, t.SeenAt)
+	b = append(b, `,"explorerUrl":`...)
+	b = transfer.AppendOptional(b, t.ExplorerURL)
 	return append(b, '}')
 }

@@ -106,6 +106,7 @@ type transactionJSON struct {
 	State       transfer.State        `json:"state"`
 	BlockNumber *uint64               `json:"blockNumber"`
 	SeenAt      string                `json:"seenAt"`
+	ExplorerURL *string               `json:"explorerUrl"`
 }
 
 type usedQuoteJSON struct {
@@ -185,7 +186,7 @@ func newIntentJSON(r *intents.Record) intentJSON {
 		out.Verification = &unsupported
 	}
 	for _, t := range r.Transactions {
-		shown := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: transfertest.Timestamp(t.SeenAt)}
+		shown := transactionJSON{Role: t.Role, ChainID: t.Chain.String(), Hash: t.Hash[:], State: t.State, SeenAt: transfertest.Timestamp(t.SeenAt), ExplorerURL: transfertest.Optional(t.ExplorerURL)}
 		if t.Block != nil {
 			shown.BlockNumber = &t.Block.Number
 		}
@@ -226,10 +227,10 @@ func anyRecord(t *rapid.T) *intents.Record {
 		r.Confirmations = &transfer.Confirmations{Have: rapid.Uint64().Draw(t, "have"), Need: 3, Finalized: rapid.Bool().Draw(t, "finalized")}
 	}
 	for n := range rapid.IntRange(0, 3).Draw(t, "transactions") {
-		shown := transfer.Transaction{
+		shown := intents.ShownTransaction{Transaction: transfer.Transaction{
 			Role: transfer.RoleOpen, Chain: i.Source.Account.Chain, Hash: common.Hash{byte(n)}, State: transfer.Mined,
 			SeenAt: transfertest.Time().Draw(t, "seen"),
-		}
+		}, ExplorerURL: rapid.SampledFrom([]string{"", "https://etherscan.io/tx/0x00"}).Draw(t, "explorer URL")}
 		if n > 0 {
 			shown.Block = &transfer.Block{Number: rapid.Uint64().Draw(t, "block")}
 		}

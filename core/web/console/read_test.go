@@ -275,7 +275,12 @@ func TestShowTransfer_History(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := ann.get(path).is(http.StatusOK, "Confirmations 3 of 12", "confirmed", "Sepolia, block 100 "+hash.Hex(),
-		lost.Hex()+" open replaced Sepolia none", hash.Hex()+" open mined Sepolia 100")
+		lost.Hex()+" On the explorer open replaced Sepolia none", hash.Hex()+" On the explorer open mined Sepolia 100")
+	for _, link := range []string{"/tx/" + hash.Hex(), "/address/" + intent.Source.Account.Address, "/token/" + intent.Source.Token.Address} {
+		if page.link("https://sepolia.etherscan.io"+link) == "" {
+			t.Errorf("the page has no link to %s at the explorer", link)
+		}
+	}
 	if strings.Contains(page.text(), "/refund") {
 		t.Errorf("a refund before the order has expired: %s", page.text())
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
@@ -85,6 +86,8 @@ type addChainParameter struct {
 	ChainName      string         `json:"chainName"`
 	NativeCurrency nativeCurrency `json:"nativeCurrency"`
 	RPCURLs        []string       `json:"rpcUrls"`
+	// ExplorerURLs are https alone: wallets refuse a chain with any other.
+	ExplorerURLs []string `json:"blockExplorerUrls,omitempty"`
 }
 
 type nativeCurrency struct {
@@ -101,8 +104,12 @@ func (c *console) addChainParameter(id caip.ChainID) *addChainParameter {
 	}
 	number, _ := id.Number() // the registry has eip155 chains only
 	coin := known.NativeCurrency
+	var explorers []string
+	if strings.HasPrefix(known.Explorer, "https://") {
+		explorers = []string{known.Explorer}
+	}
 	return &addChainParameter{
-		ChainID: fmt.Sprintf("%#x", number), ChainName: known.Name, RPCURLs: known.RPCURLs,
+		ChainID: fmt.Sprintf("%#x", number), ChainName: known.Name, RPCURLs: known.RPCURLs, ExplorerURLs: explorers,
 		NativeCurrency: nativeCurrency{Name: cmp.Or(coin.Name, coin.Symbol), Symbol: coin.Symbol, Decimals: coin.Decimals},
 	}
 }

@@ -38,13 +38,14 @@ func TestSendView_AddChain(t *testing.T) {
 	for _, step := range []struct{ set, want string }{
 		{"rpc_urls = NULL", "null"},
 		{
-			"rpc_urls = ARRAY['https://rpc.example.org/v1', 'https://other.example.org'], currency_name = 'Sepolia Ether'",
+			"rpc_urls = ARRAY['https://rpc.example.org/v1', 'https://other.example.org'], currency_name = 'Sepolia Ether', explorer = 'http://localhost'",
 			`{"chainId":"0xaa36a7","chainName":"Sepolia","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},` +
 				`"rpcUrls":["https://rpc.example.org/v1","https://other.example.org"]}`,
 		},
 		{
-			"rpc_urls = ARRAY['https://other.example.org'], currency_name = ''",
-			`{"chainId":"0xaa36a7","chainName":"Sepolia","nativeCurrency":{"name":"ETH","symbol":"ETH","decimals":18},"rpcUrls":["https://other.example.org"]}`,
+			"rpc_urls = ARRAY['https://other.example.org'], currency_name = '', explorer = 'https://explorer.example.org'",
+			`{"chainId":"0xaa36a7","chainName":"Sepolia","nativeCurrency":{"name":"ETH","symbol":"ETH","decimals":18},"rpcUrls":["https://other.example.org"],` +
+				`"blockExplorerUrls":["https://explorer.example.org"]}`,
 		},
 	} {
 		pgtest.Exec(t, s.store, "UPDATE chains SET "+step.set+" WHERE id = '"+sepoliaID.String()+"'")

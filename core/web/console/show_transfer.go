@@ -22,6 +22,8 @@ type legView struct {
 	transfer.Leg
 	Chain  string
 	Amount string
+	// AccountURL and TokenURL are pages of the chain's explorer, empty for none.
+	AccountURL, TokenURL string
 }
 
 // transferView is the page of an intent.
@@ -162,11 +164,11 @@ func (c *console) eventViews(intent *transfer.Intent, events []transfer.Event) [
 
 // transactionView is a transaction with its chain's name.
 type transactionView struct {
-	transfer.Transaction
+	intents.ShownTransaction
 	ChainName string
 }
 
-func (c *console) transactionViews(transactions []transfer.Transaction) []transactionView {
+func (c *console) transactionViews(transactions []intents.ShownTransaction) []transactionView {
 	views := make([]transactionView, len(transactions))
 	for n, t := range transactions {
 		views[n] = transactionView{t, c.chainName(t.Chain)}
@@ -194,7 +196,11 @@ func titleOf(intent *transfer.Intent, source legView) string {
 }
 
 func (c *console) legView(l transfer.Leg) legView {
-	return legView{Leg: l, Chain: c.chainName(l.Account.Chain), Amount: c.amountOf(l.Amount, l.Token)}
+	known, _ := c.Registry.Current().Chain(l.Account.Chain)
+	return legView{
+		Leg: l, Chain: c.chainName(l.Account.Chain), Amount: c.amountOf(l.Amount, l.Token),
+		AccountURL: known.AddressURL(l.Account.Address), TokenURL: known.TokenURL(l.Token.Address),
+	}
 }
 
 func (c *console) amountOf(units *big.Int, token caip.AccountID) string {

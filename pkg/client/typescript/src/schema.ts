@@ -1311,6 +1311,8 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
+            explorer: string | null;
         };
         /**
          * @description One environment, or `all`.
@@ -1780,6 +1782,8 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
+            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
+            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
