@@ -7,6 +7,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/pkg/forwarded"
+	"intents.internal/pkg/network"
 )
 
 // deviceLifetime is the longest that browsers keep a cookie (RFC 6265bis section 5.5). Each sign-in renews it.
@@ -66,6 +67,22 @@ func (c Cookie) Ceremony(r *http.Request) string { return c.passkey().Token(r) }
 
 // EndCeremony deletes the cookie of a WebAuthn challenge.
 func (c Cookie) EndCeremony(w http.ResponseWriter) { c.passkey().Clear(w) }
+
+// ShowEnvironment sets the cookie of the environment that the console shows.
+func (c Cookie) ShowEnvironment(w http.ResponseWriter, shown network.Environment) {
+	c.environment().set(w, string(shown), deviceLifetime)
+}
+
+// Environment is that of the request's cookie; ok is false without one.
+func (c Cookie) Environment(r *http.Request) (shown network.Environment, ok bool) {
+	shown, err := network.Parse(c.environment().Token(r))
+	return shown, err == nil
+}
+
+func (c Cookie) environment() Cookie {
+	c.name = "environment"
+	return c
+}
 
 func (c Cookie) passkey() Cookie {
 	c.name = "passkey"

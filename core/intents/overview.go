@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
 )
 
 // DayCount is how many intents of a day, in UTC, are in a status now.
@@ -19,9 +20,11 @@ type DayCount struct {
 	Count  int
 }
 
-// DayCounts counts an account's intents since a time by day and status. It counts the newest postgres.LongScan intents: whole is false if there may be
+// DayCounts counts an account's intents of an environment since a time by day and status. It counts the newest postgres.LongScan intents: whole is false if there may be
 // more.
-func (s *Store) DayCounts(ctx context.Context, accountID uuid.UUID, since time.Time) (counts []DayCount, whole bool, err error) {
+func (s *Store) DayCounts(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time,
+) (counts []DayCount, whole bool, err error) {
 	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
 	if err != nil {
 		return nil, false, err
@@ -30,8 +33,8 @@ func (s *Store) DayCounts(ctx context.Context, accountID uuid.UUID, since time.T
 	list := postgres.ListScan{Scan: postgres.LongScan}
 	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
 		return db.NewRaw(`SELECT date_trunc('day', created_at AT TIME ZONE 'UTC') AS day, status, count(*) AS count FROM (
-				SELECT created_at, status FROM transfers WHERE account_id = ? AND id >= ? ORDER BY id DESC LIMIT ?
-			) AS newest GROUP BY 1, 2`, accountID, transfer.FirstID(since), postgres.LongScan).Scan(ctx, &counts)
+				SELECT created_at, status FROM transfers WHERE account_id = ? AND environment = ? AND id >= ? ORDER BY id DESC LIMIT ?
+			) AS newest GROUP BY 1, 2`, accountID, environment, transfer.FirstID(since), postgres.LongScan).Scan(ctx, &counts)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("count the transfers of account %s: %w", accountID, err)
@@ -43,15 +46,19 @@ func (s *Store) DayCounts(ctx context.Context, accountID uuid.UUID, since time.T
 	return counts, total < postgres.LongScan, nil
 }
 
-// Expiring reads up to limit of an account's intents that are created and whose deadline is before a time, newest first. Like Refundables it
+// Expiring reads up to limit of an account's intents of an environment that are created and whose deadline is before a time, newest first. Like Refundables it
 // examines at most postgres.LongScan intents.
-func (s *Store) Expiring(ctx context.Context, accountID uuid.UUID, before time.Time, limit int) ([]*transfer.Intent, error) {
-	return s.newestOf(ctx, accountID, transfer.Created, limit, "deadline < ?", before)
+func (s *Store) Expiring(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, before time.Time, limit int,
+) ([]*transfer.Intent, error) {
+	return s.newestOf(ctx, accountID, transfer.Created, limit, "environment = ? AND deadline < ?", environment, before)
 }
 
-// Refundables reads up to limit of an account's orders that can be refunded and are not, newest first.
-func (s *Store) Refundables(ctx context.Context, accountID uuid.UUID, limit int) ([]*transfer.Intent, error) {
-	return s.newestOf(ctx, accountID, transfer.Confirmed, limit, "refundable_at IS NOT NULL")
+// Refundables reads up to limit of an account's orders of an environment that can be refunded and are not, newest first.
+func (s *Store) Refundables(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, limit int,
+) ([]*transfer.Intent, error) {
+	return s.newestOf(ctx, accountID, transfer.Confirmed, limit, "environment = ? AND refundable_at IS NOT NULL", environment)
 }
 
 // newestOf reads up to limit of an account's intents of a status that meet a condition.

@@ -57,7 +57,7 @@ func walkNewTransfers(b *tab) {
 	t := b.t
 	importSettlements(t)
 	b.signUp(uniqueEmail("new-transfer"))
-	b.open("/console/transfers", "There are no transfers yet.")
+	b.open("/console/transfers", "There are no test transfers yet.")
 	b.click(`main a[href="/console/transfers/new"]`, "You have no enabled test key.")
 	b.inspect("new-transfer-no-key")
 	tester := apiClient(t, b.base, b.makeKey("Transfers"))

@@ -44,7 +44,7 @@ func walkKeys(b *tab) {
 	b.signUp(email)
 	b.says("You have no keys yet.")
 	b.inspect("overview-none")
-	b.open("/console/keys", "You have no keys yet.")
+	b.open("/console/keys", "You have no test keys yet.")
 	b.inspect("keys-none")
 
 	t.Log("make a key, copy it, try the command that the page shows")
@@ -83,7 +83,7 @@ func walkKeys(b *tab) {
 	batch := must(apiClient(t, b.base, first).Batches.Create(t.Context(), intents.CreateBatch{Transfers: []intents.BatchItem{item, item}}))(t)[0]
 	b.open("/console/batches/"+batch.ID, "Batch of 2 transfers", "created")
 	b.inspect("batch")
-	b.click(`dl a[href*="status=created"]`, "2.5 USDC", "Show all")
+	b.click(`dl a[href*="status=created"]`, "2.5 USDC", "Clear the filters")
 	b.inspect("transfers-of-batch")
 	b.click("tbody a", "Transfer of 2.5 USDC", batch.ID)
 	b.click(`dl a[href^="/console/batches/"]`, "Batch of 2 transfers")
@@ -113,7 +113,7 @@ func walkKeys(b *tab) {
 	b.click("tbody a")
 	b.click("a.danger", "Delete this key?", odd)
 	b.inspect("delete-key")
-	b.click("button.danger", "The key is deleted.", "You have no keys yet.")
+	b.click("button.danger", "The key is deleted.", "You have no test keys yet.")
 
 	t.Log("the audit log has it all; a session that has ended")
 	b.open("/console/audit", "Signed up", "Signed in", "Key created", "Key rotated", "Key changed", "Key deleted", odd)

@@ -9,7 +9,7 @@ import (
 func walkWebhooks(b *tab) {
 	receiver := startRecorder(b.t)
 	b.signUp(uniqueEmail("webhooks"))
-	b.open("/console/webhooks", "You have no webhooks yet.")
+	b.open("/console/webhooks", "You have no test webhooks yet.")
 	b.inspect("webhooks-none")
 	b.fill("#url", receiver.URL+"/hook")
 	b.click("main form button", "Your new webhook", receiver.URL, "shown this once")
@@ -34,5 +34,5 @@ func walkWebhooks(b *tab) {
 	b.open(page)
 	b.click("a.danger", "Delete this webhook?")
 	b.inspect("delete-webhook")
-	b.click("button.danger", "The webhook is deleted.", "You have no webhooks yet.")
+	b.click("button.danger", "The webhook is deleted.", "You have no test webhooks yet.")
 }

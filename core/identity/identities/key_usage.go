@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
+	"intents.internal/pkg/network"
 )
 
 // usageRow is one line of a report as a row of VALUES.
@@ -88,9 +89,11 @@ FROM (
 WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
-// MinuteUsage reads the usage of all of an account's keys from the minute since on, minute by minute, oldest first. It reads at most
-// postgres.LongScan rows, one for each key and minute, the newest.
-func (s *Store) MinuteUsage(ctx context.Context, accountID uuid.UUID, since time.Time) ([]account.UsageInterval, error) {
+// MinuteUsage reads the usage of all of an account's keys of an environment from the minute since on, minute by minute, oldest first. It reads at
+// most postgres.LongScan rows, one for each key and minute, the newest of both environments.
+func (s *Store) MinuteUsage(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time,
+) ([]account.UsageInterval, error) {
 	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,8 @@ func (s *Store) MinuteUsage(ctx context.Context, accountID uuid.UUID, since time
 	var rows []account.Usage
 	err = s.db.NewRaw(`SELECT minute, sum(accepted)::bigint AS accepted, sum(limited)::bigint AS limited, sum(refused)::bigint AS refused FROM (
 			SELECT * FROM key_usage WHERE account_id = ? AND minute >= ? ORDER BY minute DESC, key_id DESC LIMIT ?
-		) AS newest GROUP BY minute ORDER BY minute`, accountID, since, postgres.LongScan).Scan(ctx, &rows)
+		) AS newest JOIN api_keys ON api_keys.id = key_id AND api_keys.environment = ?
+		GROUP BY minute ORDER BY minute`, accountID, since, postgres.LongScan, environment).Scan(ctx, &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of account %s: %w", accountID, err)
 	}

@@ -90,7 +90,7 @@ func (c *console) askQuotes(w http.ResponseWriter, r *http.Request, user current
 	for _, q := range answer.Quotes {
 		v.Quotes = append(v.Quotes, c.quoteView(q))
 	}
-	return c.render(w, r, user, "quotes", view{Title: "Choose a quote", Section: "transfers", Form: f, Body: v})
+	return c.render(w, r, user, "quotes", view{Title: "Choose a quote", Section: "transfers", Of: key.Environment, Form: f, Body: v})
 }
 
 func (c *console) quoteView(q quote.Quote) quoteView {

@@ -17,7 +17,7 @@ func (c *console) checkTransfer(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return err
 	}
-	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Body: map[string]any{
+	return c.render(w, r, user, "preflight", view{Title: "Before sending", Section: "transfers", Of: intent.Environment, Body: map[string]any{
 		"ID": intent.ID, "Title": titleOf(intent, c.legView(intent.Source)), "Checks": preflight.Checks, "Gas": preflight.Gas,
 	}})
 }
@@ -38,7 +38,7 @@ func (c *console) showRefund(w http.ResponseWriter, r *http.Request, user curren
 	}
 	sending.Purpose = "refund"
 	source := c.legView(intent.Source)
-	return c.render(w, r, user, "refund", view{Title: "Refund", Section: "transfers", Body: map[string]any{
+	return c.render(w, r, user, "refund", view{Title: "Refund", Section: "transfers", Of: intent.Environment, Body: map[string]any{
 		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Send": sending,
 	}})
 }

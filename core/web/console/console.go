@@ -25,6 +25,7 @@ import (
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
 	"intents.internal/core/webhooks"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -66,6 +67,8 @@ type currentUser struct {
 	session   *account.Session
 	owner     *account.Account
 	principal *identity.Principal
+	// environment is what lists and the overview show, empty on a public page.
+	environment network.Environment
 }
 
 // page answers a request, or writes nothing and returns an error.
@@ -206,6 +209,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		renamePasskeyPath:                     {identity.Person, submitForm(c.renamePasskey, c.showAccount, "passkey", "name")},
 		removePasskeyPath:                     {identity.Person, submitForm(c.removePasskey, c.confirmRemovePasskey, "passkey")},
 		"/console/accounts/act":               {identity.Person, submitButton(c.actOn, "account")},
+		environmentPath:                       {identity.Person, submitButton(c.chooseEnvironment, "environment", "next")},
 		"/console/accounts/share":             {identity.Person, submitForm(c.shareAccount, c.listAccounts, "name", "formToken")},
 		"/console/members/leave":              {identity.Person, submitForm(c.leaveAccount, c.listMembers)},
 		"/console/members/invite":             {identity.Manage, submitForm(c.inviteMember, c.listMembers, "email", "role", "password")},
@@ -275,7 +279,10 @@ func (c *console) requireSession(route sessionRoute) http.Handler {
 			return err
 		}
 		user := currentUser{session: principal.Session, owner: principal.Person, principal: principal}
-		if err = cmp.Or(checkAccount(r, user), user.principal.Check(route.need)); err == nil {
+		if user.environment, err = c.shownEnvironment(r, user); err == nil {
+			err = cmp.Or(checkAccount(r, user), user.principal.Check(route.need))
+		}
+		if err == nil {
 			err = route.answer(w, identity.WithPrincipal(r, user.principal), user)
 		}
 		if err != nil {

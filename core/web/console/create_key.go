@@ -81,5 +81,5 @@ func (c *console) renderNewKey(w http.ResponseWriter, r *http.Request, user curr
 	if p.Replaces != nil {
 		title = "Your key was rotated"
 	}
-	return c.render(w, r, user, "new-key", view{Title: title, Section: "keys", Body: p})
+	return c.render(w, r, user, "new-key", view{Title: title, Section: "keys", Of: p.Key.Environment, Body: p})
 }

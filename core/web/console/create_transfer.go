@@ -96,7 +96,7 @@ func (c *console) renderConfirm(w http.ResponseWriter, r *http.Request, user cur
 	v.Unwatched = c.unwatched(v.Intent)
 	v.Fields, v.FormToken = f.transferFields(), newFormToken()
 	return c.render(w, r, user, "confirm-transfer", view{
-		Title: "Record this " + string(v.Intent.Type) + "?", Section: "transfers", Form: f, Body: v,
+		Title: "Record this " + string(v.Intent.Type) + "?", Section: "transfers", Of: v.Environment, Form: f, Body: v,
 	})
 }
 

@@ -47,5 +47,5 @@ func (c *console) renderSecret(w http.ResponseWriter, r *http.Request, user curr
 	if p.PreviousUntil != nil {
 		title = "The secret was rotated"
 	}
-	return c.render(w, r, user, "webhook-secret", view{Title: title, Section: "webhooks", Body: p})
+	return c.render(w, r, user, "webhook-secret", view{Title: title, Section: "webhooks", Of: p.Webhook.Environment, Body: p})
 }

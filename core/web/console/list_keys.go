@@ -52,20 +52,22 @@ func newKeyView(k *account.Key, now time.Time) keyView {
 	return v
 }
 
-// listKeys answers GET /console/keys.
+// listKeys answers GET /console/keys with the keys of the shown environment.
 func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	keys, err := c.Identities.Keys(r.Context(), user.principal.Account.ID)
 	if err != nil {
 		return err
 	}
 	now := c.Identities.Now()
-	views := make([]keyView, len(keys))
-	for i, k := range keys {
-		views[i] = newKeyView(k, now)
+	var views []keyView
+	for _, k := range keys {
+		if k.Environment == user.environment {
+			views = append(views, newKeyView(k, now))
+		}
 	}
 	c.fillLimits(r.Context(), views)
 	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
+		"Keys": views, "Count": len(keys), "Environment": f.or("environment", string(user.environment)), "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
 		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
 	}})
 }

@@ -19,6 +19,9 @@ const transfersPath = "/console/transfers"
 
 var types = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
 
+// bothEnvironments is the environment of a list of both.
+const bothEnvironments = "all"
+
 // transferFilters are the fields of the list's query that restrict it.
 var transferFilters = []string{"environment", "type", "status", "chain", "hash", "reference", "batch"}
 
@@ -31,7 +34,7 @@ type transferRow struct {
 // listTransfers answers GET /console/transfers, newest first, with the filters of the query; after is the last intent of the
 // previous page.
 func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	filter, err := f.transferFilter()
+	filter, err := f.transferFilter(user.environment)
 	if err != nil {
 		return err
 	}
@@ -42,19 +45,24 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 			return err
 		}
 	}
-	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Form: f, Body: map[string]any{
+	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Of: filter.Environment, Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil,
-		"Filtered":     slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
-		"Environments": []network.Environment{network.Test, network.Live}, "Types": types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+		"Filtered": slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
+		"Types":    types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
 
-// transferFilter reads the query. An invalid filter is an error of its field.
-func (f *form) transferFilter() (filter intents.TransferFilter, err error) {
+// transferFilter reads the query. An invalid filter is an error of its field. A query without an environment is of the shown one.
+func (f *form) transferFilter(shown network.Environment) (filter intents.TransferFilter, err error) {
 	fault := func(field, text string) {
 		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
 	}
-	if given := f.values["environment"]; given != "" {
+	filter.Environment = shown
+	switch given := f.values["environment"]; given {
+	case "":
+	case bothEnvironments:
+		filter.Environment = ""
+	default:
 		if filter.Environment, err = network.Parse(given); err != nil {
 			fault("environment", "There is no such environment.")
 		}

@@ -35,7 +35,7 @@ func newWebhookView(e *webhooks.Endpoint) webhookView {
 	return v
 }
 
-// listWebhooks answers GET /console/webhooks with the webhooks of both environments, newest first.
+// listWebhooks answers GET /console/webhooks with the webhooks of the shown environment, newest first.
 func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if c.WebhookRules == nil {
 		return webhooks.ErrNotConfigured
@@ -44,11 +44,13 @@ func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return err
 	}
-	views := make([]webhookView, len(endpoints))
-	for n, e := range endpoints {
-		views[n] = newWebhookView(e)
+	var views []webhookView
+	for _, e := range endpoints {
+		if e.Environment == user.environment {
+			views = append(views, newWebhookView(e))
+		}
 	}
 	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
-		"Webhooks": views, "Most": webhooks.MaxEndpoints, "Types": newTypesView(f, nil), "FormToken": newFormToken(),
+		"Webhooks": views, "Count": len(endpoints), "Environment": f.or("environment", string(user.environment)), "Most": webhooks.MaxEndpoints, "Types": newTypesView(f, nil), "FormToken": newFormToken(),
 	}})
 }

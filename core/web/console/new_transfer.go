@@ -53,8 +53,6 @@ type newTransferView struct {
 	Signings []choice
 	// Quotes means that one of the amounts of a swap or bridge may be left to providers.
 	Quotes bool
-	// Tabs are the links to the form of either environment.
-	Tabs []environmentTab
 }
 
 // chainChoice is a chain, and whether its intents are followed now.
@@ -75,16 +73,11 @@ type tokenChoice struct {
 	Selected            bool
 }
 
-type environmentTab struct {
-	Environment network.Environment
-	Current     bool
-}
-
 // newTransfer answers GET /console/transfers/new. The chains in the query determine the tokens to choose from; the query's other
 // fields are filled in.
 func (c *console) newTransfer(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	if f.is("environment", "") {
-		f.values["environment"] = string(network.Test)
+		f.values["environment"] = string(user.environment)
 	}
 	if f.is("deadline", "") {
 		f.values["deadline"] = lifetime(transfer.DefaultLifetime)
@@ -102,9 +95,6 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 		return err
 	}
 	v := newTransferView{Environment: env, Keys: keys, Lifetimes: lifetimes, Quotes: c.quoting(env)}
-	for _, tab := range []network.Environment{network.Test, network.Live} {
-		v.Tabs = append(v.Tabs, environmentTab{tab, tab == env})
-	}
 	registry := c.Registry.Current()
 	for _, known := range registry.Chains {
 		if known.Environment == env {
@@ -115,7 +105,7 @@ func (c *console) renderNewTransfer(w http.ResponseWriter, r *http.Request, user
 		v.Source, v.Destination = c.tokens(f, env)
 	}
 	v.Signings = c.signings(f)
-	return c.render(w, r, user, "new-transfer", view{Title: "New transfer", Section: "transfers", Form: f, Body: v})
+	return c.render(w, r, user, "new-transfer", view{Title: "New transfer", Section: "transfers", Of: env, Form: f, Body: v})
 }
 
 // signings are the choices for how the intent is authorized: the schemes that a settlement of the source chain takes, and ERC-3009 where a token of

@@ -89,7 +89,7 @@ func TestForms_Malformed(t *testing.T) {
 		"/console/nothing": 404, "/console/keys/nothing": 404, "/console/transfers/nothing": 404, "/console/transfers/" + uuid.NewString(): 404,
 		"/console/batches/nothing": 404, "/console/batches/" + uuid.NewString(): 404, "/console/batches": 404,
 		"/console/audit?before=x": 400, "/console/audit?after=x": 400, "/console?x=1": 400,
-		"/console/transfers?status=lost": 400, "/console/transfers?environment=all": 400, "/console/transfers?type=gift": 400, "/console/transfers?chain=1": 400, "/console/transfers?after=1": 400,
+		"/console/transfers?status=lost": 400, "/console/transfers?environment=prod": 400, "/console/transfers?type=gift": 400, "/console/transfers?chain=1": 400, "/console/transfers?after=1": 400,
 		"/console/transfers?batch=1": 400,
 	} {
 		if a := ann.get(path); a.status != want {

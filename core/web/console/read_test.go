@@ -129,7 +129,7 @@ func TestListTransfers(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	ann.get("/console/transfers").is(http.StatusOK, "There are no transfers yet.", "/v2/transfers")
+	ann.get("/console/transfers").is(http.StatusOK, "There are no test transfers yet.", "/v2/transfers")
 	owner := s.ann(t)
 	keyID, _ := ann.makeKey("mover")
 	first := s.record(t, owner.ID, keyID, "eip155:11155111", "<i>inv-1</i>")
@@ -149,7 +149,7 @@ func TestListTransfers(t *testing.T) {
 	if rows := last.count("tr") - 1; rows != 2 {
 		t.Errorf("%d rows on the last page", rows)
 	}
-	filtered := ann.get("/console/transfers?type=bridge&status=created&chain=eip155%3A11155111").is(http.StatusOK, "Show all")
+	filtered := ann.get("/console/transfers?type=bridge&status=created&chain=eip155%3A11155111").is(http.StatusOK, "Clear the filters")
 	next, err := url.Parse(filtered.link("/console/transfers?after="))
 	if err != nil || next.Query().Get("type") != "bridge" || next.Query().Get("status") != "created" || next.Query().Get("chain") != "eip155:11155111" {
 		t.Errorf("the next page is %v, %v", next, err)
@@ -284,7 +284,7 @@ func TestShowTransfer_History(t *testing.T) {
 	if strings.Contains(page.text(), "/refund") {
 		t.Errorf("a refund before the order has expired: %s", page.text())
 	}
-	ann.get(page.link("/console/transfers?hash=")).is(http.StatusOK, "bridge", "Show all")
+	ann.get(page.link("/console/transfers?environment=all&hash=")).is(http.StatusOK, "bridge", "Clear the filters")
 	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfers match these filters.")
 
 	expire(t, s.store)

@@ -141,6 +141,7 @@ var formClasses = map[string]walked{
 	renamePasskeyPath:         {rights, none, of("passkey", passkeyOf, "name", "desk"), false},
 	removePasskeyPath:         {passkey, none, of("passkey", passkeyOf), false},
 	"/console/accounts/act":   {rights, none, of("account", func(s scene) any { return s.Owner.ID }), false},
+	environmentPath:           {reads, none, fixed("environment", "live", "next", "/console/keys"), false}, // a cookie of this browser
 	"/console/accounts/share": {rights, none, func(s scene) []string { return []string{"name", "Kiosk", "formToken", s.token} }, false},
 
 	"/console/members/leave":  {rights, none, fixed(), false},

@@ -26,7 +26,8 @@ func TestRoutes_Needs(t *testing.T) {
 		method, path, _ := strings.Cut(pattern, " ")
 		want := identity.Develop
 		switch {
-		case strings.HasPrefix(path, "/console/account"), strings.HasPrefix(path, invitationPath), path == membersPath+"/leave":
+		case strings.HasPrefix(path, "/console/account"), strings.HasPrefix(path, invitationPath), path == membersPath+"/leave",
+			path == environmentPath:
 			want = identity.Person
 		case method == "POST" && strings.HasPrefix(path, membersPath):
 			want = identity.Manage

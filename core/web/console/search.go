@@ -11,7 +11,6 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
-	"intents.internal/pkg/network"
 )
 
 // search answers GET /console/search: it leads to the only intent or batch that is called so, to the list of several, or says that there is none.
@@ -49,7 +48,7 @@ func (c *console) find(r *http.Request, user currentUser, sought string) (string
 		return "", err
 	}
 	if isUUID(name) {
-		for _, environment := range []network.Environment{network.Test, network.Live} {
+		for _, environment := range environments {
 			batch, _, err := c.Intents.FindBatch(r.Context(), accountID, environment, name)
 			if err == nil {
 				return "/console/batches/" + batch.ID.String(), nil
@@ -77,7 +76,7 @@ func (c *console) findAll(r *http.Request, accountID uuid.UUID, field, value str
 	case len(found) == 1:
 		return transfersPath + "/" + found[0].ID.String(), nil
 	default:
-		return transfersPath + "?" + url.Values{field: {value}}.Encode(), nil
+		return transfersPath + "?" + url.Values{field: {value}, "environment": {bothEnvironments}}.Encode(), nil
 	}
 }
 

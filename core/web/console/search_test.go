@@ -39,7 +39,7 @@ func TestSearch(t *testing.T) {
 	find(ann, "a\x00b").is(http.StatusBadRequest, "holds characters that cannot be stored")
 	pgtest.InsertIntent(t, s.store, s.known, owner)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET reference = 'Order 7 & more'`)
-	list := "/console/transfers?reference=Order+7+%26+more"
+	list := "/console/transfers?environment=all&reference=Order+7+%26+more"
 	find(ann, "Order 7 & more").leadsTo(list)
 	ann.get(list).is(http.StatusOK, "created", "submitted")
 }

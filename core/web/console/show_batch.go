@@ -10,7 +10,6 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
-	"intents.internal/pkg/network"
 )
 
 // batchView is the page of a batch.
@@ -48,7 +47,7 @@ func (c *console) showBatch(w http.ResponseWriter, r *http.Request, user current
 	if batch.Count == 1 {
 		title = "Batch of 1 transfer"
 	}
-	return c.render(w, r, user, "batch", view{Title: title, Section: "transfers", Form: f, Body: shown})
+	return c.render(w, r, user, "batch", view{Title: title, Section: "transfers", Of: batch.Environment, Form: f, Body: shown})
 }
 
 // batchRefreshSeconds is the interval at which a batch's open page reloads while one of its intents is under way.
@@ -56,7 +55,7 @@ const batchRefreshSeconds = 10
 
 // batchOf returns the account's batch that the path identifies, of either environment, with its intents.
 func (c *console) batchOf(r *http.Request, user currentUser) (batch *intents.Batch, found []*transfer.Intent, err error) {
-	for _, environment := range []network.Environment{network.Test, network.Live} {
+	for _, environment := range environments {
 		batch, found, err = c.Intents.FindBatch(r.Context(), user.principal.Account.ID, environment, r.PathValue("id"))
 		if !errors.Is(err, intents.ErrBatchNotFound) {
 			break

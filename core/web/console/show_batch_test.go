@@ -57,7 +57,7 @@ func TestShowBatch(t *testing.T) {
 	}
 
 	t.Log("the counts lead to the list, and an intent to its batch")
-	filtered := ann.get(page.link("/console/transfers?batch="+batch.ID.String()+"&status=created")).is(http.StatusOK, "Show all")
+	filtered := ann.get(page.link("/console/transfers?environment=all&batch="+batch.ID.String()+"&status=created")).is(http.StatusOK, "Clear the filters")
 	if rows := filtered.count("tr") - 1; rows != 2 {
 		t.Errorf("%d rows of those created", rows)
 	}

@@ -78,7 +78,7 @@ func (c *console) showDelivery(w http.ResponseWriter, r *http.Request, user curr
 		}
 		v.Past = append(v.Past, shown)
 	}
-	return c.render(w, r, user, "delivery", view{Title: "Delivery of " + string(d.Type), Section: "webhooks", Body: v})
+	return c.render(w, r, user, "delivery", view{Title: "Delivery of " + string(d.Type), Section: "webhooks", Of: e.Environment, Body: v})
 }
 
 // took formats the duration of an attempt.

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/console/chart"
@@ -50,26 +48,27 @@ func (o overview) Quiet() bool {
 	return !o.HandLate && len(o.Expiring)+len(o.Refundable)+len(o.Webhooks) == 0
 }
 
-// showOverview answers GET /console with what happens in the account, and what needs a hand. All its reads are bounded.
+// showOverview answers GET /console with what happens in the shown environment, and what needs a hand there. All its reads are bounded.
 func (c *console) showOverview(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
 	ctx, account, now := r.Context(), user.principal.Account, c.Transfers.Now()
+	of := feed.Owner{AccountID: account.ID, Environment: user.environment}
 	keys, err := c.Identities.Keys(ctx, account.ID)
 	if err != nil {
 		return err
 	}
 	shown := overview{Statuses: transfer.Statuses, HasKeys: len(keys) > 0}
-	if shown.DaysLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillDays(ctx, account.ID, &shown, now) }); err != nil {
+	if shown.DaysLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillDays(ctx, of, &shown, now) }); err != nil {
 		return err
 	}
 	shown.UsageLate, err = inTime(ctx, func(ctx context.Context) error {
-		usage, err := c.Identities.MinuteUsage(ctx, account.ID, chart.HourSince(now))
+		usage, err := c.Identities.MinuteUsage(ctx, of.AccountID, of.Environment, chart.HourSince(now))
 		shown.Usage = chart.Hour(usage, int(time.Duration(account.Limit.Requests)*time.Minute/account.Limit.Period), now)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if shown.HandLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillHand(ctx, account.ID, &shown, now) }); err != nil {
+	if shown.HandLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillHand(ctx, of, &shown, now) }); err != nil {
 		return err
 	}
 	return c.render(w, r, user, "overview", view{Title: "Overview", Section: "overview", Form: f, Body: shown})
@@ -86,9 +85,9 @@ func inTime(ctx context.Context, read func(context.Context) error) (late bool, e
 }
 
 // fillDays reads the intents a day.
-func (c *console) fillDays(ctx context.Context, accountID uuid.UUID, shown *overview, now time.Time) error {
+func (c *console) fillDays(ctx context.Context, of feed.Owner, shown *overview, now time.Time) error {
 	since := chart.DaysSince(now)
-	counts, whole, err := c.Transfers.DayCounts(ctx, accountID, since)
+	counts, whole, err := c.Transfers.DayCounts(ctx, of.AccountID, of.Environment, since)
 	if err != nil {
 		return err
 	}
@@ -122,12 +121,12 @@ func (c *console) fillDays(ctx context.Context, accountID uuid.UUID, shown *over
 }
 
 // fillHand reads what needs a hand.
-func (c *console) fillHand(ctx context.Context, accountID uuid.UUID, shown *overview, now time.Time) error {
-	expiring, err := c.Transfers.Expiring(ctx, accountID, now.Add(expiresSoon), handRows)
+func (c *console) fillHand(ctx context.Context, of feed.Owner, shown *overview, now time.Time) error {
+	expiring, err := c.Transfers.Expiring(ctx, of.AccountID, of.Environment, now.Add(expiresSoon), handRows)
 	if err != nil {
 		return err
 	}
-	refundable, err := c.Transfers.Refundables(ctx, accountID, handRows)
+	refundable, err := c.Transfers.Refundables(ctx, of.AccountID, of.Environment, handRows)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (c *console) fillHand(ctx context.Context, accountID uuid.UUID, shown *over
 	if c.WebhookRules == nil {
 		return nil
 	}
-	endpoints, err := c.Webhooks.Webhooks(ctx, feed.Owner{AccountID: accountID})
+	endpoints, err := c.Webhooks.Webhooks(ctx, of)
 	for _, e := range endpoints {
 		if !e.Enabled || e.FailingSince != nil {
 			shown.Webhooks = append(shown.Webhooks, newWebhookView(e))

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
@@ -29,7 +30,7 @@ func TestShowOverview(t *testing.T) {
 		}
 	}
 	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, id, 7, 2, 1 FROM api_keys`, lastMinute())
-	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, gen_random_uuid(), 1, 0, 0 FROM api_keys`, lastMinute())
+	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, id, 1, 0, 0 FROM api_keys`, lastMinute().Add(-time.Minute))
 	a := ann.get("/console").is(http.StatusOK, "2 are done, 2 are open, and 1 ended otherwise", "11 requests in the last hour: 8 accepted, 2 over the limit, 1 refused",
 		"Orders that nobody filled", "Transfers that expire within 15 minutes", "Webhooks that fail or are disabled", "https://example.com/hook")
 	if strings.Contains(a.text(), "You have no keys yet.") || strings.Contains(a.text(), "Nothing at the moment.") {

@@ -118,7 +118,7 @@ func (c *console) showRelay(w http.ResponseWriter, r *http.Request, user current
 		return err
 	}
 	source := c.legView(intent.Source)
-	return c.render(w, r, user, "relay", view{Title: "Relay", Section: "transfers", Form: f, Body: map[string]any{
+	return c.render(w, r, user, "relay", view{Title: "Relay", Section: "transfers", Of: intent.Environment, Form: f, Body: map[string]any{
 		"Intent": intent, "Title": titleOf(intent, source), "Source": source, "Send": sending,
 	}})
 }
@@ -150,7 +150,7 @@ func (c *console) showRevocation(w http.ResponseWriter, r *http.Request, user cu
 			return err
 		}
 	}
-	return c.render(w, r, user, "revoke", view{Title: "Revoke the signature", Section: "transfers", Body: body})
+	return c.render(w, r, user, "revoke", view{Title: "Revoke the signature", Section: "transfers", Of: intent.Environment, Body: body})
 }
 
 var errNothingToRevoke = pageError{

@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/pkg/network"
 )
 
 //go:embed templates
@@ -63,6 +64,11 @@ type view struct {
 	Owner *account.Account
 	// Acting is the person and the account that the session acts on, nil for none.
 	Acting *identity.Principal
+	// Of is the environment of the object that the page shows, empty for none.
+	Of network.Environment
+	// Shown is the environment that lists and the overview show, and Switch chooses another; empty on public pages.
+	Shown  network.Environment
+	Switch *environmentSwitch
 	// needs is what the person would be asked for to confirm an effect, see identity.Service.ConfirmationOf.
 	needs error
 	// confirmAt is the page that confirms and leads back to this one.
@@ -79,6 +85,9 @@ type view struct {
 
 // ForOthers reports whether the session acts on another account than the person's own.
 func (v view) ForOthers() bool { return v.Acting != nil && v.Acting.Account.ID != v.Acting.Person.ID }
+
+// Elsewhere reports whether the page shows an object of the environment that lists do not show.
+func (v view) Elsewhere() bool { return v.Of != "" && v.Shown != "" && v.Of != v.Shown }
 
 // On returns the URL of a form with the account that the session acts on, so that a form left open in one tab cannot change an
 // account that was chosen in another tab.
@@ -98,6 +107,9 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 	v.Owner, v.Acting, v.Notice = user.owner, user.principal, notices[r.URL.Query().Get("done")]
 	if len(v.Form.Errors) > 0 {
 		v.Notice = ""
+	}
+	if user.environment != "" {
+		v.Shown, v.Switch = user.environment, newEnvironmentSwitch(r, user.environment)
 	}
 	if user.principal != nil {
 		v.needs, v.confirmAt = c.Identity.ConfirmationOf(user.principal), confirmFor(r)

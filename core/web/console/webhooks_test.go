@@ -23,7 +23,7 @@ func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	ann.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.", "0 of 20", "transfer.confirmed")
+	ann.get("/console/webhooks").is(http.StatusOK, "You have no test webhooks yet.", "0 of 20, test and live", "transfer.confirmed")
 
 	page, secret := ann.makeWebhook("type:transfer.confirmed", "1", "type:transfer.failed", "1", "description", `<b>ops</b>`)
 	if !strings.HasPrefix(secret, "whsec_") {
@@ -112,7 +112,7 @@ func TestWebhooks_Others(t *testing.T) {
 	}
 	ben.post(page+"/rotate", "gracePeriod", "0").is(http.StatusNotFound, "no webhook with this id")
 	ben.post(page+"/replay", "since", "3600").is(http.StatusNotFound, "no webhook with this id")
-	ben.get("/console/webhooks").is(http.StatusOK, "You have no webhooks yet.")
+	ben.get("/console/webhooks").is(http.StatusOK, "You have no test webhooks yet.")
 	ann.get("/console/webhooks/nothing").is(http.StatusNotFound, "no webhook with this id")
 }
 

@@ -1,0 +1,116 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"intents.internal/core/feed"
+	"intents.internal/core/pgtest"
+	"intents.internal/pkg/network"
+)
+
+// shows is the environment that a page's switch says the console shows.
+func (a *answer) shows() string {
+	a.t.Helper()
+	pressed := a.find(func(n *html.Node) bool { return attribute(n, "aria-pressed") == "true" })
+	if pressed == nil {
+		a.t.Fatalf("%s has no switch", a.what)
+	}
+	return attribute(pressed, "value")
+}
+
+// The switch holds for every list and the overview, until it is used again.
+func TestChooseEnvironment(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	ann.makeKey("only-test")
+	ann.makeWebhook()
+	tested := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
+	moved := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
+	pgtest.Exec(t, s.store, "UPDATE transfers SET environment = 'live', deadline = now() + interval '5 minutes' WHERE id = $1", moved.ID)
+	paths := map[string]string{
+		"/console":               "1 are open",
+		"/console/keys":          "only-test",
+		"/console/transfers":     tested.ID.String(),
+		"/console/webhooks":      "https://example.com/hook",
+		"/console/transfers/new": "Testnet chains",
+	}
+	for path, says := range paths {
+		if page := ann.get(path).is(http.StatusOK); page.shows() != "test" || !strings.Contains(page.body, says) {
+			t.Errorf("%s shows %s:\n%s", path, page.shows(), page.text())
+		}
+	}
+	page := ann.get("/console/transfers?status=created&chain=eip155%3A1")
+	ann.post("/console/environment", "environment", "live", "next", page.field("next")).leadsTo("/console/transfers?status=created")
+	for path, says := range map[string]string{
+		"/console":               "Transfers that expire within 15 minutes",
+		"/console/keys":          "You have no live keys yet.",
+		"/console/transfers":     moved.ID.String(),
+		"/console/webhooks":      "You have no live webhooks yet.",
+		"/console/transfers/new": "You have no enabled live key.",
+	} {
+		page := ann.get(path).is(http.StatusOK)
+		if page.shows() != "live" || !strings.Contains(page.body, says) || strings.Contains(page.body, paths[path]) && path != "/console" {
+			t.Errorf("%s shows %s:\n%s", path, page.shows(), page.text())
+		}
+	}
+	both := ann.get("/console/transfers?environment=all").is(http.StatusOK)
+	if both.link("/console/transfers/"+tested.ID.String()) == "" || both.link("/console/transfers/"+moved.ID.String()) == "" {
+		t.Errorf("the list of both leaves one out: %s", both.text())
+	}
+	ann.get("/console/transfers?environment=test").is(http.StatusOK, "This page is of the Test environment. Lists and the overview show Live.")
+}
+
+// The page of an object opens in either environment and says its own. The switch leads from it to the list.
+func TestChooseEnvironment_Object(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	key, _ := ann.makeKey("only-test")
+	webhook, _ := ann.makeWebhook()
+	intent := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test}).ID.String()
+	pages := map[string]string{"/console/keys/" + key: "/console/keys", "/console/transfers/" + intent: "/console/transfers", webhook: "/console/webhooks"}
+	const elsewhere = "This page is of the Test environment."
+	for path, list := range pages {
+		if page := ann.get(path).is(http.StatusOK); page.field("next") != list || strings.Contains(page.text(), elsewhere) {
+			t.Errorf("%s: the switch leads to %s\n%s", path, page.field("next"), page.text())
+		}
+	}
+	ann.post("/console/environment", "environment", "live", "next", "/console").leadsTo("/console")
+	for path := range pages {
+		ann.get(path).is(http.StatusOK, elsewhere)
+	}
+}
+
+// Before a browser has chosen, an account with a live key sees live.
+func TestChooseEnvironment_Default(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := s.signedUp(t, "ann@example.com")
+	ann.makeKey("first")
+	if shown := ann.get("/console").shows(); shown != "test" {
+		t.Errorf("an account with a test key sees %s", shown)
+	}
+	pgtest.Exec(t, s.store, "UPDATE api_keys SET environment = 'live', start = replace(start, 'test', 'live')")
+	if shown := ann.get("/console").shows(); shown != "live" {
+		t.Errorf("an account with a live key sees %s", shown)
+	}
+	ann.post("/console/environment", "environment", "test", "next", "//evil.example").leadsTo("/console")
+	if shown := ann.get("/console").shows(); shown != "test" {
+		t.Errorf("a browser that chose test sees %s", shown)
+	}
+	ann.post("/console/environment", "environment", "prod", "next", "/console").is(http.StatusBadRequest, "Not this page's form")
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann.http.Jar.SetCookies(u, []*http.Cookie{{Name: "intents.environment", Value: "prod", Path: "/"}})
+	if shown := ann.get("/console").shows(); shown != "live" {
+		t.Errorf("a browser with a cookie of nobody's sees %s", shown)
+	}
+}
