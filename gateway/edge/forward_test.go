@@ -225,6 +225,19 @@ func TestForward_ConditionalRequests(t *testing.T) {
 	}
 }
 
+// Anybody may ask for /, and core decides by Accept whether a browser does.
+func TestForward_Index(t *testing.T) {
+	t.Parallel()
+	core := coretest.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", r.RequestURI+r.Header.Get("Accept"))
+		w.WriteHeader(http.StatusSeeOther)
+	})
+	want := unkept(response{Status: 303, Header: http.Header{"Location": {"/text/html"}, "Content-Length": {"0"}}})
+	if diff := cmp.Diff(want, start(t, core).send(t, request("GET", "/", "Accept: text/html\r\n", ""))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestForward_CoreUnreachable(t *testing.T) {
 	t.Parallel()
 	core := coretest.Start(t, nil)

@@ -103,7 +103,7 @@ var targetRules = []rule{
 			)...),
 			refused(notFound(), withoutKey(paths(
 				"/V2/tokens", "/V2/health", "/v1/tokens", "/v/2/tokens", "/tokens", "/.v2/tokens", "/-/v2/tokens",
-				"/health/", "/Health", "/health.", "/openapi.json/", "/Console", "/consoles", "/autH/x", "/auth", "/",
+				"/health/", "/Health", "/health.", "/openapi.json/", "/Console", "/consoles", "/autH/x", "/auth", "/x",
 				"/internal/chains", "/internal/keys/verify", "/internal/event-accounts", "/metrics", "/debug/pprof/",
 			)...)...),
 		),

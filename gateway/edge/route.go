@@ -93,6 +93,7 @@ var routedMethods = []string{get, head, post, patch, remove}
 
 var (
 	health  = newRoute("/health", open, actions{get: healthCheck})
+	index   = newRoute("/", open, actions{get: forwardAsIs})
 	openAPI = newDocument("/openapi.json", open, actions{get: serveShared})
 	docs    = newDocument("/docs", session, actions{get: serveShared})
 	docPage = newRoute("/docs/*", session, actions{}) // of the paths that core does not have, see docsRoutes
@@ -138,7 +139,7 @@ var (
 )
 
 var routes = []*route{
-	health, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
+	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
 	transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
@@ -205,6 +206,8 @@ func newDocument(path string, who access, does actions) *route {
 // match returns the route of a path. It compares bytes: nothing is decoded or cleaned, and core gets the same bytes.
 func match(path []byte) *route {
 	switch string(path) {
+	case "/":
+		return index
 	case "/health", "/v2/health":
 		return health
 	case "/openapi.json", "/v2/openapi.json":
@@ -369,7 +372,7 @@ func (r *route) streams(method []byte) bool {
 	switch r {
 	case newBatch:
 		return r.action(method) != refuse
-	case transfer, refund, preflight, relay, quote, webhooks, webhook, delivery:
+	case index, transfer, refund, preflight, relay, quote, webhooks, webhook, delivery:
 		return false
 	}
 	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck

@@ -10,6 +10,7 @@ type Path struct {
 
 // Paths are the documented paths. Core answers other methods on them with 405, gateways forward no others.
 var Paths = []Path{
+	{"/", []string{"GET"}},
 	{"/health", []string{"GET"}},
 	{"/v2/health", []string{"GET"}},
 	{"/openapi.json", []string{"GET"}},

@@ -112,6 +112,8 @@ func New(config Config) (http.Handler, error) {
 	s.handleSessions(sessions)
 	for _, path := range wire.Paths {
 		switch {
+		case path.Pattern == "/": // to the mux it is every path
+			mux.Handle("/{$}", s.methodNotAllowed(path))
 		case strings.HasPrefix(path.Pattern, "/auth/"):
 			sessions.Handle(path.Pattern, s.methodNotAllowed(path))
 		case path.Pattern == pathCreateBatch: // the mux does not choose between it with every method and GET /v2/transfers/{id}
@@ -149,6 +151,7 @@ func (s *Server) onlyTLS(next http.Handler) http.Handler {
 // content that a request can choose (BREACH).
 func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
 	return map[string]http.Handler{
+		patternIndex:                     s.route(s.getIndex, fallbackError{}),
 		"GET /openapi.json":              compress(s.route(getOpenAPI, fallbackError{})),
 		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
 		patternDocsPages:                 compress(s.route(s.getDocs, fallbackError{})),

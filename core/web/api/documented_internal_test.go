@@ -114,6 +114,8 @@ func TestDocument_Routes(t *testing.T) {
 	for path, route := range s.sessionRoutes() {
 		routed[route.method+" "+path] = true
 	}
+	delete(routed, patternIndex)
+	routed["GET /"] = true
 	for _, pattern := range []string{patternDocsPages, "GET " + docs.LLMsPath} {
 		delete(routed, pattern) // documentation itself
 	}

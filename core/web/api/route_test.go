@@ -43,7 +43,7 @@ func TestRoutes_UnknownPath(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, c := range []struct{ method, path string }{
-		{"GET", "/"},
+		{"GET", "/x"},
 		{"GET", "/v2"},
 		{"GET", "/v2/tokens/"},
 		{"GET", "/v2/Tokens"},
