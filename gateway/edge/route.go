@@ -104,6 +104,7 @@ var (
 	transfers        = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
 	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs})
 	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
+	clientToken      = newRoute("/v2/transfers/{id}/client-token", intentsReadKey, actions{post: forwardAsIs})
 	refund           = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
 	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
 	signature        = newRoute("/v2/transfers/{id}/signature", intentsKey, actions{post: forwardAsIs})
@@ -139,7 +140,7 @@ var (
 )
 
 var routes = []*route{
-	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, refund, preflight, signature, relay, cancel,
+	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay, cancel,
 	transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
@@ -276,6 +277,8 @@ func matchTransfer(rest []byte) *route {
 		return transfer
 	case string(below) == "transaction":
 		return transaction
+	case string(below) == "client-token":
+		return clientToken
 	case string(below) == "refund":
 		return refund
 	case string(below) == "preflight":

@@ -22,6 +22,7 @@ var Paths = []Path{
 	{"/v2/transfers/batch", []string{"POST"}},
 	{"/v2/transfers/{id}", []string{"GET", "PATCH"}},
 	{"/v2/transfers/{id}/transaction", []string{"POST"}},
+	{"/v2/transfers/{id}/client-token", []string{"POST"}},
 	{"/v2/transfers/{id}/cancel", []string{"POST"}},
 	{"/v2/transfers/{id}/preflight", []string{"GET"}},
 	{"/v2/transfers/{id}/refund", []string{"GET"}},

@@ -175,11 +175,12 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/events":                compress(s.route(s.listEvents, transferFallback)),
 		"GET /v2/transfers/{id}/events": compress(s.route(s.listTransferEvents, transferFallback)),
 
-		"GET /v2/transfers/{id}/preflight":    s.route(s.preflightTransfer, transferFallback),
-		"GET /v2/transfers/{id}/refund":       s.route(s.getRefund, transferFallback),
-		"GET /v2/transfers/{id}/relay":        s.route(s.getRelay, transferFallback),
-		"POST /v2/transfers/{id}/signature":   s.route(s.changeTransfer(s.signTransfer), transferFallback),
-		"POST /v2/transfers/{id}/transaction": s.route(s.changeTransfer(s.reportTransaction), transferFallback),
+		"POST /v2/transfers/{id}/client-token": s.route(s.createClientToken, transferFallback),
+		"GET /v2/transfers/{id}/preflight":     s.route(s.preflightTransfer, transferFallback),
+		"GET /v2/transfers/{id}/refund":        s.route(s.getRefund, transferFallback),
+		"GET /v2/transfers/{id}/relay":         s.route(s.getRelay, transferFallback),
+		"POST /v2/transfers/{id}/signature":    s.route(s.changeTransfer(s.signTransfer), transferFallback),
+		"POST /v2/transfers/{id}/transaction":  s.route(s.changeTransfer(s.reportTransaction), transferFallback),
 	}
 }
 

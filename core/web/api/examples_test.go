@@ -165,6 +165,7 @@ var masks = []struct {
 	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{64}`), "<key $1>"},
 	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{4}"`), `<start $1>"`},
 	{regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`), "<secret>"},
+	{regexp.MustCompile(`ct_[A-Za-z0-9_-]{119}`), "<client token>"},
 	{regexp.MustCompile(`"(nonce|next|after|cursor)":"[A-Za-z0-9_-]{22,}"`), `"$1":"<$1>"`},
 	{regexp.MustCompile(`"(fillDeadline|expires)":\d+`), `"$1":"<time>"`},
 	{regexp.MustCompile(`"(deadline|validBefore)":"\d+"`), `"$1":"<time>"`},
@@ -203,6 +204,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`sk_(test|live)_[A-Za-z0-9]{4}"`), `sk_${1}_EXAM"`},
 	{regexp.MustCompile(`(state|nonce|code_challenge|token)=[A-Za-z0-9_-]+`), "$1=EXAMPLE"},
 	{regexp.MustCompile(`whsec_[A-Za-z0-9+/=]+`), "whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0="},
+	{regexp.MustCompile(`ct_[A-Za-z0-9_-]{119}`), "ct_" + strings.Repeat("EXAMPLE", 17)},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "https://provider.example"},
 }
 

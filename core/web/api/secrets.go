@@ -5,20 +5,27 @@ import (
 	"crypto/subtle"
 	"net/http"
 
+	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
 
-// Secrets are the digests of the gateways' shared secret and of the previous one during a rotation. Without a previous secret
-// both are of the current one.
-type Secrets struct{ current, previous [sha256.Size]byte }
+// Secrets are the digests of the gateways' shared secret and of the previous one during a rotation, and what each mints client tokens with.
+// Without a previous secret both are of the current one.
+type Secrets struct {
+	current, previous         [sha256.Size]byte
+	tokens, tokensForPrevious *clienttoken.Minter
+}
 
 // NewSecrets takes the secret, and the previous one or nothing.
 func NewSecrets(current, previous telemetry.Secret) Secrets {
 	if previous == "" {
 		previous = current
 	}
-	return Secrets{sha256.Sum256([]byte(current.Reveal())), sha256.Sum256([]byte(previous.Reveal()))}
+	return Secrets{
+		current: sha256.Sum256([]byte(current.Reveal())), previous: sha256.Sum256([]byte(previous.Reveal())),
+		tokens: clienttoken.NewMinter(current), tokensForPrevious: clienttoken.NewMinter(previous),
+	}
 }
 
 // match reports whether the presented secret is one of the two, and whether it is the previous one. It always compares both
@@ -28,6 +35,14 @@ func (s Secrets) match(presented string) (ok, outdated bool) {
 	current := subtle.ConstantTimeCompare(s.current[:], got[:])
 	previous := subtle.ConstantTimeCompare(s.previous[:], got[:])
 	return current|previous == 1, current == 0 && previous == 1
+}
+
+// minter returns what mints the tokens of a gateway that has presented one of the secrets: the gateway verifies them with that secret.
+func (s Secrets) minter(presented string) *clienttoken.Minter {
+	if _, outdated := s.match(presented); outdated {
+		return s.tokensForPrevious
+	}
+	return s.tokens
 }
 
 // onlyGateways rejects requests without a valid gateway secret, and marks every response as core's own.

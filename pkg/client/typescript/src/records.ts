@@ -30,6 +30,8 @@ export type Submission = Schemas['Submission']
 export type TypedData = Schemas['TypedData']
 /** The transaction of a signed intent, which any account can send. */
 export type Relay = Schemas['Relay']
+/** What lets who has it read, check and report one intent. */
+export type ClientToken = Schemas['ClientToken']
 export type Preflight = Schemas['Preflight']
 export type Refund = Schemas['Refund']
 export type CreateQuotes = Schemas['CreateQuotesInput']

@@ -231,6 +231,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/transfers/{id}/client-token": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a client token
+         * @description A token with which a browser or an app reads, checks and reports this one intent without an API key: it is sent as `Authorization: Bearer` with
+         *     `GET /v2/transfers/{id}`, `GET …/preflight` and `POST …/transaction`, with the `id` of the record, and with nothing else. Whoever has it sees the
+         *     whole record, `reference` and `labels` included.
+         *
+         *     Nothing is stored, and each request makes another token. A token does no more than the key that made it: one of a key without `intents:write`
+         *     reports nothing. It ends at `expiresAt`, and before that with the key: disabled, rotated, deleted or expired. The key's `networks` do not bind it. Its
+         *     requests have a bucket of their own for each key and intent, and count for the account. A bearer that gets 401 asks your server for another
+         *     token, which may happen before `expiresAt` too. Needs the scope `intents:read`.
+         */
+        post: operations["createClientToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers/{id}/cancel": {
         parameters: {
             query?: never;
@@ -1979,6 +2012,22 @@ export interface components {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
             };
+        };
+        CreateClientTokenInput: {
+            /**
+             * @description For how many seconds the token is valid. A day if absent.
+             * @default 86400
+             */
+            expiresIn?: number;
+        };
+        ClientToken: {
+            /** @description What `Authorization: Bearer` has. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the token expires, which is not after its key.
+             */
+            expiresAt: string;
         };
         /**
          * @description What was checked. More names may come.
@@ -4042,6 +4091,54 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLarge"];
             415: components["responses"]["KeyedBodyNotJSON"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    createClientToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateClientTokenInput"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientToken"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            404: components["responses"]["NoSuchIntent"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];

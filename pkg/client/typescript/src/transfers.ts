@@ -1,6 +1,6 @@
 import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
 import type { Clock } from './clock.js'
-import type { CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer } from './records.js'
+import type { ClientToken, CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer } from './records.js'
 import type { CallOptions } from './transport.js'
 import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
@@ -10,6 +10,12 @@ export interface TransferPage {
   transfers: TransferSummary[]
   /** Give it as `cursor` for the next page; undefined on the last. An empty page of a filtered list may have one. */
   next: string | undefined
+}
+
+/** CallOptions of `transfers.createClientToken`. */
+export interface ClientTokenOptions extends CallOptions {
+  /** For how many seconds the token is valid, at most a day, which is also the default. */
+  expiresIn?: number | undefined
 }
 
 /** Intents: transfers, swaps and bridges. An intent is named by its id or its order id. */
@@ -33,6 +39,11 @@ export interface Transfers {
   submitSignature(id: string, signature: string, options?: CallOptions): Promise<Transfer>
   /** The transaction of a signed intent, which any account can send. Send it with `relay` of `@transfer-intents/client/viem`. */
   relay(id: string, options?: CallOptions): Promise<Relay>
+  /**
+   * Makes a token with which a browser or an app reads, checks and reports this intent without the key. Nothing is stored, so that each call makes
+   * another. It is not tried again.
+   */
+  createClientToken(id: string, options?: ClientTokenOptions): Promise<ClientToken>
   /** What the intent's transaction would do now. */
   preflight(id: string, options?: CallOptions): Promise<Preflight>
   /** The transaction that returns the money of an order that nobody filled. Send it with `sendTx` of `@transfer-intents/client/viem`. */
@@ -73,6 +84,8 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
     relay: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/relay', at(id, options))),
     events: (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/events', at(id, options))) as Promise<TransferEvents>,
     preflight: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/preflight', at(id, options))),
+    createClientToken: async (id, { expiresIn, ...options } = {}) =>
+      dataOf(api.http.POST('/v2/transfers/{id}/client-token', { body: expiresIn === undefined ? {} : { expiresIn }, ...at(id, options) })),
     refund: async (id, options) => dataOf(api.http.GET('/v2/transfers/{id}/refund', at(id, options))),
     waitFor: (id, options) => waitFor(get, feed, clock, id, options),
   }
