@@ -143,6 +143,7 @@ func (c *console) pageRoutes() map[string]sessionRoute {
 		"GET /console/keys/{id}/delete": {identity.Develop, c.confirmDeleteKey},
 		"GET /console/search":           {identity.Read, showPage(c.search, "q")},
 		"GET /console/transfers":        {identity.Read, showPage(c.listTransfers, append([]string{"after"}, transferFilters...)...)},
+		"GET " + transfersCSVPath:       {identity.Read, showPage(c.exportTransfers, transferFilters...)},
 		"GET /console/batches/{id}":     {identity.Read, showPage(c.showBatch)},
 		"GET /console/transfers/{id}": {identity.Read, func(w http.ResponseWriter, r *http.Request, user currentUser) error {
 			return c.showTransfer(w, r, user, &form{})

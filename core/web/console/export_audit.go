@@ -1,8 +1,6 @@
 package console
 
 import (
-	"bytes"
-	"encoding/csv"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,9 +8,6 @@ import (
 
 	"github.com/google/uuid"
 )
-
-// maxAuditRows bounds the entries of one file, and auditBatch those that are read at once.
-const maxAuditRows, auditBatch = 10_000, 1_000
 
 // auditColumns are the columns of the file.
 var auditColumns = []string{"time", "last_time", "action", "what", "detail", "repeats", "key_id", "key_name", "by", "by_email", "ip_address", "browser"}
@@ -27,31 +22,24 @@ func (c *console) exportAudit(w http.ResponseWriter, r *http.Request, user curre
 	if !f.ok() {
 		return c.listAudit(w, r, user, f)
 	}
-	var out bytes.Buffer
-	file := csv.NewWriter(&out)
-	_ = file.Write(auditColumns) // a Buffer takes everything
-	for range maxAuditRows / auditBatch {
-		query.Limit = auditBatch
+	file := newCSVFile(auditColumns)
+	for range maxCSVRows / csvBatch {
+		query.Limit = csvBatch
 		views, next, err := c.auditPage(r, user, query)
 		if err != nil {
 			return err
 		}
 		for _, v := range views {
-			_ = file.Write(v.cells())
+			file.add(v.cells()...)
 		}
 		if query.Before = next; next == uuid.Nil {
 			break
 		}
 	}
 	if query.Before != uuid.Nil {
-		_ = file.Write([]string{"older entries are left out: choose an earlier date to have them"})
+		file.add("older entries are left out: choose an earlier date to have them")
 	}
-	file.Flush()
-	header := w.Header()
-	header.Set("Content-Type", "text/csv; charset=utf-8")
-	header.Set("Content-Disposition", `attachment; filename="audit-log.csv"`)
-	header.Set("Content-Length", strconv.Itoa(out.Len()))
-	_, _ = w.Write(out.Bytes()) // fails only if the client has disconnected
+	file.serve(w, "audit-log.csv")
 	return nil
 }
 
@@ -67,14 +55,10 @@ func (v *auditView) cells() []string {
 	if v.Actor.Operator {
 		by = operatorChoice
 	}
-	cells := []string{
+	return []string{
 		v.OccurredAt.Format(time.RFC3339), last, string(v.Action), v.What, v.Detail, strconv.Itoa(v.Repeats), key, v.KeyName, by, v.PersonEmail,
 		v.Actor.IPAddress, v.Actor.UserAgent,
 	}
-	for n, cell := range cells {
-		cells[n] = inertCell(cell)
-	}
-	return cells
 }
 
 // inertCell quotes a cell that a spreadsheet would take for a formula with an apostrophe before it.

@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -100,7 +99,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 	}
 	body := map[string]any{
 		"Entries": views, "Next": "", "First": query.Before == uuid.Nil, "Actions": actionChoices(), "People": people, "Operator": operatorChoice,
-		"Filtered": slices.ContainsFunc(auditFilters, func(name string) bool { return !f.is(name, "") }),
+		"Filtered": f.hasAny(auditFilters),
 		"CSV":      auditCSVPath + f.queryOf(auditFilters),
 	}
 	if next != uuid.Nil {
@@ -126,16 +125,7 @@ func (f *form) auditQuery() (query identities.AuditQuery, err error) {
 			fault("who", "There is no such person.")
 		}
 	}
-	for name, at := range map[string]*time.Time{"since": &query.Since, "until": &query.Until} {
-		if given := f.values[name]; given != "" {
-			if *at, err = time.Parse(time.DateOnly, given); err != nil {
-				fault(name, "This is not a date such as 2026-11-29.")
-			}
-		}
-	}
-	if !query.Until.IsZero() {
-		query.Until = query.Until.AddDate(0, 0, 1) // the day is included
-	}
+	query.Since, query.Until = f.days()
 	query.Before, err = f.cursor("before")
 	return query, err
 }

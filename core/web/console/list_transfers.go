@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -23,7 +22,10 @@ var types = []transfer.Type{transfer.Transfer, transfer.Swap, transfer.Bridge}
 const bothEnvironments = "all"
 
 // transferFilters are the fields of the list's query that restrict it.
-var transferFilters = []string{"environment", "type", "status", "chain", "hash", "reference", "batch"}
+var transferFilters = append([]string{"environment", "type", "status", "chain", "since", "until", "reference"}, rareFilters...)
+
+// rareFilters are those that the page folds away.
+var rareFilters = []string{"account", "token", "hash", "batch"}
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
@@ -46,9 +48,9 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 		}
 	}
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Of: filter.Environment, Form: f, Body: map[string]any{
-		"Rows": rows, "Next": next, "First": filter.After == nil,
-		"Filtered": slices.ContainsFunc(transferFilters, func(name string) bool { return !f.is(name, "") }),
-		"Types":    types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+		"Rows": rows, "Next": next, "First": filter.After == nil, "CSV": transfersCSVPath + f.queryOf(transferFilters),
+		"Filtered": f.hasAny(transferFilters), "More": f.hasAny(rareFilters) || !f.ok(),
+		"Types": types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
 	}})
 }
 
@@ -86,6 +88,9 @@ func (f *form) transferFilter(shown network.Environment) (filter intents.Transfe
 			fault("chain", "This is not the id of a chain.")
 		}
 	}
+	filter.CreatedAfter, filter.CreatedBefore = f.days()
+	filter.Account = f.onChain("account", filter.Chain)
+	filter.Token = f.onChain("token", filter.Chain)
 	if given := f.values["batch"]; given != "" {
 		id, err := uuid.Parse(given)
 		if err != nil {
@@ -110,7 +115,7 @@ func (c *console) transferPage(r *http.Request, user currentUser, f *form, filte
 		return nil, "", err
 	}
 	if after != nil {
-		next = f.pageAfter(after.ID)
+		next = transfersPath + f.queryOf(transferFilters, "after", after.ID.String())
 	}
 	for _, intent := range intents {
 		rows = append(rows, c.transferRow(intent))
@@ -122,15 +127,25 @@ func (c *console) transferRow(intent *transfer.Intent) transferRow {
 	return transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)}
 }
 
-// pageAfter returns the URL of the next page with the same filters.
-func (f *form) pageAfter(last uuid.UUID) string {
-	query := url.Values{"after": {last.String()}}
-	for _, name := range transferFilters {
-		if !f.is(name, "") {
-			query.Set(name, f.values[name])
-		}
+// onChain reads a field with an account or a token: a CAIP-10 id, or an address if a chain is chosen.
+func (f *form) onChain(name string, chain caip.ChainID) (id caip.AccountID) {
+	given := strings.TrimSpace(f.values[name])
+	if given == "" {
+		return id
 	}
-	return "/console/transfers?" + query.Encode()
+	if chain != (caip.ChainID{}) && !strings.Contains(given, ":") {
+		given = chain.String() + ":" + given
+	}
+	id, err := caip.ParseAccountID(given)
+	if err != nil {
+		f.add(pageError{status: http.StatusBadRequest, Field: name, Text: "This is neither a chain and an address, such as eip155:1:0x…, nor an address on a chosen chain."})
+	}
+	return id
+}
+
+// hasAny reports whether one of the fields was sent.
+func (f *form) hasAny(fields []string) bool {
+	return slices.ContainsFunc(fields, func(name string) bool { return !f.is(name, "") })
 }
 
 // chainName returns the chain's name, or its id if the registry does not have it.

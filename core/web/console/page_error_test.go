@@ -90,7 +90,7 @@ func TestForms_Malformed(t *testing.T) {
 		"/console/batches/nothing": 404, "/console/batches/" + uuid.NewString(): 404, "/console/batches": 404,
 		"/console/audit?before=x": 400, "/console/audit?after=x": 400, "/console?x=1": 400,
 		"/console/transfers?status=lost": 400, "/console/transfers?environment=prod": 400, "/console/transfers?type=gift": 400, "/console/transfers?chain=1": 400, "/console/transfers?after=1": 400,
-		"/console/transfers?batch=1": 400,
+		"/console/transfers?batch=1": 400, "/console/transfers?since=1969-12-31": 400, "/console/transfers.csv?until=today": 400, "/console/transfers.csv?after=1": 400,
 	} {
 		if a := ann.get(path); a.status != want {
 			t.Errorf("GET %s: %d, want %d\n%s", path, a.status, want, a.text())

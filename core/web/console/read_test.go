@@ -141,11 +141,11 @@ func TestListTransfers(t *testing.T) {
 	}
 
 	t.Log("25 to a page, the rest on the next, with the same filters")
-	page := ann.get("/console/transfers").is(http.StatusOK, "bridge test created 1.5 USDC Sepolia 0.000004 USDC Base Sepolia", "Older")
+	page := ann.get("/console/transfers").is(http.StatusOK, "bridge test created inv-2 1.5 USDC Sepolia 0xf39Fd6…2266 0.000004 USDC Base Sepolia 0x709979…79C8", "Older")
 	if rows := page.count("tr") - 1; rows != 25 {
 		t.Errorf("%d rows", rows)
 	}
-	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer test submitted 1.5 USDC Sepolia 1.5 USDC Sepolia", "Newest")
+	last := ann.get(page.link("/console/transfers?after=")).is(http.StatusOK, "transfer test submitted <i>inv-1</i> 1.5 USDC Sepolia 0xf39Fd6…2266 1.5 USDC Sepolia 0x709979…79C8", "Newest")
 	if rows := last.count("tr") - 1; rows != 2 {
 		t.Errorf("%d rows on the last page", rows)
 	}

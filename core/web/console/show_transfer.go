@@ -46,6 +46,7 @@ type transferView struct {
 	Signing   *signingView
 	Unwatched string
 	Final     bool
+	Labels    map[string]string
 	Refresh   int
 	PublicURL string
 }
@@ -95,7 +96,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Of: intent.Environment, Form: f, Body: transferView{
 		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
 		Transactions: c.transactionViews(record.Transactions), Deliveries: deliveries, Send: sending, Signing: signing, Unwatched: c.unwatched(intent),
-		Final: transfer.Final(intent.Type, intent.Status), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
+		Final: transfer.Final(intent.Type, intent.Status), Labels: intent.Labels.Pairs(), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
 }
 
