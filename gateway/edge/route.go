@@ -140,8 +140,8 @@ var (
 )
 
 var routes = []*route{
-	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay, cancel,
-	transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
+	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay,
+	cancel, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
