@@ -61,6 +61,8 @@ type Transition struct {
 	FailureReason *transfer.FailureReason
 	// Labels are the intent's as of the event.
 	Labels wire.Labels
+	// Simulated means that a client has simulated the transition, or changed an intent whose status it has simulated.
+	Simulated bool
 }
 
 // Body returns the JSON of the event without its id, as webhooks deliver it.
@@ -108,5 +110,6 @@ func (t *Transition) appendJSON(b []byte) []byte {
 	b = transfer.AppendOptional(b, t.Failure)
 	b = transfer.AppendFailureReason(b, t.FailureReason)
 	b = transfer.AppendLabels(b, t.Labels)
+	b = transfer.AppendSimulated(b, t.Simulated)
 	return append(b, '}')
 }

@@ -113,6 +113,7 @@ func (s *Store) eventsAt(ctx context.Context, positions []int64, account *bun.Ra
 	var rows []feedRow
 	err := s.db.NewRaw(`SELECT feed.position, feed.id, feed.account_id, feed.environment, feed.type, feed.sequence, feed.occurred_at, feed.data,
 			events.from_status, events.to_status, events.hash, events.failure, events.tx_hash, events.block_number, events.found,
+			events.simulated,
 			`+intentColumns+`
 		FROM feed LEFT JOIN LATERAL (SELECT * FROM events WHERE account_id = ?0 AND id = feed.event_id LIMIT 1) AS events ON true
 		LEFT JOIN LATERAL (SELECT * FROM transfers WHERE account_id = ?0 AND id = events.transfer_id LIMIT 1) AS transfers ON true
@@ -166,6 +167,7 @@ type feedRow struct {
 	TxHash      []byte
 	BlockNumber *uint64
 	Found       string `bun:",nullzero"`
+	Simulated   bool   `bun:",nullzero"`
 
 	TransferID         uuid.UUID     `bun:",nullzero"`
 	TransferType       transfer.Type `bun:",nullzero"`
@@ -202,7 +204,7 @@ func (r feedRow) event() (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Labels: r.Labels, Summary: transfer.Summary{
+	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Labels: r.Labels, Simulated: r.Simulated, Summary: transfer.Summary{
 		ID: r.TransferID, Environment: r.Environment, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID),
 		Source:      transfer.SummaryLeg{Chain: source, Account: r.SourceAccount, Token: r.SourceToken, Amount: r.SourceAmount},
 		Destination: transfer.SummaryLeg{Chain: destination, Account: r.DestinationAccount, Token: r.DestinationToken, Amount: r.DestinationAmount},

@@ -17,7 +17,7 @@ const maxTransferEvents = 1000
 func (s *Store) TransferEvents(ctx context.Context, accountID, transferID uuid.UUID) ([]Event, error) {
 	var rows []feedRow
 	err := s.db.NewRaw(`SELECT (`+eventIDAt+`) AS id, taken.account_id, transfers.environment, `+eventTypeOf+` AS type, taken.sequence,
-			taken.occurred_at, taken.from_status, taken.to_status, taken.hash, taken.failure, taken.tx_hash, taken.block_number, taken.found,
+			taken.occurred_at, taken.from_status, taken.to_status, taken.hash, taken.failure, taken.tx_hash, taken.block_number, taken.found, taken.simulated,
 			`+intentColumns+`
 		FROM events AS taken JOIN transfers ON transfers.account_id = taken.account_id AND transfers.id = taken.transfer_id
 		`+laterUpdate("taken.sequence")+`

@@ -16,7 +16,7 @@ import (
 	"intents.internal/pkg/caip"
 )
 
-// TransfersByOrders reads the intents of order ids, of all accounts. Unknown order ids are skipped.
+// TransfersByOrders reads the intents of order ids, of all accounts. Unknown order ids, and those of simulated intents, are skipped.
 func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*transfer.Intent, error) {
 	if len(orderIDs) == 0 {
 		return nil, nil
@@ -26,7 +26,7 @@ func (s *Store) TransfersByOrders(ctx context.Context, orderIDs [][32]byte) ([]*
 		ids[n] = orderIDs[n][:]
 	}
 	var rows []TransferRow
-	if err := s.db.NewSelect().Model(&rows).Where("order_id = ANY (?)", pgdialect.Array(ids)).Scan(ctx); err != nil {
+	if err := s.db.NewSelect().Model(&rows).Where("order_id = ANY (?) AND "+watchedIntents, pgdialect.Array(ids)).Scan(ctx); err != nil {
 		return nil, fmt.Errorf("read the transfers of %d orders: %w", len(ids), err)
 	}
 	return readEach(s, rows, TransferRow.Intent), nil

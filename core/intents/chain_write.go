@@ -44,6 +44,7 @@ func (s *Store) WriteChain(ctx context.Context, lease watched.Lease, w ChainWrit
 		if locked, err = tx.lockTransfers(ctx, keysOf(w.Seen, w.Gone)); err != nil {
 			return err
 		}
+		w.Seen = withoutSimulated(w.Seen, locked)
 		now, err := tx.Now(ctx)
 		if err != nil {
 			return err
@@ -88,6 +89,20 @@ func (w *ChainWrite) reportEffects(locked []*transfer.Intent) {
 			w.Effect(i)
 		}
 	}
+}
+
+// withoutSimulated leaves out what was seen of intents that a client has simulated since they were read.
+func withoutSimulated(seen []Observation, locked []*transfer.Intent) []Observation {
+	simulated := map[TransferKey]bool{}
+	for _, i := range locked {
+		if i.Simulated {
+			simulated[keyOf(i)] = true
+		}
+	}
+	if len(simulated) == 0 {
+		return seen
+	}
+	return slices.DeleteFunc(slices.Clone(seen), func(o Observation) bool { return simulated[o.transferKey()] })
 }
 
 func keysOf(lists ...[]Observation) []TransferKey {

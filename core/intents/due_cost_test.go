@@ -46,6 +46,13 @@ var idle = map[string]string{
 		SELECT md5(n::text)::uuid, md5(n::text)::uuid, md5(n::text)::uuid, 'test', 'swap', 'confirmed', sha256(n::text::bytea), 'eip155:11155111', '0x1', '0x2', 1,
 			'eip155:11155111', '0x3', '0x4', 1, '0x5', '0x6', 'oif-v1/StandardOrder', now(), now(), now(), now(), '0x0', true
 		FROM generate_series($1::int, $2::int) n`,
+	"orders that were simulated": `INSERT INTO transfers (account_id, id, key_id, environment, type, status, failure, order_id, source_chain, source_account,
+			source_token, source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_settler, destination_settler,
+			order_scheme, deadline, expires, created_at, updated_at, simulated, answered)
+		SELECT md5(n::text)::uuid, md5(n::text)::uuid, md5(n::text)::uuid, 'test', 'swap', status, failure, sha256(n::text::bytea), 'eip155:11155111', '0x1', '0x2', 1,
+			'eip155:11155111', '0x3', '0x4', 1, '0x5', '0x6', 'oif-v1/StandardOrder', now() - interval '1 s', now() - interval '1 s', now(), now(), true, true
+		FROM generate_series($1::int, $2::int) n
+		JOIN (VALUES (0, 'failed', 'TX_REVERTED'), (1, 'submitted', NULL), (2, 'confirmed', NULL)) AS kinds (kind, status, failure) ON kind = n % 3`,
 	"orders that solvers are asked about later": `INSERT INTO transfers (account_id, id, key_id, environment, type, status, order_id, source_chain, source_account,
 			source_token, source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_settler, destination_settler,
 			order_scheme, deadline, expires, created_at, updated_at, submit, submitted_at, submission_due_at)

@@ -84,12 +84,14 @@ const (
 
 func (m *metrics) countListBatch(source string) { m.lists.WithLabelValues(source).Inc() }
 
-// CountTransitions counts transitions that have happened.
+// CountTransitions counts transitions that have happened; simulated ones have not.
 func (s *Store) CountTransitions(events []transfer.Event) { s.metrics.countEvents(events) }
 
 func (m *metrics) countEvents(events []transfer.Event) {
 	for _, e := range events {
-		m.countTransitions(e.From, e.To, 1)
+		if !e.Simulated {
+			m.countTransitions(e.From, e.To, 1)
+		}
 	}
 }
 

@@ -53,8 +53,8 @@ func (e *EnvironmentError) Error() string {
 	return fmt.Sprintf("chain %s is a %s chain and the key is a %s key", e.Chain, e.Environment, e.Key)
 }
 
-// StatusError is returned with the status of an intent that does not allow what was asked: transfer.ErrTransition, transfer.ErrNotSendable, ErrExecuted or
-// ErrTooManyAttempts.
+// StatusError is returned with the status of an intent that does not allow what was asked: transfer.ErrTransition, transfer.ErrNotSendable,
+// transfer.ErrSent, ErrExecuted or ErrTooManyAttempts.
 type StatusError struct {
 	Status transfer.Status
 	Err    error

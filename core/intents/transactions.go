@@ -332,6 +332,8 @@ func newAttempt(intent *transfer.Intent, known []Observation, hash common.Hash) 
 	}}}
 	n := slices.IndexFunc(known, func(o Observation) bool { return o.Key() == a.Key() })
 	switch {
+	case intent.Simulated:
+		a.refusal = transfer.ErrSimulated
 	case intent.Executed() && intent.Hash != hash.Hex():
 		a.refusal = ErrExecuted
 	case n < 0 && len(known) >= maxAttempts:

@@ -50,6 +50,7 @@ type TransferRow struct {
 	Failure      string    `bun:"failure,nullzero"`
 	CancelledAt  time.Time `bun:"cancelled_at,nullzero"`
 	RefundableAt time.Time `bun:"refundable_at,nullzero"`
+	Simulated    bool      `bun:"simulated"`
 	CreatedAt    time.Time `bun:"created_at"`
 	UpdatedAt    time.Time `bun:"updated_at"`
 }
@@ -136,7 +137,7 @@ func newTransferRow(i *transfer.Intent) TransferRow {
 		Deadline: i.Deadline, Reference: i.Reference, Labels: i.Labels, BatchID: i.BatchID, Signing: i.Signing.Scheme, SignedAt: i.Signing.SignedAt,
 		Submission: Submission{Submit: i.Signing.Submit},
 		Hash:       i.Hash, Failure: i.Failure, CancelledAt: i.CancelledAt,
-		RefundableAt: i.RefundableAt, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		RefundableAt: i.RefundableAt, Simulated: i.Simulated, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 	if i.Type != transfer.Transfer { // a transfer expires with its deadline
 		row.Expires = i.Settlement.Expires
@@ -164,7 +165,8 @@ func (r TransferRow) Intent() (*transfer.Intent, error) {
 		Quote:    transfer.Quote{ID: r.QuoteID, Provider: r.QuoteProvider, ExpiresAt: r.QuoteExpiresAt.UTC()},
 		Signing:  transfer.Signing{Scheme: r.Signing, SignedAt: r.SignedAt.UTC(), Submit: r.Submit},
 		Deadline: r.Deadline.UTC(), Reference: r.Reference, Labels: r.Labels, BatchID: r.BatchID, Hash: r.Hash, Failure: r.Failure,
-		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
+		CancelledAt: r.CancelledAt.UTC(), RefundableAt: r.RefundableAt.UTC(), Simulated: r.Simulated,
+		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 	if !r.SubmittedAt.IsZero() {
 		intent.Signing.Submitted = &transfer.Submission{

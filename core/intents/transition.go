@@ -137,13 +137,14 @@ type eventRow struct {
 	BlockNumber *uint64          `bun:"block_number,type:bigint"`
 	Found       string           `bun:"found,type:text,nullzero"`
 	Sequence    int              `bun:"sequence,type:integer"`
+	Simulated   bool             `bun:"simulated,type:boolean"`
 	OccurredAt  time.Time        `bun:"occurred_at,type:timestamptz"`
 }
 
 func newEventRow(e transfer.Event) eventRow {
 	row := eventRow{
 		AccountID: e.AccountID, TransferID: e.TransferID, Trigger: e.Trigger, From: e.From, To: e.To,
-		Hash: e.Hash, Failure: e.Failure, OccurredAt: e.At,
+		Hash: e.Hash, Failure: e.Failure, Simulated: e.Simulated, OccurredAt: e.At,
 	}
 	if o := e.Observed; o != nil {
 		row.ChainID, row.TxHash, row.Found = o.Chain.String(), o.Hash.Bytes(), o.Found
@@ -157,7 +158,7 @@ func newEventRow(e transfer.Event) eventRow {
 func (r eventRow) event() (transfer.Event, error) {
 	e := transfer.Event{
 		AccountID: r.AccountID, TransferID: r.TransferID, Trigger: r.Trigger, From: r.From, To: r.To,
-		Hash: r.Hash, Failure: r.Failure, At: r.OccurredAt.UTC(),
+		Hash: r.Hash, Failure: r.Failure, Simulated: r.Simulated, At: r.OccurredAt.UTC(),
 	}
 	if r.ChainID == "" {
 		return e, nil
@@ -174,13 +175,14 @@ func (r eventRow) event() (transfer.Event, error) {
 }
 
 // eventColumns are those of eventRow, in its order.
-const eventColumns = `account_id, transfer_id, trigger, from_status, to_status, hash, failure, chain_id, tx_hash, block_number, found, sequence, occurred_at`
+const eventColumns = `account_id, transfer_id, trigger, from_status, to_status, hash, failure, chain_id, tx_hash, block_number, found, sequence, simulated,
+	occurred_at`
 
 // insertNewEvents writes the events of the table new, whose sequence counts those of each intent from 1, after the intent's last event.
 const insertNewEvents = ` INSERT INTO events (` + eventColumns + `)
 	SELECT account_id, transfer_id, trigger, from_status, to_status, hash, failure, chain_id, tx_hash, block_number, found, sequence + coalesce((
 		SELECT max(earlier.sequence) FROM events AS earlier WHERE earlier.transfer_id = new.transfer_id AND earlier.account_id = new.account_id
-	), 0), occurred_at FROM new ORDER BY sequence`
+	), 0), simulated, occurred_at FROM new ORDER BY sequence`
 
 // newEvents are the rows of events for insertNewEvents.
 func (tx Tx) newEvents(events []transfer.Event) *bun.ValuesQuery {
@@ -230,7 +232,8 @@ type transitionRow struct {
 	RefundableAt time.Time       `bun:"refundable_at,type:timestamptz,nullzero"`
 	UpdatedAt    time.Time       `bun:"updated_at,type:timestamptz"`
 	// MaySend is false once a signature of the intent is not kept any more.
-	MaySend bool `bun:"may_send,type:boolean"`
+	MaySend   bool `bun:"may_send,type:boolean"`
+	Simulated bool `bun:"simulated,type:boolean"`
 }
 
 // SaveTransitions writes the changed intents and the events, in one statement.
@@ -243,13 +246,15 @@ func (tx Tx) SaveTransitions(ctx context.Context, intents []*transfer.Intent, ev
 		rows[n] = transitionRow{
 			AccountID: i.AccountID, ID: i.ID, Status: i.Status, Hash: i.Hash, Failure: i.Failure,
 			CancelledAt: i.CancelledAt, RefundableAt: i.RefundableAt, UpdatedAt: i.UpdatedAt, MaySend: !i.Executed() && i.Status != transfer.Cancelled,
+			Simulated: i.Simulated,
 		}
 	}
-	_, err := tx.db.NewRaw(`WITH changed (account_id, id, status, hash, failure, cancelled_at, refundable_at, updated_at, may_send) AS (?),
+	_, err := tx.db.NewRaw(`WITH changed (account_id, id, status, hash, failure, cancelled_at, refundable_at, updated_at, may_send, simulated) AS (?),
 		moved AS (
 			UPDATE transfers SET status = changed.status, hash = changed.hash, failure = changed.failure,
 				cancelled_at = changed.cancelled_at, refundable_at = changed.refundable_at, updated_at = changed.updated_at,
-				signature = CASE WHEN changed.may_send THEN signature END
+				signature = CASE WHEN changed.may_send THEN signature END,
+				simulated = changed.simulated, answered = transfers.answered OR changed.simulated
 			FROM changed WHERE transfers.account_id = changed.account_id AND transfers.id = changed.id
 		), new (`+eventColumns+`) AS (?)`+insertNewEvents, tx.db.NewValues(&rows), tx.newEvents(events)).Exec(ctx)
 	if err != nil {

@@ -14,9 +14,13 @@ import (
 // same. Each has its index.
 var overdue = []string{
 	"status = 'created' AND type <> 'transfer'",
-	"status IN ('submitted', 'failed') AND type <> 'transfer' AND " + noOpening,
+	"status IN ('submitted', 'failed') AND type <> 'transfer' AND " + watchedIntents + " AND " + noOpening,
 	"status = 'cancelled' AND type <> 'transfer' AND " + noOpening,
 }
+
+// watchedIntents are those that the chain decides on; a simulated one is never due. Only rows that may have a simulated status are asked: a
+// created one is not simulated, and neither is a cancelled one.
+const watchedIntents = "NOT simulated"
 
 const noOpening = "NOT EXISTS (SELECT FROM transactions AS t WHERE t.account_id = transfers.account_id AND t.transfer_id = transfers.id " +
 	"AND t.role = 'open' AND t.state = 'mined')"

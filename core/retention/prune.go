@@ -211,7 +211,7 @@ func firstIDAt(t time.Time) (id uuid.UUID) {
 // transfers removes intents account by account, by the index on (account_id, updated_at), with their events and transactions.
 // Intents that may still change are kept, whatever their age.
 func (p pruner) transfers(keep time.Duration) func(context.Context) error {
-	const ended = `status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer')`
+	const ended = `(simulated OR status NOT IN ('created', 'submitted') AND (status <> 'confirmed' OR type = 'transfer'))`
 	return p.byAccount("transfers", keep,
 		`coalesce((SELECT true FROM transfers WHERE account_id = window_of.id AND updated_at < ? AND `+ended+` LIMIT 1), false)`,
 		`WITH deleted AS (

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/retention"
@@ -102,6 +103,23 @@ func TestPrune_Retention(t *testing.T) {
 	}
 	if _, err := store.Intents.Transfer(t.Context(), owner, open.ID); err != nil {
 		t.Errorf("the intent that may still be sent: %v", err)
+	}
+}
+
+// An intent that was simulated waits for nothing, so it goes with its age in each status.
+func TestPrune_Simulated(t *testing.T) {
+	t.Parallel()
+	store := pgtest.New(t)
+	known, owner := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
+	for _, status := range []transfer.Status{transfer.Submitted, transfer.Confirmed} {
+		intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.SwapBody)
+		_, err := store.Intents.Simulate(t.Context(), identities.OfKey(owner), owner, intent.ID, status)
+		pgtest.Must(t, err)
+	}
+	pgtest.Exec(t, store, `UPDATE transfers SET updated_at = now() - interval '400 days'`)
+	removed, err := store.Retention.Prune(t.Context(), pgtest.Now(), retention.Retention{Transfers: retention.MinTransfersRetention})
+	if err != nil || removed["transfers"] != 2 {
+		t.Errorf("removed %v, %v", removed, err)
 	}
 }
 

@@ -6,8 +6,11 @@ import "time"
 // status.
 //
 // The result depends only on the transactions, on a cancellation by the client and on the deadline. So it is independent of the
-// order in which transactions became known, and Evaluate is idempotent.
+// order in which transactions became known, and Evaluate is idempotent. A simulated intent has no transactions to follow.
 func (i *Intent) Evaluate(transactions []Transaction, now time.Time) ([]Command, error) {
+	if i.Simulated {
+		return nil, nil
+	}
 	g := i.goal(transactions, now)
 	var commands []Command
 	intent := *i

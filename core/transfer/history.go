@@ -65,9 +65,10 @@ func (i *Intent) Refundable(h History) bool {
 	return i.Status == Confirmed && h.SourceReadUntil.After(i.Settlement.Expires) && !i.Answered(h.Transactions)
 }
 
-// Answered reports whether the order cannot be refunded by what is known of it: a fill, claim or refund, or no order that the settler has.
+// Answered reports whether the order cannot be refunded by what is known of it: a fill, claim or refund, or no order that the settler has, as one
+// that was simulated.
 func (i *Intent) Answered(transactions []Transaction) bool {
-	return !i.HasOrder() || slices.ContainsFunc(transactions, Transaction.Answers)
+	return i.Simulated || !i.HasOrder() || slices.ContainsFunc(transactions, Transaction.Answers)
 }
 
 // Answers reports whether the transaction is a fill, claim or refund of an order. A disputed one ends nothing.

@@ -171,6 +171,14 @@ func AppendEnded(b []byte, kind Type, status Status) []byte {
 	return strconv.AppendBool(append(b, `,"ended":`...), Ended(kind, status))
 }
 
+// AppendSimulated appends the member "simulated" of what was simulated; nothing else has it.
+func AppendSimulated(b []byte, simulated bool) []byte {
+	if !simulated {
+		return b
+	}
+	return append(b, `,"simulated":true`...)
+}
+
 // AppendIdentity appends the first members of a summary, up to its environment.
 func AppendIdentity(b []byte, t *Summary) []byte {
 	b = append(b, `"id":`...)

@@ -56,9 +56,11 @@ var (
 // minSendMargin is the shortest time before the deadline of an order at which its transaction is no longer handed out.
 const minSendMargin = 5 * time.Second
 
-// Sendable returns nil while the intent's transaction may be sent, else ErrQuoteEnded or ErrNotSendable.
+// Sendable returns nil while the intent's transaction may be sent, else ErrQuoteEnded, ErrNotSendable or ErrSimulated.
 func (i *Intent) Sendable(m Moment) error {
 	switch {
+	case i.Simulated:
+		return ErrSimulated
 	case m.Screened, m.Done, i.Status != Created && i.Status != Submitted, i.Type != Transfer && !i.HasOrder(),
 		i.Signing.Scheme == wire.ERC3009 && m.Token.ERC3009 == nil: // there is no domain to sign in
 		return ErrNotSendable

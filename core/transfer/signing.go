@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"errors"
 	"math/big"
 	"slices"
 	"time"
@@ -90,10 +91,14 @@ func (d *draft) takesSignatures(origin registry.Settlement) bool {
 
 // Signable returns nil while a signature of the intent is taken.
 func (i *Intent) Signable(m Moment) error {
-	if i.Signing.Scheme == "" || i.Status != Created || i.Sendable(m) != nil {
+	switch err := i.Sendable(m); {
+	case errors.Is(err, ErrSimulated):
+		return err
+	case i.Signing.Scheme == "", i.Status != Created, err != nil:
 		return ErrNotSendable
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Relayable returns nil while a signed intent's transaction may be sent. An intent that was signed in time stays so after its quote has ended.

@@ -110,6 +110,8 @@ type Intent struct {
 	CancelledAt time.Time
 	// RefundableAt is when the refundable event was written, zero if none was written since the intent was confirmed.
 	RefundableAt time.Time
+	// Simulated means that a client has simulated a status: see Simulate. It stays, and the intent is never sent or followed on chain.
+	Simulated bool
 	// CreatedAt and UpdatedAt are from the database's clock once the intent is stored, equal until the first transition.
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -181,5 +183,6 @@ func (i *Intent) AsCreated() *Intent {
 	created.Reference, created.Labels, created.First = first.Reference, first.Labels, nil
 	created.Status, created.Hash, created.Failure, created.UpdatedAt = Created, "", "", i.CreatedAt
 	created.CancelledAt, created.RefundableAt, created.Signing.SignedAt, created.Signing.Submitted = time.Time{}, time.Time{}, time.Time{}, nil
+	created.Simulated = false
 	return &created
 }

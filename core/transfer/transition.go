@@ -85,6 +85,8 @@ type Command struct {
 	To Status
 	// Observed is the transaction seen on chain. It is required for Confirm, Fail, Fill and Refund.
 	Observed *Transaction
+	// Simulated commands are those of Intent.Simulate: they have no transaction, neither Hash nor Observed.
+	Simulated bool
 }
 
 // Event is a transition that has happened. The first event of every intent has no previous status; it is written together with
@@ -100,7 +102,9 @@ type Event struct {
 	// Observed is the transaction seen on chain, nil for transitions that no transaction caused. Events keep only its chain, hash,
 	// block number and what was found instead of an effect.
 	Observed *Transaction
-	At       time.Time
+	// Simulated means that a client has simulated the transition.
+	Simulated bool
+	At        time.Time
 }
 
 // Apply is the only way to change an intent's status. It changes the intent and returns the event to write with it, or changes
@@ -112,10 +116,10 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 		return Event{}, err
 	}
 	if !slices.Contains(t.from, i.Status) || (t.settlerOnly && i.Type == Transfer) || (c.Trigger == Reorg && to == i.Status) ||
-		(c.Trigger == Refundable && !i.RefundableAt.IsZero()) {
+		(c.Trigger == Refundable && !i.RefundableAt.IsZero()) || i.Simulated && !c.Simulated {
 		return Event{}, fmt.Errorf("%s a %s that is %s: %w", c.Trigger, i.Type, i.Status, ErrTransition)
 	}
-	if c.Trigger == Expire && at.Before(i.Deadline) {
+	if c.Trigger == Expire && at.Before(i.Deadline) && !c.Simulated {
 		return Event{}, fmt.Errorf("%s a %s before its deadline: %w", c.Trigger, i.Type, ErrTransition)
 	}
 	switch {
@@ -130,9 +134,10 @@ func (i *Intent) Apply(c Command, at time.Time) (Event, error) {
 	if c.Hash != "" || c.Trigger == Reorg {
 		i.Hash = c.Hash
 	}
+	i.Simulated = c.Simulated
 	event := Event{
 		TransferID: i.ID, AccountID: i.AccountID, Trigger: c.Trigger, From: i.Status, To: to, Hash: i.Hash, Failure: c.Failure,
-		Observed: c.Observed, At: at,
+		Observed: c.Observed, Simulated: c.Simulated, At: at,
 	}
 	i.Status, i.Failure, i.UpdatedAt = to, string(c.Failure), at
 	return event, nil
@@ -148,7 +153,7 @@ func (c Command) transition() (t transition, to Status, err error) {
 	if len(t.to) > 1 {
 		to = c.To
 	}
-	needsHash := c.Trigger == Submit || c.Trigger == Confirm
+	needsHash := (c.Trigger == Submit || c.Trigger == Confirm) && !c.Simulated
 	mayHaveHash := needsHash || c.Trigger == Reorg
 	switch {
 	case !slices.Contains(t.to, to) || (len(t.to) == 1 && c.To != ""):
@@ -157,7 +162,9 @@ func (c Command) transition() (t transition, to Status, err error) {
 		return t, "", fmt.Errorf("malformed command: %s with hash %q", c.Trigger, c.Hash)
 	case (c.Trigger == Fail) != (c.Failure != ""):
 		return t, "", fmt.Errorf("malformed command: %s with failure %q", c.Trigger, c.Failure)
-	case t.observed && c.Observed == nil:
+	case c.Simulated && (c.Observed != nil || !slices.Contains(simulatedTriggers, c.Trigger)):
+		return t, "", fmt.Errorf("malformed command: a simulated %s", c.Trigger)
+	case t.observed && c.Observed == nil && !c.Simulated:
 		return t, "", fmt.Errorf("malformed command: %s without the transaction that was observed", c.Trigger)
 	}
 	return t, to, nil

@@ -34,7 +34,8 @@ func (i *Intent) Update(u wire.TransferUpdate, at time.Time) (event Event, befor
 	}
 	i.Reference, i.Labels, i.UpdatedAt = after.Reference, after.Labels, at
 	return Event{
-		TransferID: i.ID, AccountID: i.AccountID, Trigger: Update, From: i.Status, To: i.Status, Hash: i.Hash, Failure: Failure(i.Failure), At: at,
+		TransferID: i.ID, AccountID: i.AccountID, Trigger: Update, From: i.Status, To: i.Status, Hash: i.Hash, Failure: Failure(i.Failure),
+		Simulated: i.Simulated, At: at,
 	}, before, true, nil
 }
 

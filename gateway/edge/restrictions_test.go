@@ -27,6 +27,7 @@ var neededScopes = map[string]string{
 	"GET /v2/transfers/{id}":              "intents:read",
 	"POST /v2/transfers/{id}/transaction": "intents:write",
 	"POST /v2/transfers/{id}/cancel":      "intents:write",
+	"POST /v2/transfers/{id}/simulate":    "intents:write",
 	"GET /v2/transfers/{id}/refund":       "intents:write",
 	"GET /v2/transfers/{id}/preflight":    "intents:read",
 	"GET /v2/transfers/{id}/relay":        "intents:write",

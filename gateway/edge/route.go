@@ -111,6 +111,7 @@ var (
 	relay            = newRoute("/v2/transfers/{id}/relay", intentsWriteKey, actions{get: forwardAsIs})
 	transferEvents   = newRoute("/v2/transfers/{id}/events", intentsKey, actions{get: forwardAsIs})
 	cancel           = newRoute("/v2/transfers/{id}/cancel", intentsKey, actions{post: forwardAsIs})
+	simulate         = newRoute("/v2/transfers/{id}/simulate", intentsKey, actions{post: forwardAsIs})
 	newBatch         = newRoute("/v2/transfers/batch", intentsKey, actions{post: forwardTransferBatch}).withIdempotencyKey()
 	batch            = newRoute("/v2/batches/{id}", intentsKey, actions{get: forwardAsIs})
 	batchCalls       = newRoute("/v2/batches/{id}/calls", intentsKey, actions{get: forwardAsIs})
@@ -141,7 +142,7 @@ var (
 
 var routes = []*route{
 	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay,
-	cancel, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
+	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -291,6 +292,8 @@ func matchTransfer(rest []byte) *route {
 		return transferEvents
 	case string(below) == "cancel":
 		return cancel
+	case string(below) == "simulate":
+		return simulate
 	default:
 		return unknownKeyedPath
 	}

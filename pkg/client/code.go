@@ -57,6 +57,7 @@ const (
 	CodeQuoteUsed                   Code = "QUOTE_USED"
 	CodeQuoteExpired                Code = "QUOTE_EXPIRED"
 	CodeQuoteMismatch               Code = "QUOTE_MISMATCH"
+	CodeSimulationNotSupported      Code = "SIMULATION_NOT_SUPPORTED"
 	CodeIdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	CodeIdempotencyKeyRequired      Code = "IDEMPOTENCY_KEY_REQUIRED"
 	CodeStatusConflict              Code = "STATUS_CONFLICT"

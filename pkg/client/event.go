@@ -54,6 +54,8 @@ type TransferEvent struct {
 	FailureReason *FailureReason `json:"failureReason"`
 	// Labels is empty for none.
 	Labels map[string]string `json:"labels"`
+	// Simulated is set where Transfers.Simulate has done this: no chain has seen it.
+	Simulated bool `json:"simulated,omitzero"`
 }
 
 // WebhookEvent is about a webhook.

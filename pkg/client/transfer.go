@@ -113,6 +113,8 @@ type Transfer struct {
 	BatchID *string `json:"batchId"`
 	// Ended is set once no further step is expected: the intent is final, or failed, or expired.
 	Ended bool `json:"ended"`
+	// Simulated is set where Transfers.Simulate has set the status: the intent is never sent.
+	Simulated bool `json:"simulated,omitzero"`
 	// Final is set once nobody need do anything more: a confirmed transfer, a filled or refunded swap or bridge, a cancelled intent.
 	Final   bool     `json:"final"`
 	Failure *Failure `json:"failure"`

@@ -44,6 +44,19 @@ func (s *Transfers) Cancel(ctx context.Context, id string) (*Transfer, error) {
 	return call[Transfer](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/cancel")})
 }
 
+// Simulate takes an intent of the test environment to a status without a transaction, through each status on the way. The intent is never sent
+// then. It is tried once.
+func (s *Transfers) Simulate(ctx context.Context, id string, status TransferStatus) (*Transfer, error) {
+	body := SimulateTransfer{Status: status}
+	return call[Transfer](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/simulate"), body: body})
+}
+
+// SimulateTransfer is the body of Simulate.
+type SimulateTransfer struct {
+	// Status is none of StatusCreated and StatusCancelled.
+	Status TransferStatus `json:"status"`
+}
+
 // Report tells the hash of a transaction that was sent for an intent. It is tried once: the service finds the transaction on the chain too.
 func (s *Transfers) Report(ctx context.Context, id, hash string) (*Transfer, error) {
 	body := ReportTransaction{Hash: hash}

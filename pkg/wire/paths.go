@@ -24,6 +24,7 @@ var Paths = []Path{
 	{"/v2/transfers/{id}/transaction", []string{"POST"}},
 	{"/v2/transfers/{id}/client-token", []string{"POST"}},
 	{"/v2/transfers/{id}/cancel", []string{"POST"}},
+	{"/v2/transfers/{id}/simulate", []string{"POST"}},
 	{"/v2/transfers/{id}/preflight", []string{"GET"}},
 	{"/v2/transfers/{id}/refund", []string{"GET"}},
 	{"/v2/transfers/{id}/signature", []string{"POST"}},

@@ -180,6 +180,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/transfers/{id}/refund":        s.route(s.getRefund, transferFallback),
 		"GET /v2/transfers/{id}/relay":         s.route(s.getRelay, transferFallback),
 		"POST /v2/transfers/{id}/signature":    s.route(s.changeTransfer(s.signTransfer), transferFallback),
+		"POST /v2/transfers/{id}/simulate":     s.route(s.changeTransfer(s.simulateTransfer), transferFallback),
 		"POST /v2/transfers/{id}/transaction":  s.route(s.changeTransfer(s.reportTransaction), transferFallback),
 	}
 }

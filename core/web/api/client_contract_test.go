@@ -27,6 +27,7 @@ import (
 var clientMethods = map[string]string{
 	"listTokens": "Tokens.List", "listChains": "Chains.List",
 	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "updateTransfer": "Transfers.Update", "cancelTransfer": "Transfers.Cancel",
+	"simulateTransfer":  "Transfers.Simulate",
 	"reportTransaction": "Transfers.Report", "preflightTransfer": "Transfers.Preflight", "getRefund": "Transfers.Refund",
 	"signTransfer": "Transfers.SubmitSignature", "getRelay": "Transfers.Relay", "createClientToken": "Transfers.CreateClientToken",
 	"createBatch": "Batches.Create", "getBatch": "Batches.Get", "getBatchCalls": "Batches.Calls", "reportBatchTransaction": "Batches.Report",
@@ -44,7 +45,7 @@ var withoutMethod = map[string]bool{"getHealthV2": true, "getOpenApiV2": true}
 var clientTypes = map[string]any{
 	"TokenDefinition": client.Token{}, "Chain": client.Chain{}, "Settlement": client.Settlement{},
 	"Transfer": client.Transfer{}, "TransferSummary": client.TransferSummary{}, "TransferEvent": client.TransferEvent{},
-	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{}, "UpdateTransferInput": client.UpdateTransfer{},
+	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{}, "UpdateTransferInput": client.UpdateTransfer{}, "SimulateTransferInput": client.SimulateTransfer{},
 	"CreateBatchInput": client.CreateBatch{}, "CreatedBatch": client.CreatedBatch{}, "CreatedBatchSummary": client.Batch{}, "Batch": client.Batch{},
 	"BatchCalls": client.BatchCalls{}, "ReportBatchTransactionInput": client.ReportBatchTransaction{},
 	"Preflight": client.Preflight{}, "Refund": client.Refund{}, "SignTransferInput": client.SubmitSignature{}, "Relay": client.Relay{},
@@ -372,7 +373,7 @@ func TestClientContract_Examples(t *testing.T) {
 	for operation, kinds := range map[string][2]any{
 		"listTokens": {nil, []client.Token{}}, "listChains": {nil, []client.Chain{}},
 		"createTransfer": {client.CreateTransfer{}, client.Transfer{}}, "getTransfer": {nil, client.Transfer{}}, "listTransfers": {nil, []client.TransferSummary{}},
-		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}}, "updateTransfer": {nil, client.Transfer{}},
+		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}}, "simulateTransfer": {client.SimulateTransfer{}, client.Transfer{}}, "updateTransfer": {nil, client.Transfer{}},
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},
 		"signTransfer": {client.SubmitSignature{}, client.Transfer{}}, "getRelay": {nil, client.Relay{}},
 		"createClientToken": {client.CreateClientToken{}, client.ClientToken{}},

@@ -41,6 +41,8 @@ func TestEveryRoute_Transfers(t *testing.T) {
 	_, minted, _ := s.create(t, transferBody, minting...)
 	s.example(t, "an hour", "POST", minted+"/client-token", `{"expiresIn":3600}`, minting...)
 	s.example(t, "a swap", "POST", swap+"/cancel", "", key...)
+	_, simulated, _ := s.create(t, swapBody, key...)
+	s.example(t, "a swap", "POST", simulated+"/simulate", `{"status":"filled"}`, key...)
 	s.example(t, "two intents", "GET", "/v2/transfers?limit=2", "", key...)
 	s.example(t, "an event", "GET", "/v2/events?limit=1", "", key...)
 	s.example(t, "a swap that was cancelled", "GET", swap+"/events", "", key...)

@@ -27,6 +27,7 @@ func appendRecord(b []byte, r *intents.Record) []byte {
 	b = transfer.AppendBatchID(b, i.BatchID)
 	b = transfer.AppendEnded(b, i.Type, i.Status)
 	b = transfer.AppendLabels(b, i.Labels)
+	b = transfer.AppendSimulated(b, i.Simulated)
 	b = append(b, `,"final":`...)
 	b = strconv.AppendBool(b, transfer.Final(i.Type, i.Status))
 	b = append(b, `,"failure":`...)

@@ -114,6 +114,7 @@ func TestTurns_EveryRoute(t *testing.T) {
 		{"POST", hook + "/replay", `{"after":"` + feed.FormatCursor(feed.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},
 		{"DELETE", hook, "", key},
 		{"POST", transfer + "/cancel", "", key},
+		{"POST", transfer + "/simulate", `{"status":"submitted"}`, key},
 		{"POST", transfer + "/transaction", reportOf(txHash("a")), key},
 		{"POST", "/auth/api-key/create", `{"name":"another"}`, ann},
 		{"POST", "/auth/api-key/update", `{"keyId":"` + keyID + `","name":"renamed"}`, ann},

@@ -142,6 +142,21 @@ var commonErrors = []mapping{
 		Message: "As many transactions as an intent can have were reported for this one; read it again." + userOperationHint,
 		Page:    correctable("hash", "As many transactions as an intent can have were reported for this one."+userOperationHint),
 	}},
+	{transfer.ErrSimulated, Error{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
+		Message: "The intent was simulated, so it is never sent; create another one.",
+		Page:    Page{Title: "Simulated", Text: "The transfer was simulated, so it is never sent. Make another one."},
+	}},
+	{transfer.ErrSent, Error{
+		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
+		Message: "A transaction or a signature of this intent is known, so its chain decides its status; create another one to simulate.",
+		Page:    correctable("", "A transaction or a signature of this transfer is known, so its chain decides. Make another one to simulate."),
+	}},
+	{transfer.ErrNotTest, Error{
+		Status: http.StatusUnprocessableEntity, Code: "SIMULATION_NOT_SUPPORTED",
+		Message: "Only intents of the test environment are simulated; create one with a test key.",
+		Page:    correctable("", "Only transfers of the test environment are simulated. Make one there."),
+	}},
 	{transfer.ErrNotSendable, Error{
 		Status: http.StatusConflict, Code: "STATUS_CONFLICT",
 		Message: "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again.",

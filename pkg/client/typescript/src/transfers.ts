@@ -1,6 +1,8 @@
 import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
 import type { Clock } from './clock.js'
-import type { ClientToken, CreateTransfer, Preflight, Refund, Relay, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer } from './records.js'
+import type {
+  ClientToken, CreateTransfer, Preflight, Refund, Relay, SimulatedStatus, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer,
+} from './records.js'
 import type { CallOptions } from './transport.js'
 import type { FeedReader } from './feed.js'
 import { waitFor, type WaitOptions } from './wait.js'
@@ -33,6 +35,11 @@ export interface Transfers {
   update(id: string, request: UpdateTransfer, options?: CallOptions): Promise<Transfer>
   /** Gives up an intent that was not sent. It is not tried again. */
   cancel(id: string, options?: CallOptions): Promise<Transfer>
+  /**
+   * Takes an intent of the test environment to a status without a transaction, through each status on the way. The intent is never sent then. It is
+   * not tried again.
+   */
+  simulate(id: string, status: SimulatedStatus, options?: CallOptions): Promise<Transfer>
   /** Tells the service the hash of a transaction that was sent for the intent. It is not tried again. */
   report(id: string, hash: string, options?: CallOptions): Promise<Transfer>
   /** Gives the signature of an intent that was made with `signing`, as `sign` of `@transfer-intents/client/viem` returns it. It is not tried again. */
@@ -78,6 +85,7 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
       dataOf(api.http.POST('/v2/transfers', { params: { header: idempotencyKey(options?.idempotencyKey) }, body, ...api.with(options) })),
     update: async (id, body, options) => dataOf(api.http.PATCH('/v2/transfers/{id}', { body, ...at(id, options) })),
     cancel: async (id, options) => dataOf(api.http.POST('/v2/transfers/{id}/cancel', at(id, options))),
+    simulate: async (id, status, options) => dataOf(api.http.POST('/v2/transfers/{id}/simulate', { body: { status }, ...at(id, options) })),
     report: async (id, hash, options) => dataOf(api.http.POST('/v2/transfers/{id}/transaction', { body: { hash }, ...at(id, options) })),
     submitSignature: async (id, signature, options) =>
       dataOf(api.http.POST('/v2/transfers/{id}/signature', { body: { signature }, ...at(id, options) })),
