@@ -186,6 +186,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		"/console/keys/{id}/rotate":           {identity.Develop, submitForm(c.rotateKey, c.showKey, "gracePeriod", "password")},
 		"/console/keys/{id}/delete":           {identity.Develop, submitButton(c.deleteKey)},
 		"/console/transfers/{id}/transaction": {identity.Develop, submitForm(c.reportTransaction, c.showTransfer, "hash")},
+		"/console/transfers/{id}/simulate":    {identity.Develop, submitForm(c.simulateTransfer, c.showTransfer, "status")},
 		"/console/transfers/{id}/signature":   {identity.Develop, submitForm(c.signTransfer, c.showTransfer, "signature")},
 		newTransferPath + "/confirm":          {identity.Develop, submitForm(c.confirmTransfer, c.renderNewTransfer, confirmed...)},
 		newTransferPath + "/record":           {identity.Develop, submitForm(c.recordTransfer, c.renderNewTransfer, recorded...)},

@@ -108,6 +108,7 @@ var formClasses = map[string]walked{
 	"/console/keys/{id}/delete":   {rights, live, fixed(), true},
 
 	"/console/transfers/{id}/transaction": {rights, transferOf, fixed("hash", "0x"+strings.Repeat("a", 64)), true},
+	"/console/transfers/{id}/simulate":    {rights, transferOf, fixed("status", "failed"), true},
 	"/console/transfers/{id}/signature":   {rights, toSign, of("signature", func(s scene) any { return s.signature }), true},
 	// Where quotes are asked for, quotes.Service.Ask demands a grant.
 	newTransferPath + "/confirm": {reads, none, transferFieldsOf, true},

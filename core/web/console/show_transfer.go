@@ -43,7 +43,9 @@ type transferView struct {
 	// Send is nil unless the intent is created and its user sends a transaction.
 	Send *sendView
 	// Signing is nil unless its user signs.
-	Signing   *signingView
+	Signing *signingView
+	// Simulate are the statuses that can be simulated, none for an intent that was sent or is not of the test environment.
+	Simulate  []transfer.Status
 	Unwatched string
 	Final     bool
 	Labels    map[string]string
@@ -95,7 +97,8 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	source := c.legView(intent.Source)
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Of: intent.Environment, Form: f, Body: transferView{
 		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
-		Transactions: c.transactionViews(record.Transactions), Deliveries: deliveries, Send: sending, Signing: signing, Unwatched: c.unwatched(intent),
+		Transactions: c.transactionViews(record.Transactions), Deliveries: deliveries, Send: sending, Signing: signing,
+		Simulate: intent.Simulatable(record.Transactions), Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Labels: intent.Labels.Pairs(), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
 }
@@ -120,7 +123,7 @@ func (c *console) intentDeliveries(ctx context.Context, user currentUser, intent
 }
 
 // refreshSeconds returns the interval at which an intent's open page reloads, 0 for never. Created, submitted and confirmed
-// change within seconds. Failed and expired rarely change, and only because of the chain (transfer.Evaluate): when a settler of a
+// change within seconds, a simulated one only as its developer says. Failed and expired rarely change, and only because of the chain (transfer.Evaluate): when a settler of a
 // swap or bridge shows that the order was opened after all, or when a known reverted or dropped transaction gets into another
 // block. Only a reorganization changes a final intent, or a late fill of a refunded order, and only a reported transaction changes an
 // expired transfer without a known transaction.
@@ -129,6 +132,8 @@ func refreshSeconds(record *intents.Record) int {
 	switch i := record.Intent; {
 	case transfer.Final(i.Type, i.Status):
 		return never
+	case i.Simulated:
+		return seldom
 	case i.Status != transfer.Failed && i.Status != transfer.Expired:
 		return soon
 	case i.Type != transfer.Transfer || len(record.Transactions) > 0:
@@ -179,7 +184,7 @@ func (c *console) transactionViews(transactions []intents.ShownTransaction) []tr
 
 // unwatched names the chains of an intent that is not final and on which nobody looks for its transactions, empty for none.
 func (c *console) unwatched(intent *transfer.Intent) string {
-	if transfer.Final(intent.Type, intent.Status) {
+	if transfer.Final(intent.Type, intent.Status) || intent.Simulated {
 		return ""
 	}
 	var names []string

@@ -141,6 +141,7 @@ var notices = map[string]string{
 	"revoked":           "The session is ended.",
 	"revoked-all":       "All other sessions are ended.",
 	"reported":          "The transaction is reported. This page shows what becomes of it.",
+	"simulated":         "The status is simulated. Nothing has happened on chain, and nothing will.",
 	"recorded":          "The intent is recorded. Nothing is sent yet: the account that sends signs the transaction below.",
 	"recorded-to-sign":  "The intent is recorded. Nothing moves yet: the account that sends signs below, and anybody sends the transaction then.",
 	"signed":            "The signature is good and kept. Anybody with gas can send the transaction now; until then nothing moves.",
