@@ -3,6 +3,7 @@ package intents
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,6 +11,7 @@ import (
 
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 )
 
@@ -44,6 +46,54 @@ func (s *Store) DayCounts(
 		total += c.Count
 	}
 	return counts, total < postgres.LongScan, nil
+}
+
+// TokenVolume is how many intents have sent a token, and how much of its smallest unit.
+type TokenVolume struct {
+	Token caip.AccountID
+	Count int
+	Sum   *big.Int
+}
+
+// TokenVolumes adds up what an account's intents of an environment since a time that are in one of the statuses send, by token: the tokens with
+// the most intents, up to limit. Like DayCounts it counts the newest postgres.LongScan intents of all statuses.
+func (s *Store) TokenVolumes(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time, statuses []transfer.Status, limit int,
+) (volumes []TokenVolume, whole bool, err error) {
+	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
+	var rows []struct {
+		SourceChain, SourceToken, Sum string
+		Count, Examined               int
+	}
+	list := postgres.ListScan{Scan: postgres.LongScan}
+	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
+		return db.NewRaw(`SELECT source_chain, source_token, count(*) FILTER (WHERE counts) AS count,
+			coalesce(sum(source_amount) FILTER (WHERE counts), 0)::text AS sum, (sum(count(*)) OVER ())::bigint AS examined FROM (
+				SELECT source_chain, source_token, source_amount, status IN (?) AS counts FROM transfers
+				WHERE account_id = ? AND environment = ? AND id >= ? ORDER BY id DESC LIMIT ?
+			) AS newest GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT ?`,
+			bun.List(statuses), accountID, environment, transfer.FirstID(since), postgres.LongScan, limit).Scan(ctx, &rows)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("add up the transfers of account %s: %w", accountID, err)
+	}
+	whole = true
+	for _, row := range rows {
+		whole = row.Examined < postgres.LongScan
+		sum, _ := new(big.Int).SetString(row.Sum, 10) // of numeric(78, 0)
+		chain, err := caip.ParseChainID(row.SourceChain)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the chain of a transfer of account %s: %w", accountID, err)
+		}
+		if row.Count > 0 {
+			volumes = append(volumes, TokenVolume{caip.AccountID{Chain: chain, Address: row.SourceToken}, row.Count, sum})
+		}
+	}
+	return volumes, whole, nil
 }
 
 // Expiring reads up to limit of an account's intents of an environment that are created and whose deadline is before a time, newest first. Like Refundables it

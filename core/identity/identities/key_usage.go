@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/uptrace/bun"
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
@@ -100,10 +101,13 @@ func (s *Store) MinuteUsage(
 	}
 	defer release()
 	var rows []account.Usage
-	err = s.db.NewRaw(`SELECT minute, sum(accepted)::bigint AS accepted, sum(limited)::bigint AS limited, sum(refused)::bigint AS refused FROM (
+	list := postgres.ListScan{Scan: postgres.LongScan}
+	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
+		return db.NewRaw(`SELECT minute, sum(accepted)::bigint AS accepted, sum(limited)::bigint AS limited, sum(refused)::bigint AS refused FROM (
 			SELECT * FROM key_usage WHERE account_id = ? AND minute >= ? ORDER BY minute DESC, key_id DESC LIMIT ?
 		) AS newest JOIN api_keys ON api_keys.id = key_id AND api_keys.environment = ?
 		GROUP BY minute ORDER BY minute`, accountID, since, postgres.LongScan, environment).Scan(ctx, &rows)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the usage of account %s: %w", accountID, err)
 	}

@@ -3,11 +3,13 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/console/chart"
+	"intents.internal/pkg/caip"
 )
 
 const (
@@ -17,13 +19,28 @@ const (
 	handRows = 5
 	// partTimeout bounds each part of the page, which may wait for long lists of the account that others read.
 	partTimeout = 1200 * time.Millisecond
+	// volumeDays are the days whose volumes are shown, and volumeRows how many tokens.
+	volumeDays, volumeRows = 30, 10
 )
+
+// doneStatuses are those of intents that have done what they are for, so far as the overview is concerned.
+var doneStatuses = []transfer.Status{transfer.Confirmed, transfer.Filled}
 
 // dayRow is a day as the table of the overview shows it, with how many intents are in each of transfer.Statuses.
 type dayRow struct {
 	Day    time.Time
 	Text   string
 	Counts []int
+}
+
+// volumeRow is a token with what was sent of it.
+type volumeRow struct {
+	Token         caip.AccountID
+	Symbol, Chain string
+	Count         int
+	Sent          string
+	// Level is the number of transfers in percent of that of the first token.
+	Level int
 }
 
 // overview is the console's first page.
@@ -33,15 +50,21 @@ type overview struct {
 	Rows     []dayRow
 	// Whole is false if there are more intents than are counted.
 	Whole bool
-	Usage chart.Chart
+	// Volumes are of the last VolumeDays. AllVolumes is false if there are more intents than are added up.
+	Volumes    []volumeRow
+	AllVolumes bool
+	Usage      chart.Chart
 	// Expiring and Refundable are intents that need a hand.
 	Expiring, Refundable []transferRow
 	// Webhooks are those that fail or are disabled.
 	Webhooks []webhookView
 	HasKeys  bool
-	// DaysLate, UsageLate and HandLate mean that a part was not read in time.
-	DaysLate, UsageLate, HandLate bool
+	// DaysLate, VolumesLate, UsageLate and HandLate mean that a part was not read in time.
+	DaysLate, VolumesLate, UsageLate, HandLate bool
 }
+
+// VolumeDays is how many days the volumes are of.
+func (o overview) VolumeDays() int { return volumeDays }
 
 // Quiet reports whether nothing needs a hand.
 func (o overview) Quiet() bool {
@@ -58,6 +81,9 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request, user curr
 	}
 	shown := overview{Statuses: transfer.Statuses, HasKeys: len(keys) > 0}
 	if shown.DaysLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillDays(ctx, of, &shown, now) }); err != nil {
+		return err
+	}
+	if shown.VolumesLate, err = inTime(ctx, func(ctx context.Context) error { return c.fillVolumes(ctx, of, &shown, now) }); err != nil {
 		return err
 	}
 	shown.UsageLate, err = inTime(ctx, func(ctx context.Context) error {
@@ -105,10 +131,10 @@ func (c *console) fillDays(ctx context.Context, of feed.Owner, shown *overview, 
 					row.Counts[i] += count.Count
 				}
 			}
-			switch count.Status {
-			case transfer.Confirmed, transfer.Filled:
+			switch {
+			case slices.Contains(doneStatuses, count.Status):
 				days[n].Done += int64(count.Count)
-			case transfer.Created, transfer.Submitted:
+			case count.Status == transfer.Created, count.Status == transfer.Submitted:
 				days[n].Open += int64(count.Count)
 			default:
 				days[n].Other += int64(count.Count)
@@ -118,6 +144,23 @@ func (c *console) fillDays(ctx context.Context, of feed.Owner, shown *overview, 
 	}
 	shown.Days = chart.Days(days, now)
 	return nil
+}
+
+// fillVolumes reads what was sent, by token.
+func (c *console) fillVolumes(ctx context.Context, of feed.Owner, shown *overview, now time.Time) error {
+	volumes, whole, err := c.Transfers.TokenVolumes(ctx, of.AccountID, of.Environment, now.AddDate(0, 0, -volumeDays), doneStatuses, volumeRows)
+	shown.AllVolumes = whole
+	for _, v := range volumes {
+		row := volumeRow{
+			Token: v.Token, Symbol: short(v.Token.Address), Chain: c.chainName(v.Token.Chain), Count: v.Count, Sent: c.amountOf(v.Sum, v.Token),
+			Level: 100 * v.Count / volumes[0].Count,
+		}
+		if known, ok := c.Registry.Current().Token(v.Token); ok {
+			row.Symbol = known.Symbol
+		}
+		shown.Volumes = append(shown.Volumes, row)
+	}
+	return err
 }
 
 // fillHand reads what needs a hand.
