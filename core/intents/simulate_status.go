@@ -52,7 +52,7 @@ func (tx Tx) simulate(ctx context.Context, intent *transfer.Intent, to transfer.
 	if err != nil {
 		return err
 	}
-	commands, err := intent.Simulate(to, transactionsOf(loaded[keyOf(intent)]))
+	commands, err := intent.Simulate(to, len(loaded[keyOf(intent)]))
 	if err != nil || len(commands) == 0 {
 		return err
 	}

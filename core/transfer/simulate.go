@@ -29,12 +29,12 @@ var SimulatedStatuses = slices.DeleteFunc(slices.Clone(Statuses), func(s Status)
 const simulatedFailure = TxReverted
 
 // Simulate returns the commands that take the intent to a status without any transaction, the fewest that the state machine has, none if it has
-// that status. It returns ErrNotTest, ErrSent or an error that wraps ErrTransition. transactions are those of the intent.
-func (i *Intent) Simulate(to Status, transactions []Transaction) ([]Command, error) {
+// that status. It returns ErrNotTest, ErrSent or an error that wraps ErrTransition. transactions is how many of the intent are known.
+func (i *Intent) Simulate(to Status, transactions int) ([]Command, error) {
 	switch {
 	case i.Environment != network.Test:
 		return nil, ErrNotTest
-	case len(transactions) > 0 || i.Hash != "" || !i.Signing.SignedAt.IsZero():
+	case transactions > 0 || i.Hash != "" || !i.Signing.SignedAt.IsZero():
 		return nil, ErrSent
 	}
 	ways := []way{{status: i.Status}}
@@ -52,7 +52,7 @@ func (i *Intent) Simulate(to Status, transactions []Transaction) ([]Command, err
 }
 
 // Simulatable returns the statuses that the intent can be taken to, in the usual order of a life; none for one that cannot be simulated.
-func (i *Intent) Simulatable(transactions []Transaction) (statuses []Status) {
+func (i *Intent) Simulatable(transactions int) (statuses []Status) {
 	for _, s := range SimulatedStatuses {
 		if commands, err := i.Simulate(s, transactions); err == nil && len(commands) > 0 {
 			statuses = append(statuses, s)

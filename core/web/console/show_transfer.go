@@ -98,7 +98,7 @@ func (c *console) showTransfer(w http.ResponseWriter, r *http.Request, user curr
 	return c.render(w, r, user, "transfer", view{Title: titleOf(intent, source), Section: "transfers", Of: intent.Environment, Form: f, Body: transferView{
 		Record: record, Source: source, Destination: c.legView(intent.Destination), Events: c.eventViews(intent, events), Batch: batchID(intent), Key: key, QuoteEnds: ends,
 		Transactions: c.transactionViews(record.Transactions), Deliveries: deliveries, Send: sending, Signing: signing,
-		Simulate: intent.Simulatable(record.Transactions), Unwatched: c.unwatched(intent),
+		Simulate: intent.Simulatable(len(record.Transactions)), Unwatched: c.unwatched(intent),
 		Final: transfer.Final(intent.Type, intent.Status), Labels: intent.Labels.Pairs(), Refresh: refreshSeconds(record), PublicURL: c.PublicURL,
 	}})
 }
