@@ -33,8 +33,8 @@ type Chain struct {
 	// WrappedNative is the symbol of the token that wraps the native currency, which checks of settlers are made with. It is empty for W and the
 	// currency's symbol, or WETH.
 	WrappedNative string
-	// Explorer is the base URL of a block explorer with the paths of EIP-3091, without a slash at its end and of at most MaxURLBytes: https, or http to a
-	// loopback address. It is empty for none.
+	// Explorer is the base URL of a block explorer with the paths of EIP-3091, without a slash at its end and of at most MaxURLBytes: https, or http
+	// to a loopback address. It is empty for none.
 	Explorer string
 }
 

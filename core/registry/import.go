@@ -99,14 +99,14 @@ func chainColumns(entry ChainEntry) []string {
 // the list does not name stay. progress is called with the number of rows handled so far.
 func (s *Store) ImportTokens(ctx context.Context, tokens []Token, now time.Time, progress func(done int)) (Imported, error) {
 	var imported Imported
-	columns := []string{"symbol", "decimals", "metadata", "source", "license", "erc3009", "eip2612", "fee_on_transfer"}
+	columns := []string{"symbol", "name", "decimals", "metadata", "source", "license", "erc3009", "eip2612", "fee_on_transfer"}
 	err := s.runImport(ctx, func(ctx context.Context, tx bun.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(tokens, importBatch) {
 			rows := make([]tokenRow, len(batch))
 			for i, t := range batch {
 				rows[i] = tokenRow{
-					ChainID: t.ID.Chain.String(), Address: t.ID.Address, Symbol: t.Symbol, Decimals: t.Decimals,
+					ChainID: t.ID.Chain.String(), Address: t.ID.Address, Symbol: t.Symbol, Name: t.Name, Decimals: t.Decimals,
 					Metadata: t.Metadata, Source: t.Source, License: t.License, CreatedAt: now, UpdatedAt: now,
 					ERC3009: t.ERC3009, EIP2612: t.EIP2612, FeeOnTransfer: t.FeeOnTransfer,
 				}

@@ -58,6 +58,8 @@ func TestImportTokens(t *testing.T) {
 	tokens[5].EIP2612 = &registry.EIP712Domain{Name: "USD Coin", Version: "2"}
 	tokens[6].FeeOnTransfer = true
 	load("three that can be signed for or take a fee", registry.Imported{Updated: 3})
+	tokens[7].Name = "Seven"
+	load("one that is named", registry.Imported{Updated: 1})
 	load("those three again", registry.Imported{})
 	tokens[4].ERC3009 = &registry.ERC3009{Name: "USD Coin", Version: "2", Form: registry.BytesForm}
 	tokens[5].EIP2612, tokens[6].FeeOnTransfer = nil, false

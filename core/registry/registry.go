@@ -39,6 +39,7 @@ type tokenRow struct {
 	ChainID   string    `bun:"chain_id,pk"`
 	Address   string    `bun:"address,pk"`
 	Symbol    string    `bun:"symbol"`
+	Name      string    `bun:"name,nullzero"`
 	Decimals  uint8     `bun:"decimals"`
 	Metadata  string    `bun:"metadata,nullzero"`
 	Source    string    `bun:"source,nullzero"`
@@ -113,7 +114,7 @@ func (s *Store) Registry(ctx context.Context) (*Snapshot, error) {
 		}
 		tokens[i] = Token{
 			ID:     caip.AccountID{Chain: id, Address: row.Address},
-			Symbol: row.Symbol, Decimals: row.Decimals, Metadata: row.Metadata,
+			Symbol: row.Symbol, Name: row.Name, Decimals: row.Decimals, Metadata: row.Metadata,
 			ERC3009: row.ERC3009, EIP2612: row.EIP2612, FeeOnTransfer: row.FeeOnTransfer,
 			Origin: Origin{Source: row.Source, License: row.License},
 		}

@@ -8,7 +8,8 @@ import (
 // MaxRPCURLs is how many public JSON-RPC URLs a chain has at most.
 const MaxRPCURLs = 8
 
-// parseRPCURLs returns nil for none. The URLs are as EIP-3085 requires. An error names the URL only by its index, because it may contain a credential.
+// parseRPCURLs returns nil for none. The URLs are as EIP-3085 requires. An error names the URL only by its index, because it may contain a
+// credential.
 func parseRPCURLs(raw json.RawMessage) ([]string, error) {
 	if unset(raw) {
 		return nil, nil

@@ -23,6 +23,7 @@ type Snapshot struct {
 
 	chains  map[caip.ChainID]Chain
 	tokens  map[caip.AccountID]Token
+	words   []tokenWords // of Tokens, in their order
 	byChain map[caip.ChainID][]Token
 	// contracts are the settlers and oracles of the chains.
 	contracts map[caip.AccountID]bool
@@ -59,8 +60,9 @@ func NewSnapshot(version int64, chains []Chain, tokens []Token, retired ...caip.
 	for _, id := range retired {
 		s.contracts[id] = true
 	}
+	s.words = make([]tokenWords, len(tokens))
 	for i, t := range tokens {
-		s.tokens[t.ID] = t
+		s.tokens[t.ID], s.words[i] = t, wordsOf(t)
 		group := len(s.byChain[t.ID.Chain])
 		s.byChain[t.ID.Chain] = tokens[i-group : i+1]
 	}

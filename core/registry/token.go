@@ -19,6 +19,9 @@ type Token struct {
 	ID       caip.AccountID
 	Symbol   string
 	Decimals uint8
+	// Name is what people call the token, of at most maxNameLength printable characters, empty where no list has said it. It is not the name of a
+	// signing domain.
+	Name string
 	// Metadata is a URI or a serialized payload, empty for none. Token lists fill it with the logo's URI.
 	Metadata string
 	// ERC3009 is what authorizations of the token are signed with, nil where it has none or nobody has recorded them.
@@ -69,6 +72,7 @@ func Native(id caip.AccountID) bool { return id.Address == NativeAddress }
 
 const (
 	maxSymbolLength   = 32
+	maxNameLength     = 128
 	maxMetadataLength = 2048
 	maxDomainLength   = 64
 	maxSourceLength   = 256

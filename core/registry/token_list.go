@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"intents.internal/pkg/caip"
 )
@@ -35,6 +37,9 @@ type tokenJSON struct {
 	Symbol   string `json:"symbol"`
 	Decimals *uint8 `json:"decimals"`
 	LogoURI  string `json:"logoURI"`
+
+	// Name is ignored if it is not a string, because a row can be used without it.
+	Name any `json:"name"`
 
 	ERC3009       json.RawMessage `json:"erc3009"`
 	EIP2612       json.RawMessage `json:"eip2612"`
@@ -113,12 +118,22 @@ func parseToken(raw json.RawMessage, known func(caip.ChainID) bool) (definition 
 		return Token{}, name, errors.New("decimals is required; the contract's decimals() has it")
 	}
 	definition.Symbol, definition.Decimals, definition.Metadata = r.Symbol, *r.Decimals, r.LogoURI
+	definition.Name = displayName(r.Name)
 	definition.Source, _ = r.Extensions.Source.(string)
 	definition.License, _ = r.Extensions.License.(string)
 	if err := definition.readSigning(r); err != nil {
 		return Token{}, name, err
 	}
 	return definition, name, definition.validate()
+}
+
+// displayName returns the name without surrounding white space, or none where it could not be shown: the token is known by its address.
+func displayName(given any) string {
+	name, _ := given.(string)
+	if name = strings.TrimSpace(name); !printable(name) || utf8.RuneCountInString(name) > maxNameLength {
+		return ""
+	}
+	return name
 }
 
 // readSigning refuses unknown members: a misspelt form would be the default one.

@@ -21,8 +21,8 @@ func TestReadTokenList(t *testing.T) {
 		{row: `{"chainId":1,"address":"` + strings.ToLower(usdc) + `","symbol":"USDC","name":"USD Coin","decimals":6,"logoURI":"ipfs://x","extensions":{"a":1}}`},
 		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18}`},
 		{row: `{"chainId":1,"address":"0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","symbol":"ETH","decimals":18,"name":"again"}`},
-		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000bb","symbol":"B","decimals":0,"extensions":{"source":"acme@1","license":"MIT OR Apache-2.0"}}`},
-		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000cc","symbol":"C","decimals":255,"extensions":{"source":{"is":"else"},"license":7}}`},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000bb","symbol":"B","name":" Bee ","decimals":0,"extensions":{"source":"acme@1","license":"MIT OR Apache-2.0"}}`},
+		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000cc","symbol":"C","name":["no text"],"decimals":255,"extensions":{"source":{"is":"else"},"license":7}}`},
 		{row: `{"chainId":2,"address":"` + usdc + `","symbol":"USDC","decimals":6}`},
 		{row: `{"chainId":501000101,"address":"7vfCXTUXx5WJV5JADk17DUJ4ksgau7utNKj4b963voxs","symbol":"ETH","decimals":8}`},
 		{row: `{"chainId":2,"address":"` + usdc + `","symbol":"USDC","decimals":6}`},
@@ -42,6 +42,9 @@ func TestReadTokenList(t *testing.T) {
 		{row: `{"chainId":1,"address":"0x00000000000000000000000000000000000000aa","symbol":"A\u0000","decimals":1}`, reason: "symbol must have"},
 		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2"}`)},
 		{row: signed("2", `"erc3009":{"name":"USDT0","version":"1","form":"vrs"},"eip2612":{"name":"USDT0","version":"1"},"feeOnTransfer":true`)},
+		{row: signed("5", `"name":"`+strings.Repeat("n", 128)+`"`)},
+		{row: signed("6", `"name":"`+strings.Repeat("n", 129)+`"`)},
+		{row: signed("7", `"name":"two\nlines"`)},
 		{row: signed("3", `"erc3009":null,"eip2612":null,"feeOnTransfer":false`)},
 		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2","form":"bytes"}`)}, // the same again
 		{row: signed("1", `"erc3009":{"name":"USD Coin","version":"2","form":"vrs"}`), reason: "stands earlier in the same list with other values; remove one of the two"},
@@ -76,9 +79,9 @@ func TestReadTokenList(t *testing.T) {
 		return caip.AccountID{Chain: caip.EIP155Chain(1), Address: address}
 	}
 	want := []registry.Token{
-		{ID: on(usdc), Symbol: "USDC", Decimals: 6, Metadata: "ipfs://x"},
+		{ID: on(usdc), Symbol: "USDC", Name: "USD Coin", Decimals: 6, Metadata: "ipfs://x"},
 		{ID: on(registry.NativeAddress), Symbol: "ETH", Decimals: 18},
-		{ID: on("0x00000000000000000000000000000000000000bb"), Symbol: "B", Origin: registry.Origin{Source: "acme@1", License: "MIT OR Apache-2.0"}},
+		{ID: on("0x00000000000000000000000000000000000000bb"), Symbol: "B", Name: "Bee", Origin: registry.Origin{Source: "acme@1", License: "MIT OR Apache-2.0"}},
 		{ID: on("0x00000000000000000000000000000000000000cc"), Symbol: "C", Decimals: 255},
 		{
 			ID: on("0x" + strings.Repeat("1", 40)), Symbol: "S", Decimals: 6,
@@ -89,6 +92,9 @@ func TestReadTokenList(t *testing.T) {
 			ERC3009: &registry.ERC3009{Name: "USDT0", Version: "1", Form: registry.VRSForm},
 			EIP2612: &registry.EIP712Domain{Name: "USDT0", Version: "1"}, FeeOnTransfer: true,
 		},
+		{ID: on("0x" + strings.Repeat("5", 40)), Symbol: "S", Name: strings.Repeat("n", 128), Decimals: 6},
+		{ID: on("0x" + strings.Repeat("6", 40)), Symbol: "S", Decimals: 6},
+		{ID: on("0x" + strings.Repeat("7", 40)), Symbol: "S", Decimals: 6},
 		{ID: on("0x" + strings.Repeat("3", 40)), Symbol: "S", Decimals: 6},
 	}
 	if diff := cmp.Diff(map[uint64]int{2: 2, 501000101: 1}, list.Unknown); diff != "" {

@@ -100,6 +100,7 @@ func TestShared_Forwarded(t *testing.T) {
 	for _, target := range []string{
 		"/v2/tokens?", "/v2/tokens?chain-id=eip155:404", "/v2/tokens?chain-id=", "/v2/tokens?chain-id=eip155%3A1",
 		"/v2/tokens?chain-id=eip155:1&a=b", "/v2/tokens?chain-id=eip155:1&chain-id=eip155:1", "/v2/chains?a=b",
+		"/v2/tokens?search=usdc", "/v2/tokens?chain-id=eip155:1&search=usdc",
 	} {
 		if got := g.send(t, request("GET", target, key, "")); got.Status != 500 || got.Body != "core's own" {
 			t.Errorf("%s: %+v", target, got)
@@ -111,7 +112,7 @@ func TestShared_Forwarded(t *testing.T) {
 			t.Errorf("%s while core has no copy to give: %+v", target, got)
 		}
 	}
-	if got := len(core.Requests()); got != 10 {
+	if got := len(core.Requests()); got != 12 {
 		t.Errorf("core received %d requests", got)
 	}
 }

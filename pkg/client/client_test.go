@@ -77,6 +77,26 @@ func TestError_Text(t *testing.T) {
 	}
 }
 
+// A search without text is sent as it is, so that the service refuses it: without the parameter it would answer all tokens.
+func TestTokens_Search(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `[{"symbol": %q}]`, r.URL.RawQuery)
+	}))
+	defer service.Close()
+	tokens := newClient(t, service.URL).Tokens
+	for want, got := range map[string]func() ([]client.Token, error){
+		"":                             func() ([]client.Token, error) { return tokens.List(t.Context(), "") },
+		"chain-id=eip155%3A1":          func() ([]client.Token, error) { return tokens.List(t.Context(), "eip155:1") },
+		"search=":                      func() ([]client.Token, error) { return tokens.Search(t.Context(), "", "") },
+		"chain-id=eip155%3A1&search=b": func() ([]client.Token, error) { return tokens.Search(t.Context(), "b", "eip155:1") },
+	} {
+		if all, err := got(); err != nil || len(all) != 1 || all[0].Symbol != want {
+			t.Errorf("%v, %v, want %q", all, err, want)
+		}
+	}
+}
+
 // The feed is read from page to page, and an expired cursor ends it: it does not begin again elsewhere.
 func TestEvents_FollowExpired(t *testing.T) {
 	t.Parallel()

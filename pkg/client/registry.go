@@ -90,6 +90,7 @@ type Token struct {
 	Decimals int     `json:"decimals"`
 	Metadata *string `json:"metadata"`
 	ERC3009  bool    `json:"erc3009"` // takes signed authorizations of its holder
+	Name     *string `json:"name"`    // what people call it, nil where its list has no name
 }
 
 // Chains lists chains.
@@ -105,8 +106,17 @@ func (s *Chains) List(ctx context.Context) (chains []Chain, err error) {
 type Tokens struct{ c *Client }
 
 // List returns the tokens of a chain, such as eip155:1, or all where it is empty.
-func (s *Tokens) List(ctx context.Context, chainID string) (tokens []Token, err error) {
-	query := url.Values{}
+func (s *Tokens) List(ctx context.Context, chainID string) ([]Token, error) {
+	return s.list(ctx, url.Values{}, chainID)
+}
+
+// Search returns at most 100 tokens that have the text in their symbol or name, or have it as their address, the best matches first. chainID is that
+// of List.
+func (s *Tokens) Search(ctx context.Context, text, chainID string) ([]Token, error) {
+	return s.list(ctx, url.Values{"search": {text}}, chainID)
+}
+
+func (s *Tokens) list(ctx context.Context, query url.Values, chainID string) (tokens []Token, err error) {
 	setNonEmpty(query, "chain-id", chainID)
 	_, err = s.c.do(ctx, request{method: http.MethodGet, path: "/v2/tokens", query: query}, &tokens)
 	return tokens, err

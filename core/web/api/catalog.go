@@ -82,12 +82,13 @@ type tokenJSON struct {
 	Decimals uint8   `json:"decimals"`
 	Metadata *string `json:"metadata"`
 	ERC3009  bool    `json:"erc3009"`
+	Name     *string `json:"name"`
 }
 
 func newTokenJSON(t registry.Token) tokenJSON {
 	return tokenJSON{
 		Symbol: t.Symbol, ChainID: t.ID.Chain.String(), Address: t.ID.String(), Decimals: t.Decimals,
-		Metadata: transfer.Optional(t.Metadata), ERC3009: t.ERC3009 != nil,
+		Metadata: transfer.Optional(t.Metadata), ERC3009: t.ERC3009 != nil, Name: transfer.Optional(t.Name),
 	}
 }
 

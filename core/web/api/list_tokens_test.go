@@ -19,15 +19,16 @@ const (
 )
 
 const (
-	tokenMainnetUSDC = `{"symbol":"USDC","chainId":"eip155:1","address":"eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","decimals":6,"metadata":null,"erc3009":false}`
-	tokenSepolia     = `{"symbol":"ETH","chainId":"eip155:11155111","address":"eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","decimals":18,"metadata":null,"erc3009":false},
-		{"symbol":"USDC","chainId":"eip155:11155111","address":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","decimals":6,"metadata":"https://example.com/usdc.svg","erc3009":true},
-		{"symbol":"WETH","chainId":"eip155:11155111","address":"eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14","decimals":18,"metadata":null,"erc3009":false}`
+	tokenMainnetUSDC = `{"symbol":"USDC","chainId":"eip155:1","address":"eip155:1:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48","decimals":6,"metadata":null,"erc3009":false,"name":null}`
+	tokenSepoliaWETH = `{"symbol":"WETH","chainId":"eip155:11155111","address":"eip155:11155111:0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14","decimals":18,"metadata":null,"erc3009":false,"name":"Wrapped Ether"}`
+	tokenSepolia     = `{"symbol":"ETH","chainId":"eip155:11155111","address":"eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE","decimals":18,"metadata":null,"erc3009":false,"name":null},
+		{"symbol":"USDC","chainId":"eip155:11155111","address":"eip155:11155111:0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238","decimals":6,"metadata":"https://example.com/usdc.svg","erc3009":true,"name":null},
+		` + tokenSepoliaWETH
 	tokensAll = `[` + tokenMainnetUSDC + `,
-		{"symbol":"USDC","chainId":"eip155:84532","address":"eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e","decimals":6,"metadata":null,"erc3009":false},
-		{"symbol":"USDC","chainId":"eip155:421614","address":"eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d","decimals":6,"metadata":null,"erc3009":false},
+		{"symbol":"USDC","chainId":"eip155:84532","address":"eip155:84532:0x036CbD53842c5426634e7929541eC2318f3dCF7e","decimals":6,"metadata":null,"erc3009":false,"name":null},
+		{"symbol":"USDC","chainId":"eip155:421614","address":"eip155:421614:0x75faf114eafb1BDbe2F0316DF893fd58CE46AA4d","decimals":6,"metadata":null,"erc3009":false,"name":null},
 		` + tokenSepolia + `,
-		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null,"erc3009":false}]`
+		{"symbol":"USDC","chainId":"eip155:99000000001","address":"eip155:99000000001:0x0000000000000000000000000000000000420042","decimals":6,"metadata":null,"erc3009":false,"name":null}]`
 	chainsAll = `[
 		{"chainId":"eip155:1","name":"Ethereum","environment":"live","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[],"confirmations":12,"finality":"depth","watched":false,"explorer":null},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"symbol":"ETH","decimals":18},"settlements":[
@@ -46,13 +47,19 @@ func TestListTokensAndChains(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for path, body := range map[string]string{
-		"/v2/tokens":                                                  tokensAll,
-		"/v2/tokens?chain-id=eip155:1":                                `[` + tokenMainnetUSDC + `]`,
-		"/v2/tokens?chain-id=eip155%3A1":                              `[` + tokenMainnetUSDC + `]`,
-		"/v2/tokens?chain-id=eip155:11155111":                         `[` + tokenSepolia + `]`,
-		"/v2/tokens?chain-id=eip155:404":                              `[]`,
-		"/v2/tokens?chain-id=solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp": `[]`,
-		"/v2/chains": chainsAll,
+		"/v2/tokens":                                                   tokensAll,
+		"/v2/tokens?chain-id=eip155:1":                                 `[` + tokenMainnetUSDC + `]`,
+		"/v2/tokens?chain-id=eip155%3A1":                               `[` + tokenMainnetUSDC + `]`,
+		"/v2/tokens?chain-id=eip155:11155111":                          `[` + tokenSepolia + `]`,
+		"/v2/tokens?chain-id=eip155:404":                               `[]`,
+		"/v2/tokens?chain-id=solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp":  `[]`,
+		"/v2/tokens?search=wrapped%20e&chain-id=eip155:11155111":       `[` + tokenSepoliaWETH + `]`,
+		"/v2/tokens?search=%20WRAPPED+ETHER%20":                        `[` + tokenSepoliaWETH + `]`,
+		"/v2/tokens?search=0xfff9976782d46cc05630d1f6ebab18b2324d6b14": `[` + tokenSepoliaWETH + `]`,
+		"/v2/tokens?search=usdc&chain-id=eip155:1":                     `[` + tokenMainnetUSDC + `]`,
+		"/v2/tokens?search=usdc&chain-id=eip155:404":                   `[]`,
+		"/v2/tokens?search=none":                                       `[]`,
+		"/v2/chains":                                                   chainsAll,
 	} {
 		got := s.call(t, "GET", path, noData, keyed(uuid.New(), "live")...)
 		same(t, path, want(t, 200, body, "Etag", tag, "Cache-Control", fresh), got)
@@ -83,6 +90,11 @@ func TestListTokens_InvalidQuery(t *testing.T) {
 		"chain-id=eip155:11155111%2C84532":           {"chain-id", notCAIP2},
 		"chain-id=abcdefghi:1":                       {"chain-id", notCAIP2},
 		"chain-id=eip155:12345678901234567":          {"chain-id", "the eip155 reference must be a decimal chain number of 1 to 16 digits without leading zeros"},
+		"search=":                                    {"search", "must have 1 to 64 characters"},
+		"search=%20&chain-id=eip155:1":               {"search", "must have 1 to 64 characters"},
+		"search=usdc&chain-id=1":                     {"chain-id", notCAIP2},
+		"search=a&search=b":                          {"search", "is given twice"},
+		"search=" + strings.Repeat("%E2%82%AE", 65):  {"search", "must have 1 to 64 characters"},
 		"chain-id=cosmos:" + strings.Repeat("a", 33): {"chain-id", notCAIP2},
 	} {
 		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/tokens?"+query, noData))
@@ -93,7 +105,7 @@ func TestListTokens_InvalidQuery(t *testing.T) {
 func TestListTokens_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/chains"} {
+	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/tokens?search=usdc", "/v2/chains"} {
 		first := s.send(t, "GET", path, noData)
 		readAll(t, first)
 		etag := first.Header.Get("Etag")

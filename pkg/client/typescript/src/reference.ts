@@ -13,6 +13,10 @@ export interface Quotes {
 export interface Tokens {
   /** All of them, or those of one chain, such as `eip155:1`. */
   list(chainId?: string, options?: CallOptions): Promise<records.Token[]>
+  /**
+   * At most 100 that have the text in their symbol or name, or have it as their address, the best matches first. `chainId` searches one chain alone.
+   */
+  search(text: string, chainId?: string, options?: CallOptions): Promise<records.Token[]>
 }
 
 /** The chains that the service knows. */
@@ -20,14 +24,19 @@ export interface Chains {
   list(options?: CallOptions): Promise<records.Chain[]>
 }
 
-export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains } => ({
-  quotes: {
-    create: (body, options) => dataOf(api.http.POST('/v2/quotes', { body, ...api.with(options) })),
-    get: (id, options) => dataOf(api.http.GET('/v2/quotes/{id}', { params: { path: { id: segment(id) } }, ...api.with(options) })),
-  },
-  tokens: {
-    list: (chainId, options) =>
-      dataOf(api.http.GET('/v2/tokens', { params: { query: chainId === undefined ? {} : { 'chain-id': chainId } }, ...api.with(options) })),
-  },
-  chains: { list: (options) => dataOf(api.http.GET('/v2/chains', api.with(options))) },
-})
+export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains } => {
+  const tokens = (search?: string, chainId?: string, options?: CallOptions): Promise<records.Token[]> => dataOf(api.http.GET('/v2/tokens', {
+    params: { query: { ...(chainId !== undefined && { 'chain-id': chainId }), ...(search !== undefined && { search }) } }, ...api.with(options),
+  }))
+  return {
+    quotes: {
+      create: (body, options) => dataOf(api.http.POST('/v2/quotes', { body, ...api.with(options) })),
+      get: (id, options) => dataOf(api.http.GET('/v2/quotes/{id}', { params: { path: { id: segment(id) } }, ...api.with(options) })),
+    },
+    tokens: {
+      list: (chainId, options) => tokens(undefined, chainId, options),
+      search: (text, chainId, options) => tokens(text, chainId, options),
+    },
+    chains: { list: (options) => dataOf(api.http.GET('/v2/chains', api.with(options))) },
+  }
+}

@@ -68,7 +68,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list.
+         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list. With `search` at most 100: first those whose symbol, name or address is the text, then those whose symbol or name begins with it, then those that have it elsewhere.
          */
         get: operations["listTokens"];
         put?: never;
@@ -1218,6 +1218,8 @@ export interface components {
             metadata: string | null;
             /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
             erc3009: boolean;
+            /** @description What people call the token; null where its token list has no name. */
+            name: string | null;
         };
         /**
          * @description What a key may do: `intents:read` reads intents, preflights and events, `intents:write` makes, reports and cancels intents and asks for refunds, `webhooks` reads and changes webhooks. Tokens and chains are for every key.
@@ -3536,6 +3538,11 @@ export interface operations {
                  * @example eip155:11155111
                  */
                 "chain-id"?: components["schemas"]["ChainId"];
+                /**
+                 * @description Only tokens with this text in their symbol or name, or with this address or CAIP-10 id. Case does not matter, nor does white space around it.
+                 * @example usdc
+                 */
+                search?: string;
             };
             header?: {
                 /**
