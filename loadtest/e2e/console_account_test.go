@@ -19,7 +19,7 @@ func walkAccount(b *tab) {
 	b.inspect("verify-email-used")
 
 	b.open("/console/account")
-	b.click("header button", "You are signed out.")
+	b.click(`form[action="/console/sign-out"] button`, "You are signed out.")
 	b.click(`main a[href="/console/forgot-password"]`)
 	b.inspect("forgot-password")
 	b.fill("#email", email)

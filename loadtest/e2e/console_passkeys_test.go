@@ -28,6 +28,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.fill("#passkey-name", "laptop")
 	b.leads(`[data-passkey="add"] button`, "The passkey is added", "laptop", "Not yet", "Add a passkey")
 	b.inspect("account-passkeys")
+	b.keepsPlace("[data-passkey]")
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#passkeys ~ details").open = true`), chromedp.SetValue(chromedp.CSS("#name"), "desk"))
 	b.click("#passkeys ~ details button", "The passkey is renamed.", "desk")
 	b.do(chromedp.Click(chromedp.CSS(`[data-passkey="add"] button`)))
@@ -40,6 +41,7 @@ func TestConsole_Passkeys(t *testing.T) {
 	b.open("/console/keys", "Confirm with your passkey that it is you")
 	b.click(`main a[href^="/console/account/confirm"]`, "Confirm it is you", "Confirm with a passkey")
 	b.inspect("confirm-person")
+	b.keepsPlace("[data-passkey]")
 	b.verifies(authenticator, false)
 	b.do(chromedp.Click(chromedp.CSS(`[data-passkey="confirm"] button`)))
 	b.tells("#passkey-says", "It was not confirmed on your device.")
@@ -54,8 +56,9 @@ func TestConsole_Passkeys(t *testing.T) {
 	t.Log("sign in with the passkey by the button, in a browser that does not offer it by itself")
 	b.open("/console")
 	offers := b.offersNothing()
-	b.click("header button", "You are signed out.", "Sign in with a passkey")
+	b.click(`form[action="/console/sign-out"] button`, "You are signed out.", "Sign in with a passkey")
 	b.inspect("sign-in-passkey")
+	b.keepsPlace("[data-passkey]")
 	b.leads(`[data-passkey="sign-in"] button`, "Overview")
 	offers()
 
@@ -106,6 +109,23 @@ func TestConsole_Passkeys(t *testing.T) {
 	bare.fill("#email", email, "#password", "the thief's own password")
 	bare.click("main form button", "Overview")
 	bare.open("/console/account/confirm", "Passkeys need JavaScript, which is off in this browser.")
+}
+
+// keepsPlace expects what follows an element to be where it is also while the element is hidden, as it is before its script shows it.
+func (b *tab) keepsPlace(selector string) {
+	b.t.Helper()
+	moved := evaluate[float64](b, fmt.Sprintf(`(() => {
+		const shown = document.querySelector(%q);
+		const below = () => document.querySelector("footer").getBoundingClientRect().top;
+		const before = below();
+		shown.hidden = true;
+		const moved = before - below();
+		shown.hidden = false;
+		return moved;
+	})()`, selector))
+	if moved != 0 {
+		b.t.Errorf("%s moves what is below it by %.0f pixels when it is shown", selector, moved)
+	}
 }
 
 // authenticator gives the tab a platform authenticator, and returns its id.

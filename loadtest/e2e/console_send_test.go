@@ -66,7 +66,7 @@ func (w *sendWalk) signInByWallet() {
 		w.click("[data-wallet] button", says)
 	}
 	sign("/console/account/link", "link", "It is linked: you can sign in with it from now on.")
-	w.click("header button", "You are signed out.")
+	w.click(`form[action="/console/sign-out"] button`, "You are signed out.")
 	sign("/console/sign-in?next=%2Fconsole%2Faccount", "sign-in-wallet", w.wallet.account.Hex())
 	if got := w.path(); got != "/console/account" {
 		w.t.Errorf("the wallet leads to %s", got)
