@@ -231,6 +231,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/transfers/{id}/client-token": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a client token
+         * @description A token with which a browser or an app reads, checks and reports this one intent without an API key: it is sent as `Authorization: Bearer` with
+         *     `GET /v2/transfers/{id}`, `GET …/preflight` and `POST …/transaction`, with the `id` of the record, and with nothing else. Whoever has it sees the
+         *     whole record, `reference` and `labels` included.
+         *
+         *     Nothing is stored, and each request makes another token. A token does no more than the key that made it: one of a key without `intents:write`
+         *     reports nothing. It ends at `expiresAt`, and before that with the key: disabled, rotated, deleted or expired. The key's `networks` do not bind it. Its
+         *     requests have a bucket of their own for each key and intent, and count for the account. A bearer that gets 401 asks your server for another
+         *     token, which may happen before `expiresAt` too. Needs the scope `intents:read`.
+         */
+        post: operations["createClientToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers/{id}/cancel": {
         parameters: {
             query?: never;
@@ -1160,11 +1193,14 @@ export interface components {
          * @enum {string}
          */
         ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIMULATION_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
+        ErrorRequestId: string;
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @enum {string} */
         OtherRefusalCode: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
@@ -1181,6 +1217,7 @@ export interface components {
             code: "INVALID_REQUEST";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description Absent where the fault is in the HTTP message itself. */
             details?: {
                 /** @description Each fault that was found. */
@@ -1232,6 +1269,7 @@ export interface components {
             code: "INSUFFICIENT_SCOPE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The scope that the operation needs. */
                 scope: components["schemas"]["ApiKeyScope"];
@@ -1243,6 +1281,7 @@ export interface components {
             code: "NETWORK_NOT_ALLOWED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The client's address as the gateway sees it. */
                 address: string;
@@ -1258,6 +1297,7 @@ export interface components {
             code: "RATE_LIMITED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Milliseconds until a request will pass. */
                 tryAgainIn: number;
@@ -1332,6 +1372,8 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
+            explorer: string | null;
         };
         /**
          * @description One environment, or `all`.
@@ -1801,6 +1843,8 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
+            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
+            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
@@ -1891,6 +1935,7 @@ export interface components {
             code: "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT";
             /** @description Names the chain and the kind of key. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /**
              * Format: int64
              * @description The EIP-155 number of that chain.
@@ -1910,6 +1955,7 @@ export interface components {
             code: "ADDRESS_NOT_ALLOWED";
             /** @description What to do next. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description JSON Pointers to the addresses in the request, such as `/destination/account`, or in the record of the intent or the quote; the source's first. */
                 paths: string[];
@@ -1925,6 +1971,7 @@ export interface components {
             code: "QUOTE_USED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /**
                  * Format: uuid
@@ -1939,6 +1986,7 @@ export interface components {
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description The bound. */
             details: {
                 /** @description How long the body may be. */
@@ -1958,6 +2006,7 @@ export interface components {
             code: "SIGNING_NOT_SUPPORTED";
             /** @description What is wrong and what to do about it. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 reason: components["schemas"]["SigningRefusal"];
             };
@@ -1991,10 +2040,27 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
             };
+        };
+        CreateClientTokenInput: {
+            /**
+             * @description For how many seconds the token is valid. A day if absent.
+             * @default 86400
+             */
+            expiresIn?: number;
+        };
+        ClientToken: {
+            /** @description What `Authorization: Bearer` has. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the token expires, which is not after its key.
+             */
+            expiresAt: string;
         };
         /**
          * @description A status that a test client can simulate.
@@ -2128,6 +2194,7 @@ export interface components {
             code: "BATCH_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description How many a batch of the account may have. */
                 max: number;
@@ -2148,6 +2215,7 @@ export interface components {
             code: "BATCH_REJECTED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2213,6 +2281,7 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2340,6 +2409,7 @@ export interface components {
             code: "NO_QUOTE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2353,6 +2423,7 @@ export interface components {
             code: "QUOTES_UNAVAILABLE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2471,6 +2542,7 @@ export interface components {
             code: "TOO_MANY_POLLS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description The events of one intent. */
         TransferEvents: {
@@ -2669,6 +2741,7 @@ export interface components {
             code: "TOO_MANY_REPLAYS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description What is posted for an event of an intent: the event of the feed without its `id`, which is the header `webhook-id`. */
         TransferEventBody: {
@@ -4070,6 +4143,54 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLarge"];
             415: components["responses"]["KeyedBodyNotJSON"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    createClientToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateClientTokenInput"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientToken"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            404: components["responses"]["NoSuchIntent"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
