@@ -31,7 +31,10 @@ func (s *Server) createClientToken(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	intent, err := s.requestedTransfer(r)
+	if _, err := query(r); err != nil {
+		return err
+	}
+	intent, err := s.Intents.FindForChange(r.Context(), by, r.PathValue("id")) // the token may report its transaction
 	if err != nil {
 		return err
 	}
