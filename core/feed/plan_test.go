@@ -41,6 +41,9 @@ func TestFeed_UsesIndexes(t *testing.T) {
 	if _, err := store.Feed.EventsAt(t.Context(), []int64{events[0].Position}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := store.Feed.Find(t.Context(), pgtest.TestFeed(ann), events[0].ID); err != nil {
+		t.Fatal(err)
+	}
 	pgtest.CancelTransfer(t, store, intent)
 	if _, err := store.Intents.WriteRefundableEvents(t.Context()); err != nil {
 		t.Fatal(err)

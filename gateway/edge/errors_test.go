@@ -102,6 +102,7 @@ func TestErrorResponses(t *testing.T) {
 		"a refund is read":            {request("POST", "/v2/transfers/1/refund", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"a preflight is read":         {request("POST", "/v2/transfers/1/preflight", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"events are read":             {request("POST", "/v2/events", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
+		"an event is read":            {request("POST", "/v2/events/1", testKey(), ""), wrongMethod("GET, HEAD", fresh...)},
 		"webhooks, DELETE":            {request("DELETE", "/v2/webhooks", testKey(), ""), wrongMethod("GET, HEAD, POST", fresh...)},
 		"a webhook, POST":             {request("POST", "/v2/webhooks/1", testKey(), ""), wrongMethod("GET, HEAD, PATCH, DELETE", fresh...)},
 		"a webhook, PUT":              {request("PUT", "/v2/webhooks/1", testKey(), ""), wrongMethod("GET, HEAD, PATCH, DELETE", fresh...)},

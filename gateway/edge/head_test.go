@@ -11,7 +11,6 @@ import (
 
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/upstream/coretest"
-	"intents.internal/pkg/network"
 )
 
 // HEAD is answered as GET on every route, without the body, and leaves the connection to the next request.
@@ -55,7 +54,7 @@ func TestHead_EveryRoute(t *testing.T) {
 				answer(w, r)
 			})
 			g := start(t, core)
-			key := apiKey(core.AddKey(network.Test))
+			key := unlimitedKey(core) // each route takes three requests
 			c := g.dial(t)
 			defer c.Close()
 			for _, pattern := range edge.ReadPatterns() {

@@ -98,7 +98,7 @@ var targetRules = []rule{
 		rows: slices.Concat(
 			refused(notFound(), paths(
 				"/v2/Tokens", "/v2/tokens/", "/v2", "/v2/", "/v2.0/tokens", "/v2/internal/chains", "/v2/transfers/", "/v2/transfers/1/2",
-				"/v2/events/", "/v2/events/1", "/v2/webhooks/", "/v2/Webhooks", "/v2/webhooks/1/", "/v2/webhooks/1/2", "/v2/webhooks/1/secret",
+				"/v2/events/", "/v2/events/1/2", "/v2/webhooks/", "/v2/Webhooks", "/v2/webhooks/1/", "/v2/webhooks/1/2", "/v2/webhooks/1/secret",
 				"/v2/webhooks/1/deliveries/", "/v2/webhooks/1/deliveries/2/", "/v2/webhooks/1/deliveries/2/retry/", "/v2/webhooks/1/deliveries/2/3/retry",
 			)...),
 			refused(notFound(), withoutKey(paths(

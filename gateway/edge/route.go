@@ -117,6 +117,7 @@ var (
 	batchCalls       = newRoute("/v2/batches/{id}/calls", intentsKey, actions{get: forwardAsIs})
 	batchTransaction = newRoute("/v2/batches/{id}/transaction", intentsKey, actions{post: forwardAsIs})
 	events           = newRoute("/v2/events", intentsKey, actions{get: forwardAsIs})
+	event            = newRoute("/v2/events/{id}", intentsKey, actions{get: forwardAsIs})
 	quotes           = newRoute("/v2/quotes", intentsReadKey, actions{post: forwardQuoteRequest})
 	quote            = newRoute("/v2/quotes/{id}", intentsReadKey, actions{get: forwardAsIs})
 
@@ -142,7 +143,7 @@ var (
 
 var routes = []*route{
 	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay,
-	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, quotes, quote,
+	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, event, quotes, quote,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -240,6 +241,9 @@ func match(path []byte) *route {
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/batches/")); below {
 		return matchBatch(rest)
+	}
+	if id, below := bytes.CutPrefix(path, []byte("/v2/events/")); below && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
+		return event
 	}
 	if id, below := bytes.CutPrefix(path, []byte("/v2/quotes/")); below && len(id) > 0 && bytes.IndexByte(id, '/') < 0 {
 		return quote
@@ -378,7 +382,7 @@ func (r *route) streams(method []byte) bool {
 	switch r {
 	case newBatch:
 		return r.action(method) != refuse
-	case index, transfer, refund, preflight, relay, quote, webhooks, webhook, delivery:
+	case index, transfer, refund, preflight, relay, event, quote, webhooks, webhook, delivery:
 		return false
 	}
 	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck

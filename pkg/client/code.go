@@ -71,6 +71,7 @@ const (
 	CodeBatchTooLarge               Code = "BATCH_TOO_LARGE"
 	CodeBatchRejected               Code = "BATCH_REJECTED"
 	CodeBatchNotUniform             Code = "BATCH_NOT_UNIFORM"
+	CodeEventNotFound               Code = "EVENT_NOT_FOUND"
 	CodeBatchNotFound               Code = "BATCH_NOT_FOUND"
 )
 

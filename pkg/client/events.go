@@ -50,6 +50,11 @@ func (s *Events) List(ctx context.Context, query EventQuery) (*EventPage, error)
 	return call[EventPage](ctx, s.c, request{method: http.MethodGet, path: "/v2/events", query: values, wait: query.Wait})
 }
 
+// Get reads an event by its id, which a webhook has as webhook-id. CodeEventNotFound also means that it is no longer kept.
+func (s *Events) Get(ctx context.Context, id string) (*Event, error) {
+	return call[Event](ctx, s.c, request{method: http.MethodGet, path: "/v2/events/" + url.PathEscape(id)})
+}
+
 // longPoll is the longest time for which the service holds a page back.
 const longPoll = 25 * time.Second
 

@@ -36,6 +36,7 @@ var Paths = []Path{
 	{"/v2/quotes", []string{"POST"}},
 	{"/v2/quotes/{id}", []string{"GET"}},
 	{"/v2/events", []string{"GET"}},
+	{"/v2/events/{id}", []string{"GET"}},
 	{"/v2/webhooks", []string{"GET", "POST"}},
 	{"/v2/webhooks/{id}", []string{"GET", "PATCH", "DELETE"}},
 	{"/v2/webhooks/{id}/rotate-secret", []string{"POST"}},

@@ -173,6 +173,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
 
 		"GET /v2/events":                compress(s.route(s.listEvents, transferFallback)),
+		"GET /v2/events/{id}":           compress(s.route(s.getEvent, transferFallback)),
 		"GET /v2/transfers/{id}/events": compress(s.route(s.listTransferEvents, transferFallback)),
 
 		"POST /v2/transfers/{id}/client-token": s.route(s.createClientToken, transferFallback),

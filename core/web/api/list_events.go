@@ -22,7 +22,7 @@ const (
 	maxPollWait = 25
 	// fromNow is the cursor for events from now on.
 	fromNow = "now"
-	// catchUpBudget bounds how long a page waits for the positions of recently committed events.
+	// catchUpBudget bounds how long a reader waits for the positions of recently committed events.
 	catchUpBudget = 250 * time.Millisecond
 )
 
@@ -75,13 +75,21 @@ func (s *Server) readEvents(ctx context.Context, owner feed.Owner, list eventLis
 		return feed.EventPage{Next: position, End: true}, err
 	}
 	if list.wait == 0 { // a waiting client is notified of events that have no position yet
-		budget, cancel := context.WithTimeout(ctx, catchUpBudget)
-		defer cancel()
-		if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
+		if err := s.catchUp(ctx); err != nil {
 			return feed.EventPage{}, err
 		} // later events are on a later page
 	}
 	return s.Events.EventPage(ctx, owner, list.after, list.filter, list.limit)
+}
+
+// catchUp waits until recently committed events have their positions, for catchUpBudget at most.
+func (s *Server) catchUp(ctx context.Context) error {
+	budget, cancel := context.WithTimeout(ctx, catchUpBudget)
+	defer cancel()
+	if err := s.Feed.CatchUp(budget); err != nil && budget.Err() == nil && !postgres.Unavailable(err) {
+		return err
+	}
+	return nil
 }
 
 // appendEventPage appends a page of events, and the cursor of the next page.

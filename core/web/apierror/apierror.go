@@ -234,6 +234,10 @@ var commonErrors = []mapping{
 		Status: http.StatusGone, Code: wire.CursorExpired,
 		Message: "Events after the cursor are no longer kept; start again without one and compare with the list of transfers.",
 	}},
+	{feed.ErrEventNotFound, Error{
+		Status: http.StatusNotFound, Code: "EVENT_NOT_FOUND",
+		Message: "The feed of this key's environment has no such event. Events are kept for a while, and webhook.test is not in the feed.",
+	}},
 	{feed.ErrMissed, Error{Status: http.StatusGone, Code: wire.CursorExpired, Message: "The position is too old; start again without one."}},
 	{feed.ErrDraining, Error{
 		Status: http.StatusServiceUnavailable, Code: wire.ServiceUnavailable, Message: "This core is shutting down; ask another.", RetryAfter: time.Second,

@@ -1,4 +1,4 @@
-import { dataOf, type Api } from './client.js'
+import { dataOf, segment, type Api } from './client.js'
 import type { Event, EventPage, EventQuery, EventType } from './records.js'
 import type { CallOptions } from './transport.js'
 
@@ -18,6 +18,8 @@ export interface FollowOptions {
 export interface Events {
   /** One page of the feed. `types` of the query are separated by commas; with `wait`, an empty page takes up to so many seconds. */
   list(query?: EventQuery, options?: CallOptions): Promise<EventPage>
+  /** An event by its id, which a webhook has as `webhook-id`. `EVENT_NOT_FOUND` also means that it is no longer kept. */
+  get(id: string, options?: CallOptions): Promise<Event>
   /**
    * The events from a cursor on, without an end: it waits for the next. An event may come again after a restart, so remember ids. Where the
    * cursor's events are no longer kept it fails with the ApiError `CURSOR_EXPIRED`: read what was missed from the list of transfers.
@@ -32,6 +34,7 @@ export function eventsOf(api: Api): Events {
     dataOf(api.http.GET('/v2/events', { params: { query }, ...api.with(options, (query.wait ?? 0) * 1000) })) as Promise<EventPage>
   return {
     list,
+    get: (id, options) => dataOf(api.http.GET('/v2/events/{id}', { params: { path: { id: segment(id) } }, ...api.with(options) })) as Promise<Event>,
     follow: async function* ({ after, types, signal, onCursor } = {}) {
       for (let cursor = after; ;) {
         const query = { wait: longPoll, ...(cursor !== undefined && { after: cursor }), ...(types && { types: types.join() }) }
