@@ -40,6 +40,7 @@ var neededScopes = map[string]string{
 	"GET /v2/batches/{id}/calls":           "intents:read",
 	"POST /v2/batches/{id}/transaction":    "intents:write",
 	"GET /v2/events":                       "intents:read",
+	"GET /v2/events/{id}":                  "intents:read",
 	"POST /v2/quotes":                      "intents:read",
 	"GET /v2/quotes/{id}":                  "intents:read",
 
