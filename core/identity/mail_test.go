@@ -184,7 +184,7 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
 	e := must2(rules.New(feed.Owner{AccountID: shop, Environment: network.Test}, webhooks.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
 	ok(t, core.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
-	ok(t, call(core.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID)))
+	ok(t, call(core.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest)))
 	deliveries, _, err := core.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhooks.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)

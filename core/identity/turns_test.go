@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
@@ -58,7 +59,7 @@ func TestTurns_EveryWrite(t *testing.T) {
 		"delete a key":     func(ctx context.Context) error { return core.DeleteKey(ctx, ann.client, owner, key.ID) },
 		"delete a webhook": func(ctx context.Context) error { return core.DeleteWebhook(ctx, ann.client, owner, uuid.New()) },
 		"replay a webhook": func(ctx context.Context) error { return core.ReplayWebhook(ctx, ann.client, owner, uuid.New(), 0) },
-		"test a webhook":   func(ctx context.Context) error { return core.TestWebhook(ctx, owner, uuid.New()) },
+		"test a webhook":   func(ctx context.Context) error { return core.TestWebhook(ctx, owner, uuid.New(), feed.TypeWebhookTest) },
 	}
 	ofPerson := map[string]func(context.Context) error{
 		"share": func(ctx context.Context) error {

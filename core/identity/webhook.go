@@ -58,8 +58,8 @@ func (s *Service) ReplayWebhook(ctx context.Context, client Client, p *Principal
 }
 
 // TestWebhook queues a test event, see webhooks.Store.TestWebhook.
-func (s *Service) TestWebhook(ctx context.Context, p *Principal, id uuid.UUID) error {
-	_, err := s.Webhooks.TestWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id)
+func (s *Service) TestWebhook(ctx context.Context, p *Principal, id uuid.UUID, kind feed.Type) error {
+	_, err := s.Webhooks.TestWebhook(ctx, s.Grant(p, Develop), ownerOf(p), id, kind)
 	return err
 }
 

@@ -49,7 +49,7 @@ func (s *Store) DueDeliveries(ctx context.Context, lease Lease, claims []Claim) 
 	}
 	positions := make([]int64, 0, len(rows))
 	for _, row := range rows {
-		if row.Type != feed.TypeWebhookTest { // a test event is not in the feed
+		if !row.isTest() {
 			positions = append(positions, row.Position)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *Store) DueDeliveries(ctx context.Context, lease Lease, claims []Claim) 
 			continue
 		}
 		one := DueDelivery{Delivery: rows[n].delivery()}
-		if one.Type == feed.TypeWebhookTest {
+		if one.Test {
 			one.Event, err = of.Endpoint.TestEvent(one.Delivery)
 		} else if e, kept := events[one.Position]; kept {
 			one.Event = &e

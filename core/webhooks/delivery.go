@@ -16,10 +16,12 @@ import (
 type Delivery struct {
 	WebhookID uuid.UUID
 	EventID   feed.ID
-	// Position is the event's position in the feed. For a test event, which is not in the feed, it is taken from the clock.
+	// Position is the event's position in the feed. For a test it is taken from the clock.
 	Position int64
 	Type     feed.Type
-	Status   Status
+	// Test is true of a test event, which is not in the feed.
+	Test   bool
+	Status Status
 	// Attempts counts the attempts since the delivery was created, retried or replayed.
 	Attempts int
 	// NextAttemptAt is when a Pending or Retrying delivery is due, nil for others.
@@ -39,18 +41,27 @@ type DisabledData struct {
 	Reason Reason    `json:"reason"`
 }
 
-// TestEvent returns the event webhook.test of a delivery, which is not in the feed.
+// TestTypes returns the types of which a test can be sent: those of the feed, and webhook.test.
+func TestTypes() []feed.Type { return append(feed.Types(), feed.TypeWebhookTest) }
+
+// TestEvent returns the event of a test delivery, which is not in the feed: webhook.test, or a sample of another type.
 func (e *Endpoint) TestEvent(d Delivery) (*feed.Event, error) {
-	data, err := json.Marshal(struct {
+	if sample, ok := feed.Sample(d.Type, d.EventID, e.Environment, d.CreatedAt); ok {
+		sample.AccountID = e.AccountID
+		return &sample, nil
+	}
+	var about any = struct {
 		ID  uuid.UUID `json:"id"`
 		URL string    `json:"url"`
-	}{e.ID, e.URL})
+	}{e.ID, e.URL}
+	if d.Type == feed.TypeWebhookDisabled {
+		about = DisabledData{ID: e.ID, URL: e.URL, Reason: DisabledGone}
+	}
+	data, err := json.Marshal(about)
 	if err != nil {
 		return nil, err
 	}
-	return &feed.Event{
-		ID: d.EventID, Type: feed.TypeWebhookTest, AccountID: e.AccountID, Environment: e.Environment, At: d.CreatedAt, Data: data,
-	}, nil
+	return &feed.Event{ID: d.EventID, Type: d.Type, AccountID: e.AccountID, Environment: e.Environment, At: d.CreatedAt, Data: data}, nil
 }
 
 // DeliveryQuery is a query for deliveries of an endpoint, newest first.

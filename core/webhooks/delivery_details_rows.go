@@ -41,7 +41,7 @@ func (s *Store) Delivery(ctx context.Context, owner feed.Owner, webhookID uuid.U
 	if d.Past, err = s.pastAttempts(ctx, webhookID, eventID); err != nil {
 		return nil, nil, err
 	}
-	if d.Type == feed.TypeWebhookTest { // a test event is not in the feed
+	if d.Test {
 		d.Event, err = e.TestEvent(d.Delivery)
 		return d, e, err
 	}

@@ -20,6 +20,7 @@ type deliveryRow struct {
 	EventID        uuid.UUID  `bun:"event_id,pk"`
 	Position       int64      `bun:"position"`
 	Type           feed.Type  `bun:"type"`
+	Test           bool       `bun:"test"`
 	Status         Status     `bun:"status"`
 	Attempts       int        `bun:"attempts"`
 	NextAttemptAt  *time.Time `bun:"next_attempt_at"`
@@ -36,10 +37,14 @@ func (r *deliveryRow) delivery() Delivery {
 	}
 	return Delivery{
 		WebhookID: r.WebhookID, EventID: feed.ID(r.EventID), Position: r.Position, Type: r.Type, Status: status, Attempts: r.Attempts,
+		Test:          r.isTest(),
 		NextAttemptAt: postgres.UTC(r.NextAttemptAt), ResponseStatus: r.ResponseStatus, Error: r.Error,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(),
 	}
 }
+
+// isTest reports whether the event is not in the feed. The version before has tests of one type only, and marks none.
+func (r *deliveryRow) isTest() bool { return r.Test || r.Type == feed.TypeWebhookTest }
 
 // newDeliveryRow is a delivery that is due at once.
 func newDeliveryRow(webhookID uuid.UUID, eventID feed.ID, position int64, kind feed.Type, now time.Time) deliveryRow {
@@ -96,7 +101,7 @@ func (s *Store) scanDeliveries(
 		index.Where("(position, event_id) < (?, ?)", q.After.Position, uuid.UUID(q.After.EventID))
 	}
 	list := postgres.ListScan{
-		Index: postgres.Matches(index.Column("webhook_id", "event_id", "position", "type", "status", "attempts", "next_attempt_at", "response_status",
+		Index: postgres.Matches(index.Column("webhook_id", "event_id", "position", "type", "test", "status", "attempts", "next_attempt_at", "response_status",
 			"error", "created_at", "updated_at"), condition),
 		Order: "position DESC, event_id DESC", Rows: q.Limit, Scan: scan,
 	}
@@ -116,9 +121,9 @@ func (s *Store) scanDeliveries(
 // untilQueued is the lock of an endpoint for which a transaction queues something: what ends the endpoint waits, and ends that too.
 const untilQueued = "KEY SHARE"
 
-// TestWebhook queues a webhook.test event for one of an owner's endpoints, regardless of its filter. It returns
+// TestWebhook queues a test of one of TestTypes for one of an owner's endpoints, regardless of its filter. It returns
 // ErrNotFound or ErrDisabled.
-func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner feed.Owner, webhookID uuid.UUID) (feed.ID, error) {
+func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner feed.Owner, webhookID uuid.UUID, kind feed.Type) (feed.ID, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return feed.ID{}, err
@@ -131,7 +136,8 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner f
 			return err
 		}
 		now := s.Now()
-		row := newDeliveryRow(webhookID, feed.ID(id), now.UnixMicro(), feed.TypeWebhookTest, now)
+		row := newDeliveryRow(webhookID, feed.ID(id), now.UnixMicro(), kind, now)
+		row.Test = true
 		if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return fmt.Errorf("insert a test delivery of webhook %s: %w", webhookID, err)
 		}

@@ -131,7 +131,7 @@ func TestDispatcher_Filter(t *testing.T) {
 	e, _ := s.Endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID); err != nil {
+	if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, feed.TypeWebhookTest); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })
@@ -140,6 +140,34 @@ func TestDispatcher_Filter(t *testing.T) {
 	}
 	if got := all.requests()[0].body; !strings.Contains(got, `"type":"transfer.created"`) {
 		t.Errorf("%s", got)
+	}
+}
+
+// A sample of each type comes whatever the filter is, the same in each attempt, and is not in the feed.
+func TestDispatcher_Samples(t *testing.T) {
+	t.Parallel()
+	s, in := newService(t), newInbox(t)
+	owner := s.Account()
+	e, _ := s.Endpoint(owner, in.url, "webhook.disabled")
+	s.start()
+	want := map[string]bool{}
+	for _, kind := range webhooks.TestTypes() {
+		id, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, kind)
+		pgtest.Must(t, err)
+		details, _, err := s.Store.Webhooks.Delivery(t.Context(), owner, e.ID, id)
+		pgtest.Must(t, err)
+		body, err := details.Event.Body()
+		pgtest.Must(t, err)
+		want[id.String()+" "+string(body)] = strings.Contains(string(body), `"type":"`+string(kind)+`"`)
+	}
+	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == len(want) })
+	for _, got := range in.requests() {
+		if !want[got.id+" "+got.body] {
+			t.Errorf("%s was sent %s", got.id, got.body)
+		}
+	}
+	if events, _ := pgtest.ReadFeed(t, s.Store, owner, 0); len(events) != 0 {
+		t.Errorf("the feed has %v", pgtest.Steps(events))
 	}
 }
 

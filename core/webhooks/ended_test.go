@@ -93,7 +93,7 @@ func TestWebhookEnd_Concurrent(t *testing.T) {
 		var group errgroup.Group
 		for range 4 {
 			group.Go(func() error {
-				_, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID)
+				_, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, feed.TypeWebhookTest)
 				return unlessGone(err)
 			})
 			group.Go(func() error {

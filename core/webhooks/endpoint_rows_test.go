@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
@@ -80,7 +81,7 @@ func TestEraseAccount_Webhooks(t *testing.T) {
 	ended, other := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for _, owner := range []*account.Account{ended, other} {
 		e, _ := pgtest.InsertWebhook(t, store, r, owner)
-		if _, err := store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID); err != nil {
+		if _, err := store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest); err != nil {
 			t.Fatal(err)
 		}
 	}

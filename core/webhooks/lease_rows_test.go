@@ -90,7 +90,7 @@ func TestReleaseIdleLeases(t *testing.T) {
 	owner, lease := s.Account(), pgtest.NewLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
-		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name]); err != nil {
+		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name], feed.TypeWebhookTest); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,8 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"intents.internal/core/feed"
 )
 
 type metrics struct {
@@ -60,7 +58,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // while it was disabled do not count: the delivery or the endpoint has changed since the event.
 func (m *metrics) observeFirstAttempt(endpoint *Endpoint, due DueDelivery, now time.Time) {
 	unchanged := due.UpdatedAt.Equal(due.CreatedAt) && !endpoint.UpdatedAt.After(due.Event.At)
-	if due.Attempts == 0 && due.Type != feed.TypeWebhookTest && unchanged {
+	if due.Attempts == 0 && !due.Test && unchanged {
 		m.firstAttempt.Observe(now.Sub(due.Event.At).Seconds())
 	}
 }

@@ -118,14 +118,19 @@ func (s *Webhooks) RotateSecret(ctx context.Context, id string, rotate RotateWeb
 	return call[WebhookSecret](ctx, s.c, request{method: http.MethodPost, path: webhookPath(id, "/rotate-secret"), body: rotate})
 }
 
-// TestedWebhook has the id of an event of type webhook.test.
+// TestWebhook says which event to send, by default WebhookTest. Of any other type it is a sample, which is simulated.
+type TestWebhook struct {
+	Type EventType `json:"type,omitempty"`
+}
+
+// TestedWebhook has the id of the test event.
 type TestedWebhook struct {
 	EventID string `json:"eventId"`
 }
 
-// Test posts an event of type webhook.test to a webhook. It is tried once.
-func (s *Webhooks) Test(ctx context.Context, id string) (*TestedWebhook, error) {
-	return call[TestedWebhook](ctx, s.c, request{method: http.MethodPost, path: webhookPath(id, "/test")})
+// Test posts a test event to a webhook, whatever its types are. It is tried once.
+func (s *Webhooks) Test(ctx context.Context, id string, test TestWebhook) (*TestedWebhook, error) {
+	return call[TestedWebhook](ctx, s.c, request{method: http.MethodPost, path: webhookPath(id, "/test"), body: test})
 }
 
 // Delivery is what became of an event at a webhook.

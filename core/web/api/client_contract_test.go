@@ -54,7 +54,7 @@ var clientTypes = map[string]any{
 	"Quote": client.Quote{}, "Event": client.Event{}, "EventPage": client.EventPage{}, "TransferEvents": client.TransferEvents{}, "WebhookDisabled": client.WebhookEvent{},
 	"Webhook": client.Webhook{}, "CreateWebhookInput": client.CreateWebhook{}, "CreatedWebhook": client.CreatedWebhook{},
 	"UpdateWebhookInput": client.UpdateWebhook{}, "RotateWebhookSecretInput": client.RotateWebhookSecret{}, "WebhookSecret": client.WebhookSecret{},
-	"TestedWebhook": client.TestedWebhook{}, "DeliveryPage": client.DeliveryPage{}, "DeliveryDetails": client.DeliveryDetails{}, "ReplayWebhookInput": client.ReplayWebhook{},
+	"TestWebhookInput": client.TestWebhook{}, "TestedWebhook": client.TestedWebhook{}, "DeliveryPage": client.DeliveryPage{}, "DeliveryDetails": client.DeliveryDetails{}, "ReplayWebhookInput": client.ReplayWebhook{},
 }
 
 // clientSuperset are the types that stand for several schemas, so that they have members which one of these lacks.
@@ -382,7 +382,7 @@ func TestClientContract_Examples(t *testing.T) {
 		"createQuotes":           {client.CreateQuotes{}, client.QuoteList{}}, "getQuote": {nil, client.Quote{}}, "listEvents": {nil, client.EventPage{}}, "getEvent": {nil, client.Event{}},
 		"createWebhook": {client.CreateWebhook{}, client.CreatedWebhook{}}, "listWebhooks": {nil, []client.Webhook{}}, "getWebhook": {nil, client.Webhook{}},
 		"updateWebhook": {nil, client.Webhook{}}, "rotateWebhookSecret": {client.RotateWebhookSecret{}, client.WebhookSecret{}},
-		"testWebhook": {nil, client.TestedWebhook{}}, "listDeliveries": {nil, client.DeliveryPage{}},
+		"testWebhook": {client.TestWebhook{}, client.TestedWebhook{}}, "listDeliveries": {nil, client.DeliveryPage{}},
 		"getDelivery": {nil, client.DeliveryDetails{}},
 	} {
 		for part, named := range recorded[operation] {

@@ -12,9 +12,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
 	"intents.internal/core/webhooks"
-	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/wire"
 )
 
 var (
@@ -22,25 +20,16 @@ var (
 	eventAt = time.Date(2026, 11, 21, 4, 49, 8, 256e6, time.UTC)
 )
 
-// transitions are those that events tell of, by the type of the event; the first of each type is its example.
+// transitions are those that events tell of besides that of the sample, by the type of the event.
 var transitions = map[feed.Type][]feed.Transition{
-	feed.TypeTransferCreated:    {{To: transfer.Created}},
-	feed.TypeTransferSubmitted:  {{From: transfer.Created, To: transfer.Submitted}},
-	feed.TypeTransferConfirmed:  {{From: transfer.Submitted, To: transfer.Confirmed}},
-	feed.TypeTransferFilled:     {{From: transfer.Confirmed, To: transfer.Filled}},
-	feed.TypeTransferRefundable: {{From: transfer.Confirmed, To: transfer.Confirmed}},
-	feed.TypeTransferRefunded:   {{From: transfer.Confirmed, To: transfer.Refunded}},
-	feed.TypeTransferExpired:    {{From: transfer.Created, To: transfer.Expired}, {From: transfer.Submitted, To: transfer.Expired}},
-	feed.TypeTransferCancelled:  {{From: transfer.Created, To: transfer.Cancelled}},
+	feed.TypeTransferExpired: {{From: transfer.Submitted, To: transfer.Expired}},
 	feed.TypeTransferFailed: {
-		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReverted},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxReplaced},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.TxMismatch},
 		{From: transfer.Submitted, To: transfer.Failed, Failure: transfer.OrderIDMismatch},
 	},
-	feed.TypeTransferUpdated: {{From: transfer.Created, To: transfer.Created}, {From: transfer.Failed, To: transfer.Failed}},
+	feed.TypeTransferUpdated: {{From: transfer.Failed, To: transfer.Failed}},
 	feed.TypeTransferReorganized: {
-		{From: transfer.Confirmed, To: transfer.Submitted},
 		{From: transfer.Filled, To: transfer.Confirmed},
 		{From: transfer.Filled, To: transfer.Created},
 		{From: transfer.Filled, To: transfer.Expired},
@@ -48,29 +37,30 @@ var transitions = map[feed.Type][]feed.Transition{
 	},
 }
 
-// Every event is posted to webhooks, and is in the feed, as the document says, and each type has the example that the document shows.
+// Every event is posted to webhooks, and is in the feed, as the document says, and each type has the example that the document shows: the sample of
+// that type, as if it had happened.
 func TestEveryEvent_Body(t *testing.T) {
 	t.Parallel()
-	for i, kind := range feed.Types() {
-		for n, transition := range transitions[kind] {
-			transition.Summary = transfer.Summary{
-				ID: eventID, Environment: network.Test, Type: transfer.Bridge, Status: transition.To, OrderID: [32]byte{1},
-				Source:      summaryLeg(t, aliceOnSepolia, sepoliaUSDC, "1000000"),
-				Destination: summaryLeg(t, bobOnBase, baseUSDC, "995000"),
-				Deadline:    eventAt.Add(time.Hour), Reference: "inv-43", CreatedAt: eventAt, UpdatedAt: eventAt,
+	for _, kind := range feed.Types() {
+		for _, environment := range []network.Environment{network.Test, network.Live} {
+			sample, ok := feed.Sample(kind, feed.ID(eventID), environment, eventAt)
+			if !ok {
+				continue
 			}
-			transition.Labels = wire.NewLabels(map[string]string{"order": "43"})
-			if transition.To == transfer.Submitted || transition.From != "" && transition.From != transfer.Created {
-				transition.Summary.Hash = txHash("a")
+			mustBeDocumented(t, &sample, false)
+			sample.Transfer.Simulated = false
+			mustBeDocumented(t, &sample, environment == network.Test)
+			for _, other := range transitions[kind] {
+				e, was := sample, sample.Transfer.Summary
+				other.Summary, other.Labels = was, sample.Transfer.Labels
+				other.Summary.Status, other.Summary.Hash = other.To, txHash("a")
+				if other.Failure != "" {
+					failed := &transfer.Transaction{Chain: was.Source.Chain, Hash: common.HexToHash(txHash("a")), Block: &transfer.Block{Number: 7}}
+					other.FailureReason = other.Summary.Explain(other.Failure, failed)
+				}
+				e.Transfer = &other
+				mustBeDocumented(t, &e, false)
 			}
-			if transition.Failure != "" {
-				failed := &transfer.Transaction{Chain: sepolia, Hash: common.HexToHash(txHash("a")), Block: &transfer.Block{Number: 7}}
-				transition.FailureReason = transition.Summary.Explain(transition.Failure, failed)
-			}
-			e := feed.Event{
-				ID: feed.ID(eventID), Type: kind, Position: 7, Environment: network.Test, At: eventAt, Sequence: i + 1, Transfer: &transition,
-			}
-			mustBeDocumented(t, &e, n == 0)
 		}
 	}
 	endpoint := webhooks.Endpoint{ID: eventID, URL: "https://example.com/hooks", Environment: network.Test}
@@ -82,20 +72,11 @@ func TestEveryEvent_Body(t *testing.T) {
 		e := feed.Event{ID: feed.ID(eventID), Type: feed.TypeWebhookDisabled, Position: 7, Environment: network.Test, At: eventAt, Data: data}
 		mustBeDocumented(t, &e, reason == webhooks.DisabledGone)
 	}
-	test, err := endpoint.TestEvent(webhooks.Delivery{EventID: feed.ID(eventID), CreatedAt: eventAt})
+	test, err := endpoint.TestEvent(webhooks.Delivery{EventID: feed.ID(eventID), Type: feed.TypeWebhookTest, CreatedAt: eventAt})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustBeDocumented(t, test, true)
-}
-
-func summaryLeg(t *testing.T, account, token, amount string) transfer.SummaryLeg {
-	t.Helper()
-	of, err := caip.ParseAccountID(account)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return transfer.SummaryLeg{Chain: of.Chain, Account: of.Address, Token: token[len(of.Chain.String())+1:], Amount: amount}
 }
 
 // mustBeDocumented holds an event to the document, which describes it as one of its type and no other.

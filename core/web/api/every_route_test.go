@@ -73,6 +73,7 @@ func TestEveryRoute_Webhooks(t *testing.T) {
 	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now(), 184, 500, $1, 'no database' FROM deliveries`,
 		webhooks.OtherStatus.Text())
 	s.example(t, "a failed attempt", "GET", path+"/deliveries/"+feed.ID(event).String(), "", key...)
+	s.example(t, "a sample", "POST", path+"/test", `{"type":"transfer.filled"}`, key...)
 }
 
 func TestEveryRoute_Accounts(t *testing.T) {

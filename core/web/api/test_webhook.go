@@ -1,10 +1,32 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
 
-// testWebhook answers POST /v2/webhooks/{id}/test: it sends a webhook.test event to the endpoint, regardless of its filter.
+	"intents.internal/core/feed"
+	"intents.internal/core/webhooks"
+	"intents.internal/pkg/wire"
+)
+
+// testWebhook answers POST /v2/webhooks/{id}/test: it sends a test event to the endpoint, regardless of its filter. The body is optional.
 func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	id, err := s.Webhooks.TestWebhook(r.Context(), by.grant, by.owner, by.id)
+	kind := feed.TypeWebhookTest
+	if r.ContentLength != 0 {
+		body, err := decode[struct {
+			Type *feed.Type `json:"type"`
+		}](r)
+		if err != nil {
+			return err
+		}
+		if body.Type != nil {
+			kind = *body.Type
+		}
+	}
+	if !slices.Contains(webhooks.TestTypes(), kind) {
+		return invalid(wire.Issue{Path: "/type", Message: "must be one of " + joinTexts(webhooks.TestTypes())})
+	}
+	id, err := s.Webhooks.TestWebhook(r.Context(), by.grant, by.owner, by.id, kind)
 	if err != nil {
 		return err
 	}

@@ -315,3 +315,31 @@ func TestReplayWebhook_Quota(t *testing.T) {
 		t.Errorf("and once more: %+v", got)
 	}
 }
+
+// A test of each type is queued, and its delivery shows what is sent; another type is none.
+func TestTestWebhook_Types(t *testing.T) {
+	t.Parallel()
+	s := start(t, withWebhooks(t))
+	_, key := newOwner(t, s)
+	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	for _, kind := range webhooks.TestTypes() {
+		response := s.send(t, "POST", path+"/test", fmt.Sprintf(`{"type":%q}`, kind), key...)
+		var tested struct{ EventID string }
+		if err := json.Unmarshal([]byte(readAll(t, response)), &tested); err != nil || response.StatusCode != http.StatusAccepted {
+			t.Fatalf("%s: %d, %v", kind, response.StatusCode, err)
+		}
+		var delivery struct{ Type, RequestBody string }
+		if err := json.Unmarshal([]byte(s.text(t, path+"/deliveries/"+tested.EventID, key...)), &delivery); err != nil {
+			t.Fatal(err)
+		}
+		if delivery.Type != string(kind) || !strings.Contains(delivery.RequestBody, fmt.Sprintf(`"type":%q`, kind)) ||
+			strings.HasPrefix(string(kind), "transfer.") != strings.Contains(delivery.RequestBody, `"simulated":true`) {
+			t.Errorf("%s: %+v", kind, delivery)
+		}
+	}
+	const types = "transfer.created, transfer.submitted, transfer.confirmed, transfer.filled, transfer.refunded, transfer.failed, transfer.expired, " +
+		"transfer.cancelled, transfer.reorganized, transfer.refundable, transfer.updated, webhook.disabled, webhook.test"
+	same(t, "unknown type", invalid(t, "/type", "must be one of "+types), s.call(t, "POST", path+"/test", `{"type":"transfer.done"}`, key...))
+	same(t, "a pattern", invalid(t, "/type", "must be one of "+types), s.call(t, "POST", path+"/test", `{"type":"transfer.*"}`, key...))
+	same(t, "unknown member", invalid(t, "/types", "is not a known field"), s.call(t, "POST", path+"/test", `{"types":[]}`, key...))
+}

@@ -195,7 +195,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 		"/console/webhooks/{id}/enable":       {identity.Develop, submitForm(c.enableWebhook, c.showWebhook, "password")},
 		"/console/webhooks/{id}/disable":      {identity.Develop, submitForm(c.disableWebhook, c.showWebhook)},
 		"/console/webhooks/{id}/rotate":       {identity.Develop, submitForm(c.rotateSecret, c.showWebhook, "gracePeriod", "password")},
-		"/console/webhooks/{id}/test":         {identity.Develop, submitForm(c.testWebhook, c.showWebhook)},
+		"/console/webhooks/{id}/test":         {identity.Develop, submitForm(c.testWebhook, c.showWebhook, "type")},
 		"/console/webhooks/{id}/replay":       {identity.Develop, submitForm(c.replayWebhook, c.showWebhook, "since")},
 		"/console/webhooks/{id}/retry":        {identity.Develop, submitForm(c.retryDelivery, c.showWebhook, "event")},
 		"/console/webhooks/{id}/delete":       {identity.Develop, submitButton(c.deleteWebhook)},

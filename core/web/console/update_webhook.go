@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,13 +42,17 @@ func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, chan
 	return parentPath(r.URL.Path) + "?done=" + done, err
 }
 
-// testWebhook answers POST /console/webhooks/{id}/test.
-func (c *console) testWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
+// testWebhook answers POST /console/webhooks/{id}/test, which sends a test event of a type.
+func (c *console) testWebhook(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	e, err := c.webhookOf(r, user)
 	if err != nil {
 		return "", err
 	}
-	return parentPath(r.URL.Path) + "?done=webhook-tested", c.Identity.TestWebhook(r.Context(), user.principal, e.ID)
+	kind := cmp.Or(feed.Type(f.values["type"]), feed.TypeWebhookTest)
+	if !slices.Contains(webhooks.TestTypes(), kind) {
+		return "", &account.InvalidError{Field: "type", Message: "is not one of the choices"}
+	}
+	return parentPath(r.URL.Path) + "?done=webhook-tested", c.Identity.TestWebhook(r.Context(), user.principal, e.ID, kind)
 }
 
 // replayWebhook answers POST /console/webhooks/{id}/replay, which sends the events of the given last seconds again.

@@ -761,7 +761,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description Sends a `webhook.test` event, whatever the webhook's types are. It is not in the feed. Needs the scope `webhooks`.
+         * @description Sends a `webhook.test` event, or a sample of another type, whatever the webhook's types are. It is not in the feed. A sample of an intent's event is the example of that type, with `simulated: true`, of an intent that the account does not have. The body may be absent. Needs the scope `webhooks`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -2572,6 +2572,13 @@ export interface components {
         WebhookSecret: {
             /** @description The secret that signs, `whsec_` and base64. It is shown once. */
             secret: string;
+        };
+        TestWebhookInput: {
+            /**
+             * @description What to send.
+             * @default webhook.test
+             */
+            type?: components["schemas"]["EventType"] | "webhook.test";
         };
         TestedWebhook: {
             /** @description The `webhook-id` of the test event. */
@@ -5388,7 +5395,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TestWebhookInput"];
+            };
+        };
         responses: {
             /** @description It is going to be sent. */
             202: {
@@ -5408,8 +5419,8 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
             409: components["responses"]["WebhookIsDisabled"];
-            413: components["responses"]["KeyedBodyTooLong"];
-            415: components["responses"]["KeyedBodyCompressed"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["WebhookError"];
             503: components["responses"]["WebhooksUnavailable"];
@@ -5639,7 +5650,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5685,7 +5696,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5730,7 +5741,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5776,7 +5787,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5821,7 +5832,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5867,7 +5878,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5913,7 +5924,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5958,7 +5969,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6004,7 +6015,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6045,7 +6056,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6091,7 +6102,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6132,7 +6143,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6181,7 +6192,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;

@@ -13,8 +13,8 @@ export interface Webhooks {
   delete(id: string, options?: CallOptions): Promise<void>
   /** Makes a new secret. The replaced one signs too for `gracePeriod` seconds, a day by default. */
   rotateSecret(id: string, request?: records.RotateWebhookSecret, options?: CallOptions): Promise<records.WebhookSecret>
-  /** Posts an event of type `webhook.test`. */
-  test(id: string, options?: CallOptions): Promise<records.TestedWebhook>
+  /** Posts an event of type `webhook.test`, or a sample of another type, whatever the webhook's types are. */
+  test(id: string, request?: records.TestWebhook, options?: CallOptions): Promise<records.TestedWebhook>
   /** One page of what was delivered and what was not. The last has a `next` of null; an empty one may have another after it. */
   deliveries(id: string, query?: records.DeliveryQuery, options?: CallOptions): Promise<records.DeliveryPage>
   /** What became of one event, with the body that is sent and what the receiver answered, which is text of others. */
@@ -36,7 +36,7 @@ export function webhooksOf(api: Api): Webhooks {
     update: async (id, body, options) => dataOf(http.PATCH('/v2/webhooks/{id}', { body, ...at(id, options) })),
     delete: async (id, options) => void (await http.DELETE('/v2/webhooks/{id}', at(id, options))),
     rotateSecret: async (id, body = {}, options) => dataOf(http.POST('/v2/webhooks/{id}/rotate-secret', { body, ...at(id, options) })),
-    test: async (id, options) => dataOf(http.POST('/v2/webhooks/{id}/test', at(id, options))),
+    test: async (id, body = {}, options) => dataOf(http.POST('/v2/webhooks/{id}/test', { body, ...at(id, options) })),
     deliveries: async (id, query = {}, options) =>
       dataOf(http.GET('/v2/webhooks/{id}/deliveries', { params: { path: { id: segment(id) }, query }, ...api.with(options) })),
     delivery: async (id, eventId, options) => {
