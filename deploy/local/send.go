@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"intents.internal/deploy/walk"
 	"intents.internal/pkg/client"
 )
 
@@ -18,6 +19,8 @@ type sender struct {
 	api  *client.Client
 	http *http.Client
 	out  io.Writer
+	// waits is told of each wait for a limit.
+	waits func(time.Duration)
 }
 
 // newSender returns the sender for the demo account, whose test key is in the environment of the stack.
@@ -27,7 +30,18 @@ func newSender(env map[string]string, out io.Writer) (*sender, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the environment of the running stack: %w", err)
 	}
-	return &sender{env: env, api: api, http: direct, out: out}, nil
+	s := &sender{env: env, api: api, http: direct, out: out}
+	s.waits = func(wait time.Duration) { s.printf("waits %s, as the key has made as many requests as it may\n", wait) }
+	return s, nil
+}
+
+// once makes a call of the client that it tries once, again while it is over the limit of the key.
+func (s *sender) once(ctx context.Context, call func() (*client.Transfer, error)) (intent *client.Transfer, err error) {
+	err = walk.UntilAllowed(ctx, s.waits, func() (time.Duration, error) {
+		intent, err = call()
+		return walk.WaitOfError(err), err
+	})
+	return intent, err
 }
 
 // send sends the transaction of an intent, or those of the intents of a batch, and reports its hash.
@@ -79,7 +93,7 @@ func (s *sender) sendIntent(ctx context.Context, intent *client.Transfer) error 
 	if err != nil {
 		return err
 	}
-	reported, err := s.api.Transfers.Report(ctx, intent.ID, hash)
+	reported, err := s.once(ctx, func() (*client.Transfer, error) { return s.api.Transfers.Report(ctx, intent.ID, hash) })
 	if err != nil {
 		return fmt.Errorf("report the hash %s: %w", hash, hint(err))
 	}

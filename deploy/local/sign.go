@@ -34,7 +34,8 @@ func (s *sender) signIntent(ctx context.Context, intent *client.Transfer) error 
 	if err := node.call(ctx, &signature, "eth_signTypedData_v4", user, signing.TypedData); err != nil {
 		return explain(err, node, user, "the typed data to the wallet")
 	}
-	if _, err := s.api.Transfers.SubmitSignature(ctx, intent.ID, signature); err != nil {
+	_, err = s.once(ctx, func() (*client.Transfer, error) { return s.api.Transfers.SubmitSignature(ctx, intent.ID, signature) })
+	if err != nil {
 		return fmt.Errorf("give the signature to the service: %w", hint(err))
 	}
 	s.printf("signed    %s\n", *signing.Digest)

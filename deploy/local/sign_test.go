@@ -43,6 +43,7 @@ func TestSender_Sign(t *testing.T) {
 		},
 	} {
 		var did []string
+		limited := false
 		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var call struct {
 				Method string
@@ -77,6 +78,12 @@ func TestSender_Sign(t *testing.T) {
 			case "/v2/transfers/one/preflight":
 				fmt.Fprint(w, `{"checks":[{"name":"balance","ok":true}]}`)
 			case "/v2/transfers/one/signature":
+				if !limited { // the first is over the limit of the key
+					limited = true
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
 				var body struct{ Signature string }
 				_ = json.NewDecoder(r.Body).Decode(&body)
 				did = append(did, body.Signature)

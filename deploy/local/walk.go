@@ -68,8 +68,7 @@ func runWalk(args []string) error {
 	if err != nil {
 		return err
 	}
-	w := &walker{sender: quiet, out: os.Stdout, started: time.Now()}
-	return w.walk(ctx, steps)
+	return newWalker(quiet, os.Stdout).walk(ctx, steps)
 }
 
 // walker makes the requests of the walk, and sends what they make.
@@ -81,6 +80,13 @@ type walker struct {
 	quote string
 	// unfilled is the order that nobody fills, which is refunded at the end.
 	unfilled string
+}
+
+// newWalker returns a walker that shows what it does, also each wait of its sender.
+func newWalker(quiet *sender, out io.Writer) *walker {
+	w := &walker{sender: quiet, out: out, started: time.Now()}
+	quiet.waits = func(wait time.Duration) { w.say("    waits %s\n", wait) }
+	return w
 }
 
 // made is what an answer says that the walk goes on with, or shows.
@@ -155,32 +161,23 @@ func (w *walker) post(ctx context.Context, request walk.Request) (answer made, e
 		return answer, fmt.Errorf("read the body of the page: %w: %s", err, body)
 	}
 	w.say("  > POST %s %s\n", request.Path, short(compact.String()))
-	for {
+	err = walk.UntilAllowed(ctx, w.waits, func() (time.Duration, error) {
 		response, err := w.request(ctx, request, compact.Bytes())
 		if err != nil {
-			return answer, err
+			return 0, err
 		}
+		defer response.Body.Close() //nolint:errcheck // it was read
 		answer = made{}
-		err = json.NewDecoder(response.Body).Decode(&answer)
-		_ = response.Body.Close()
-		if err != nil {
-			return answer, fmt.Errorf("read the answer to POST %s: %w", request.Path, err)
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			return 0, fmt.Errorf("read the answer to POST %s: %w", request.Path, err)
 		}
 		w.say("  < %d %s\n", response.StatusCode, answer.short())
-		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-		if response.StatusCode != http.StatusTooManyRequests || seconds <= 0 {
-			if response.StatusCode >= http.StatusBadRequest {
-				err = fmt.Errorf("POST %s: %d %s: %s", request.Path, response.StatusCode, answer.Code, answer.Message)
-			}
-			return answer, err
+		if response.StatusCode >= http.StatusBadRequest {
+			err = fmt.Errorf("POST %s: %d %s: %s", request.Path, response.StatusCode, answer.Code, answer.Message)
 		}
-		w.say("    waits %d s\n", seconds)
-		select {
-		case <-ctx.Done():
-			return answer, ctx.Err()
-		case <-time.After(time.Duration(seconds) * time.Second):
-		}
-	}
+		return walk.WaitOf(response), err
+	})
+	return answer, err
 }
 
 // request makes a request with a body.

@@ -43,7 +43,8 @@ func TestWalker_Post(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	w := &walker{sender: quiet, out: &out, started: time.Unix(0, 36), quote: "a-quote"}
+	w := newWalker(quiet, &out)
+	w.started, w.quote = time.Unix(0, 36), "a-quote"
 	_, errSwap := w.post(t.Context(), walk.Request{Path: "/v2/transfers", Body: "{\n \"quoteId\": \"QUOTE\"}"})
 	_, errBatch := w.post(t.Context(), walk.Request{Path: "/v2/transfers/batch", IdempotencyKey: "payroll-1", Body: `{"transfers": [` + strings.Repeat(" 1,", 100) + ` 1]}`})
 	if errSwap != nil || errBatch == nil || errBatch.Error() != "POST /v2/transfers/batch: 422 UNKNOWN_TOKEN: Token x is not in the registry." {
@@ -51,7 +52,7 @@ func TestWalker_Post(t *testing.T) {
 	}
 	wantOut := `  > POST /v2/transfers {"quoteId":"a-quote"}
   < 429 RATE_LIMITED Wait.
-    waits 1 s
+    waits 1s
   < 201 swap an-id created
   > POST /v2/transfers/batch {"transfers":[` + strings.Repeat("1,", 43) + `…
   < 422 UNKNOWN_TOKEN Token x is not in the registry.
