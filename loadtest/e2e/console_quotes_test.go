@@ -46,7 +46,7 @@ func (w *readmeWalk) walkQuotes(t *testing.T) {
 	}
 
 	t.Log("the next one is confirmed and recorded")
-	b.click(confirmButton, "Record this swap?", "Quote of", "local-solver", "9970000000000000", "while the quote holds")
+	b.click(confirmButton, "Record this swap?", "Quote of", "local-solver", "9970000000000000", "before the quote expires")
 	b.countsDown()
 	b.inspect("confirm-quote")
 	b.recordConfirmed()

@@ -40,13 +40,13 @@ func (w *readmeWalk) walkSigning(t *testing.T) {
 	s.wallet.decline("eth_signTypedData_v4", 0)
 	s.send("You declined in the wallet; nothing was signed.")
 	s.wallet.decline("", 0)
-	s.send("The signature is good and kept.")
+	s.send("The signature is valid and stored.")
 	s.shows("Done. No action needed.")
 	b.says("filled")
 
 	t.Log("an account with gas relays")
 	s.recordSigned(poor.Hex(), euro, "erc3009", "relay-myself")
-	s.send("The signature is good and kept.")
+	s.send("The signature is valid and stored.")
 	b.says("Relay it with a wallet that has gas")
 	b.inspect("signed")
 	b.click(`a[href$="/relay"]`, "from any account")
@@ -67,7 +67,7 @@ func (w *readmeWalk) walkSigning(t *testing.T) {
 	s.recordSigned(alice, localUSDC, "permit2", "relay-myself")
 	b.inspect("sign-permit2")
 	s.wallet.set(func() {})
-	s.send("The signature is good and kept.")
+	s.send("The signature is valid and stored.")
 	if n := s.wallet.count("eth_sendTransaction"); n != 1 {
 		t.Errorf("%d transactions before the signature, want an approval", n)
 	}

@@ -118,7 +118,7 @@ func walkKeys(b *tab) {
 	t.Log("the audit log has it all; a session that has ended")
 	b.open("/console/audit", "Signed up", "Signed in", "Key created", "Key rotated", "Key changed", "Key deleted", odd)
 	b.inspect("audit")
-	b.open("/console/search?q=0x12", "Nothing of this account is called that.")
+	b.open("/console/search?q=0x12", "Nothing was found in this account.")
 	b.inspect("search")
 	b.open("/console/account")
 	b.inspect("account")
@@ -136,16 +136,16 @@ func walkKeys(b *tab) {
 // shareAccount makes a shared account, invites somebody to it, and goes back to the own one.
 func shareAccount(b *tab) {
 	b.t.Helper()
-	b.open("/console/accounts", "Your accounts", "Acting on it")
+	b.open("/console/accounts", "Your accounts", "Current account")
 	b.inspect("accounts")
 	b.fill("#name", "Analytical Engines")
-	b.click("main form.card button", "The account is made", "acting on Analytical Engines as owner")
+	b.click("main form.card button", "The account is made", "working in Analytical Engines as owner")
 	invited := uniqueEmail("invited")
 	b.fill("#email", invited)
 	b.click(`form[action*="/members/invite?"] button`, "The invitation is on its way", invited)
 	b.inspect("members")
 	b.open("/console/accounts")
-	b.click(`form[action$="/act"] button`, "You act on this account from now on.")
+	b.click(`form[action$="/act"] button`, "You have switched to this account.")
 	b.open(mailedLink(b.t, invited).RequestURI(), "You are invited", "You are signed in with another address")
 	b.inspect("invitation")
 }

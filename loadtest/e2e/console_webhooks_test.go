@@ -27,7 +27,7 @@ func walkWebhooks(b *tab) {
 	b.inspect("webhook")
 	b.click("tbody a", "Delivery of webhook.test", "204 No Content")
 	b.inspect("delivery")
-	b.open("/console", "Needs a hand")
+	b.open("/console", "Needs attention")
 	b.inspect("overview")
 	b.open("/console/webhooks", receiver.URL)
 	b.inspect("webhooks")

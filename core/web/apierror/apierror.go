@@ -351,7 +351,7 @@ var commonErrors = []mapping{
 	}},
 	{identity.ErrRole, Error{
 		Status: http.StatusForbidden, Code: "ROLE_NOT_ALLOWED", Message: "Your role in this account does not allow that; ask one of its owners.",
-		Page: Page{Title: "Not with your role", Text: "Your role in this account does not allow that. Ask one of its owners, or act on another account."},
+		Page: Page{Title: "Not with your role", Text: "Your role in this account does not allow that. Ask one of its owners, or switch to another account."},
 	}},
 	{account.ErrNotShared, Error{
 		Status: http.StatusBadRequest, Code: "ACCOUNT_NOT_SHARED", Message: "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.",

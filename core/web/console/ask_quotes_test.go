@@ -111,7 +111,7 @@ func TestAskQuotes(t *testing.T) {
 	s := startQuoting(t, &solver{received: "1480000", paid: "1510000"}, second)
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
-	ann.get(newTransferPath+"?sourceChain="+sepolia).is(http.StatusOK, "empty for quotes of what it brings", "Empty for quotes of what a swap or bridge costs")
+	ann.get(newTransferPath+"?sourceChain="+sepolia).is(http.StatusOK, "leave it empty to get quotes. Leave it empty for a transfer", "Leave it empty to get quotes of what a swap or bridge costs")
 
 	for _, c := range []struct {
 		name, field, provider, row, paid, received string
@@ -134,7 +134,7 @@ func TestAskQuotes(t *testing.T) {
 			t.Errorf("%s: %d quotes to choose from", c.name, choices)
 		}
 		confirmed := ann.post(confirmPath, page.sent(confirmPath)...).
-			is(http.StatusOK, "Record this bridge?", "Quote of "+c.provider, "Smallest units "+c.paid, "Smallest units "+c.received, "inv-7", "while the quote holds")
+			is(http.StatusOK, "Record this bridge?", "Quote of "+c.provider, "Smallest units "+c.paid, "Smallest units "+c.received, "inv-7", "before the quote expires")
 		record := confirmed.sent(recordPath)
 		recorded := ann.post(recordPath, record...)
 		intentPage, _, _ := strings.Cut(recorded.header.Get("Location"), "?")
@@ -149,7 +149,7 @@ func TestAskQuotes(t *testing.T) {
 		again := slices.Clone(record)
 		again[slices.Index(again, "formToken")+1] = ann.post(confirmPath, other...).field("formToken")
 		ann.post(recordPath, again...).leadsTo(intentPage + "?done=quote-used")
-		ann.get(intentPage+"?done=quote-used").is(http.StatusOK, "The quote had made this intent before")
+		ann.get(intentPage+"?done=quote-used").is(http.StatusOK, "The quote was already used for this intent")
 	}
 	second.refuses.Store(http.StatusInternalServerError)
 	ann.post(confirmPath, payment(keyID, "destinationToken", sepoliaWETH)...).

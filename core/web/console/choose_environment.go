@@ -41,6 +41,14 @@ func (c *console) shownEnvironment(r *http.Request, user currentUser) (network.E
 	return network.Test, nil
 }
 
+// listed is the environment of the list below a form, so that what was made twice is in it: the form's own once it is sent.
+func (f *form) listed(user currentUser) network.Environment {
+	if chosen, err := network.Parse(f.values["environment"]); err == nil {
+		return chosen
+	}
+	return user.environment
+}
+
 // environmentSwitch is the switch in the header.
 type environmentSwitch struct {
 	Choices []environmentChoice

@@ -48,7 +48,7 @@ func TestChooseEnvironment(t *testing.T) {
 	page := ann.get("/console/transfers?status=created&chain=eip155%3A1")
 	ann.post("/console/environment", "environment", "live", "next", page.field("next")).leadsTo("/console/transfers?status=created")
 	for path, says := range map[string]string{
-		"/console":               "Transfers that expire within 15 minutes",
+		"/console":               "Transfers that are not sent and expire within 15 minutes",
 		"/console/keys":          "You have no live keys yet.",
 		"/console/transfers":     moved.ID.String(),
 		"/console/webhooks":      "You have no live webhooks yet.",
@@ -85,6 +85,16 @@ func TestChooseEnvironment_Object(t *testing.T) {
 	for path := range pages {
 		ann.get(path).is(http.StatusOK, elsewhere)
 	}
+}
+
+// A form that was sent twice shows the list that has what it made, which is not always the one that the console shows.
+func TestChooseEnvironment_SentTwice(t *testing.T) {
+	t.Parallel()
+	ann := start(t).signedUp(t, "ann@example.com")
+	ann.post("/console/environment", "environment", "test", "next", "/console").leadsTo("/console")
+	form := []string{"name", "once", "environment", "live", "expiresIn", "3600", "webhooks", "1", "formToken", ann.get("/console/keys").field("formToken")}
+	ann.post("/console/keys", form...).is(http.StatusOK, "is ready", "This page is of the Live environment.")
+	ann.post("/console/keys", form...).is(http.StatusConflict, "This form was sent already", "once sk_live_", "This page is of the Live environment.")
 }
 
 // Before a browser has chosen, an account with a live key sees live.

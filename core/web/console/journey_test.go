@@ -55,7 +55,7 @@ func TestKeys_Lifecycle(t *testing.T) {
 	if shown := rotated.element("key"); shown == text || next == page || !strings.Contains(rotated.element("curl"), shown) {
 		t.Errorf("rotated to %s at %s", shown, next)
 	}
-	ann.get(page).is(http.StatusOK, "Rotated out", "Another key has taken this one's place.")
+	ann.get(page).is(http.StatusOK, "Rotated out", "This key was replaced by rotation.")
 	ann.post(page+"/rotate", "gracePeriod", "0").is(http.StatusConflict, "The key was rotated already").alerts("rotated already")
 
 	t.Log("delete asks first and names the key; a second time there is nothing to delete")

@@ -73,7 +73,7 @@ func TestKeyRestrictions(t *testing.T) {
 	ann.post(page+"/restrict", "networks", "").is(http.StatusBadRequest).alerts("The scopes must be")
 	ann.post(page+"/restrict", "webhooks", "1", "networks", "::1%eth0").is(http.StatusBadRequest).alerts("The networks must be")
 	ann.post(page+"/restrict", "webhooks", "1", "networks", "127.0.0.1").leadsTo(page + "?done=restricted")
-	ann.get(page+"?done=restricted").is(http.StatusOK, "They hold from now on", "127.0.0.1/32")
+	ann.get(page+"?done=restricted").is(http.StatusOK, "They apply from now on", "127.0.0.1/32")
 	ann.post(page+"/restrict", "intents:read", "1", "intents:write", "1", "webhooks", "1", "networks", "").leadsTo(page + "?done=restricted")
 	if got := s.stored(t, "reader"); got != "{intents:read,intents:write,webhooks} {}" {
 		t.Errorf("stored are %s", got)

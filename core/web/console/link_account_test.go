@@ -78,7 +78,7 @@ func TestLinkAccount(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	const page, form = "/console/account/link", "/console/account/link/openid-connect"
 	ann.get(page).is(http.StatusOK, "Link a way to sign in", "Link Example")
-	on := ann.post(form).is(http.StatusOK, "Continue at Example", "Whoever you are there can sign in to this account")
+	on := ann.post(form).is(http.StatusOK, "Continue at Example", "your account there can sign in to this account")
 	if !strings.Contains(on.body, `href="`+issuer+"/auth?") || !strings.HasPrefix(on.header.Get("Set-Cookie"), "intents.oidc=") {
 		t.Errorf("the page does not lead to the provider: %v\n%s", on.header, on.body)
 	}

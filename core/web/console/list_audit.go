@@ -25,7 +25,7 @@ var actions = map[account.Action]string{
 	account.SignInFailed:         "Sign-in failed",
 	account.SignedOut:            "Signed out",
 	account.ResetRequested:       "Link to a new password asked for",
-	account.AccountSwitched:      "Began to act on the account",
+	account.AccountSwitched:      "Switched to the account",
 	account.SessionsRevoked:      "Sessions ended",
 	account.PasswordChanged:      "Password changed",
 	account.PasswordReset:        "Password reset",

@@ -58,16 +58,16 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 	if err != nil {
 		return err
 	}
-	now := c.Identities.Now()
+	now, of := c.Identities.Now(), f.listed(user)
 	var views []keyView
 	for _, k := range keys {
-		if k.Environment == user.environment {
+		if k.Environment == of {
 			views = append(views, newKeyView(k, now))
 		}
 	}
 	c.fillLimits(r.Context(), views)
-	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Form: f, Body: map[string]any{
-		"Keys": views, "Count": len(keys), "Environment": f.or("environment", string(user.environment)), "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
+	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Of: of, Form: f, Body: map[string]any{
+		"Keys": views, "Count": len(keys), "Environment": of, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
 		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
 	}})
 }

@@ -14,7 +14,7 @@ const webhooksPath = "/console/webhooks"
 // disabledReasons are the display texts for why a webhook is disabled.
 var disabledReasons = map[webhooks.Reason]string{
 	webhooks.DisabledByOwner: "It was disabled in the console or through the API.",
-	webhooks.DisabledGone:    "Its server answered 410: it wants nothing any more.",
+	webhooks.DisabledGone:    "Its server answered 410 (Gone), which means that it wants no more events.",
 	webhooks.DisabledFailing: "Every attempt failed for five days.",
 }
 
@@ -44,13 +44,14 @@ func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return err
 	}
+	of := f.listed(user)
 	var views []webhookView
 	for _, e := range endpoints {
-		if e.Environment == user.environment {
+		if e.Environment == of {
 			views = append(views, newWebhookView(e))
 		}
 	}
-	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Form: f, Body: map[string]any{
-		"Webhooks": views, "Count": len(endpoints), "Environment": f.or("environment", string(user.environment)), "Most": webhooks.MaxEndpoints, "Types": newTypesView(f, nil), "FormToken": newFormToken(),
+	return c.render(w, r, user, "webhooks", view{Title: "Webhooks", Section: "webhooks", Of: of, Form: f, Body: map[string]any{
+		"Webhooks": views, "Count": len(endpoints), "Environment": of, "Most": webhooks.MaxEndpoints, "Types": newTypesView(f, nil), "FormToken": newFormToken(),
 	}})
 }

@@ -22,7 +22,7 @@ func (b *browser) share(name string) string {
 func (b *browser) invite(email, role string) string {
 	b.t.Helper()
 	page := b.post("/console/members/invite", "email", email, "role", role)
-	page.is(http.StatusOK, "Pass this link on", "whoever opens it can accept", email)
+	page.is(http.StatusOK, "Pass this link on", "anyone who opens it can accept", email)
 	return strings.TrimPrefix(page.element("link"), b.site.url)
 }
 
@@ -38,11 +38,11 @@ func TestMembers(t *testing.T) {
 	s := start(t)
 	ann, bob := s.signedUp(t, "ann@example.com"), s.signedUp(t, "bob@example.com")
 	bobID := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
-	ann.get("/console/accounts").is(http.StatusOK, "Your accounts", "your own", "Acting on it")
+	ann.get("/console/accounts").is(http.StatusOK, "Your accounts", "your own", "Current account")
 	formToken := ann.get("/console/accounts").field("formToken")
 	ann.post("/console/accounts/share", "name", " ", "formToken", formToken).is(http.StatusBadRequest).tied("name", "Name must have 1 to 128 characters.")
 	shop := ann.share(`<b>Shop</b>`)
-	ann.get("/console/members").is(http.StatusOK, "People with access to <b>Shop</b>", "acting on <b>Shop</b> as owner", "Delete the shared account")
+	ann.get("/console/members").is(http.StatusOK, "People with access to <b>Shop</b>", "working in <b>Shop</b> as owner", "Delete the shared account")
 	keyID, _ := ann.makeKey("shop key")
 	ann.post("/console/members/invite", "email", "bob", "role", "viewer").is(http.StatusBadRequest).tied("email", "E-mail address must be an e-mail address such as name@example.com.")
 	ann.post("/console/members/leave").is(http.StatusBadRequest, "A shared account needs an owner.")
@@ -58,7 +58,7 @@ func TestMembers(t *testing.T) {
 	bob.post("/console/invitation/accept", "token", token(link)).leadsTo("/console/accounts?done=joined")
 	bob.post("/console/invitation/accept", "token", token(link)).is(http.StatusBadRequest, "No such invitation")
 
-	bob.get("/console/keys").is(http.StatusOK, "shop key", "acting on <b>Shop</b> as viewer")
+	bob.get("/console/keys").is(http.StatusOK, "shop key", "working in <b>Shop</b> as viewer")
 	for path, never := range map[string]string{
 		"/console/keys": "Create a key", "/console/keys/" + keyID: "Rotate", "/console/webhooks": "Create a webhook", "/console/transfers": "New transfer",
 		"/console/members": "Invite somebody",

@@ -56,15 +56,15 @@ func TestNewTransfer_Unwatched(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	bridge := payment(keyID, "destinationChain", baseSepolia, "destinationToken", baseSepoliaUSDC, "destinationAmount", "1")
-	ann.get(newTransferPath).is(http.StatusOK, "Sepolia (not followed now)", "Base Sepolia (not followed now)")
-	ann.confirm(bridge, "Nobody follows Sepolia and Base Sepolia here now")
+	ann.get(newTransferPath).is(http.StatusOK, "Sepolia (not watched now)", "Base Sepolia (not watched now)")
+	ann.confirm(bridge, "This service does not watch Sepolia and Base Sepolia now")
 	s.watch(t, caip.EIP155Chain(11155111))
-	if page := ann.get(newTransferPath); strings.Count(page.text(), "Sepolia (not followed now)") != 4 { // Arbitrum's and Base's, twice
+	if page := ann.get(newTransferPath); strings.Count(page.text(), "Sepolia (not watched now)") != 4 { // Arbitrum's and Base's, twice
 		t.Errorf("Sepolia is followed: %s", page.text())
 	}
-	ann.confirm(bridge, "Nobody follows Base Sepolia here now")
+	ann.confirm(bridge, "This service does not watch Base Sepolia now")
 	page := ann.post(newTransferPath+"/confirm", payment(keyID)...).is(http.StatusOK, "It is a transfer")
-	if strings.Contains(page.text(), "Nobody follows") {
+	if strings.Contains(page.text(), "does not watch") {
 		t.Errorf("its chain is followed: %s", page.text())
 	}
 	if err := s.live.RequireWatched(t.Context()); err != nil {

@@ -35,7 +35,7 @@ func (e pageError) Error() string { return e.Text }
 // The errors of this package.
 var (
 	errCrossOrigin  = pageError{status: http.StatusForbidden, Title: "Not from here", Text: "The request came from another site, so nothing was done. If you meant it, open the console and do it there."}
-	errOtherAccount = pageError{status: http.StatusConflict, Title: "Not this account", Text: "You chose another account to act on after this page was opened, so nothing was done. Choose the account that you mean under Accounts, then open the page again."}
+	errOtherAccount = pageError{status: http.StatusConflict, Title: "Not this account", Text: "You switched to another account after this page was opened, so nothing was done. Switch back under Accounts, then open the page again."}
 	errNoPage       = pageError{status: http.StatusNotFound, Title: "No such page", Text: "There is nothing at this address."}
 	errNotWhole     = pageError{status: http.StatusBadRequest, Title: "The form did not arrive whole", Text: "Go back and send it again."}
 	errTooLong      = pageError{status: http.StatusRequestEntityTooLarge, Title: "Too much was sent", Text: "A form may have at most 64 KiB. Go back and shorten what you typed."}

@@ -176,7 +176,7 @@ func TestListTransfers(t *testing.T) {
 		t.Errorf("no transaction to sign: %s", detail.text())
 	}
 	pgtest.Exec(t, s.store, "UPDATE transfers SET deadline = now() - interval '1 second' WHERE id = $1", first.ID.String())
-	due := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "There is none any more", "submitted")
+	due := ann.get("/console/transfers/"+first.ID.String()).is(http.StatusOK, "There is no transaction to sign now.", "submitted")
 	if strings.Contains(due.text(), call) {
 		t.Errorf("a transaction after the deadline: %s", due.text())
 	}
@@ -193,7 +193,7 @@ func TestShowTransfer_EarlierScheme(t *testing.T) {
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, "eip155:84532", "inv-5").ID.String()
 	pgtest.Exec(t, s.store, "UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData', deployment = NULL, input_oracle = NULL, output_oracle = NULL, expires = NULL")
-	page := ann.get(path).is(http.StatusOK, "There is none any more", "an order of the scheme erc7683-v1/OrderData , which is no longer supported")
+	page := ann.get(path).is(http.StatusOK, "There is no transaction to sign now.", "an order of the scheme erc7683-v1/OrderData , which is no longer supported")
 	if strings.Contains(page.text(), "can be refunded") || page.offers("data-send") {
 		t.Errorf("it can be opened or refunded: %s", page.text())
 	}
@@ -208,11 +208,11 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 	keyID, _ := ann.makeKey("mover")
 	intent := s.record(t, owner.ID, keyID, "eip155:84532", "inv-4")
 	path := "/console/transfers/" + intent.ID.String()
-	ann.get(path).is(http.StatusOK, "Nobody follows Sepolia and Base Sepolia here")
+	ann.get(path).is(http.StatusOK, "This service does not watch Sepolia and Base Sepolia now")
 	s.watch(t, intent.Source.Account.Chain)
-	ann.get(path).is(http.StatusOK, "Nobody follows Base Sepolia here")
+	ann.get(path).is(http.StatusOK, "This service does not watch Base Sepolia now")
 	s.watch(t, intent.Destination.Account.Chain)
-	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+	if page := ann.get(path); strings.Contains(page.text(), "does not watch") {
 		t.Errorf("both chains are followed: %s", page.text())
 	}
 	pgtest.Exec(t, s.store, "UPDATE watched_chains SET lease_until = '-infinity'")
@@ -222,7 +222,7 @@ func TestShowTransfer_Unwatched(t *testing.T) {
 	if _, err := s.store.Intents.Transition(t.Context(), owner.ID, intent.ID, transfer.Command{Trigger: transfer.Cancel}); err != nil {
 		t.Fatal(err)
 	}
-	if page := ann.get(path); strings.Contains(page.text(), "Nobody follows") {
+	if page := ann.get(path); strings.Contains(page.text(), "does not watch") {
 		t.Errorf("nothing can happen any more: %s", page.text())
 	}
 }
@@ -288,7 +288,7 @@ func TestShowTransfer_History(t *testing.T) {
 	ann.get("/console/transfers?hash="+lost.Hex()).is(http.StatusOK, "No transfers match these filters.")
 
 	expire(t, s.store)
-	ann.get(path).is(http.StatusOK, "Nobody has filled the order", "send the refund's transaction on Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
+	ann.get(path).is(http.StatusOK, "The order expired unfilled.", "send the refund's transaction on Sepolia", "GET http", "/v2/transfers/"+intent.ID.String()+"/refund")
 
 	pgtest.Exec(t, s.store, "UPDATE transactions SET state = 'unsupported', log_index = NULL, confirmed_at = NULL WHERE state = 'mined'")
 	ann.get(path).is(http.StatusOK, "leaves no log to check")

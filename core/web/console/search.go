@@ -96,10 +96,10 @@ func whyNone(sought string) string {
 	case isHex(sought) && len(sought) != len("0x")+digits:
 		return fmt.Sprintf("An order id or a transaction hash has 0x and 64 hexadecimal digits; what you entered has %d characters after 0x.", len(sought)-len("0x"))
 	case isHex(sought):
-		return "No transfer of this account has this order id or this transaction hash. The transfer may belong to another account: see the one that you act on, above."
+		return "No transfer of this account has this order id or this transaction hash. The transfer may belong to another account: the current one is named at the top of the page."
 	case isUUID(sought):
-		return "No transfer and no batch of this account has this id. It may belong to another account: see the one that you act on, above."
+		return "No transfer and no batch of this account has this id. It may belong to another account: the current one is named at the top of the page."
 	default:
-		return "That is no id, order id or transaction hash, and no transfer of this account has it as its reference. A reference is found only whole, and with the same capitals."
+		return "That is no id, order id or transaction hash, and no transfer of this account has it as its reference. Enter the whole reference, with the same capital letters."
 	}
 }

@@ -29,7 +29,7 @@ func TestSearch(t *testing.T) {
 		intent.ID.String(), " " + strings.ToUpper(intent.ID.String()), orderID, "0x" + strings.ToUpper(orderID[2:]), hash, strings.ToUpper(hash), "Order 7 & more",
 	} {
 		find(ann, text).leadsTo(page)
-		find(ben, text).is(http.StatusOK, "Nothing of this account is called that.")
+		find(ben, text).is(http.StatusOK, "Nothing was found in this account.")
 	}
 	ann.get("/console/search").is(http.StatusOK, "Find a transfer", "in the box above")
 	find(ann, "<b>7</b>").is(http.StatusOK, "no transfer of this account has it as its reference")

@@ -267,7 +267,7 @@ func TestRefund(t *testing.T) {
 	bob.get(path+"/refund").is(http.StatusNotFound, "No such transfer")
 	pgtest.Exec(t, ann.store, "INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'", ann.owner)
 	bob.post("/console/accounts/act", "account", ann.owner.String()).leadsTo("/console/accounts?done=acting")
-	if page := bob.get(path).is(http.StatusOK, "Nobody has filled the order", "A developer or owner of the account can have the money back"); strings.Contains(page.body, "/refund") {
+	if page := bob.get(path).is(http.StatusOK, "The order expired unfilled.", "A developer or owner of the account can get the money back"); strings.Contains(page.body, "/refund") {
 		t.Error("a viewer's page leads to the refund")
 	}
 	bob.get(path+"/refund").is(http.StatusForbidden, "Not with your role")

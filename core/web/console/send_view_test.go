@@ -65,7 +65,7 @@ func TestSendView_Allowances(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	path := "/console/transfers/" + s.record(t, s.ann(t).ID, keyID, baseSepoliaID.String(), "inv-1").ID.String()
-	page := ann.get(path).is(http.StatusOK, "other than 0, the call that resets it comes first")
+	page := ann.get(path).is(http.StatusOK, "reset it first with the data")
 	const settler = "0000000000000000000000000000010011155111"
 	owner, spender := strings.Repeat("0", 24)+strings.ToLower(alice[2:]), strings.Repeat("0", 24)+settler
 	var want sending

@@ -33,7 +33,7 @@ func TestShowOverview(t *testing.T) {
 	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, id, 1, 0, 0 FROM api_keys`, lastMinute().Add(-time.Minute))
 	a := ann.get("/console").is(http.StatusOK, "2 are done, 2 are open, and 1 ended otherwise", "11 requests in the last hour: 8 accepted, 2 over the limit, 1 refused",
 		"USDC Sepolia 0.00001 USDC 2",
-		"Orders that nobody filled", "Transfers that expire within 15 minutes", "Webhooks that fail or are disabled", "https://example.com/hook")
+		"Orders that expired unfilled and can be refunded", "Transfers that are not sent and expire within 15 minutes", "Webhooks that fail or are disabled", "https://example.com/hook")
 	if strings.Contains(a.text(), "You have no keys yet.") || strings.Contains(a.text(), "Nothing at the moment.") {
 		t.Errorf("the page does not see what there is: %s", a.text())
 	}

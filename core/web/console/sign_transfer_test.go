@@ -115,7 +115,7 @@ func TestSignTransfer(t *testing.T) {
 		viewer.post(path+"/signature", "signature", signature).is(http.StatusForbidden, "Not with your role")
 		ann.post(path+"/signature", "signature", " "+signature).leadsTo(path + "?done=signed")
 
-		ann.get(path+"?done=signed").is(http.StatusOK, "The signature is good and kept.", "Relay it with a wallet that has gas on Sepolia", "Sign again")
+		ann.get(path+"?done=signed").is(http.StatusOK, "The signature is valid and stored.", "Relay it with a wallet that has gas on Sepolia", "Sign again")
 		relay := ann.get(path+"/relay").is(http.StatusOK, "Any account on Sepolia can send this transaction", "from any account")
 		sent := relay.sending()
 		if sent.Calls.From != "" || len(sent.Calls.Calls) != 1 || !strings.HasPrefix(sent.Calls.Calls[0].Data, "0x49927074") || len(sent.Allowances) != 0 ||

@@ -56,11 +56,11 @@ func TestWebhooks(t *testing.T) {
 	ann.post(page+"/replay", "since", "1").is(http.StatusBadRequest, "is not one of the choices")
 
 	t.Log("rotate, change, disable, enable")
-	rotated := ann.post(page+"/rotate", "gracePeriod", "3600").is(http.StatusOK, "The secret was rotated", "signs too until")
+	rotated := ann.post(page+"/rotate", "gracePeriod", "3600").is(http.StatusOK, "The secret was rotated", "the old secret also signs until")
 	if next := rotated.element("secret"); next == secret || !strings.HasPrefix(next, "whsec_") {
 		t.Errorf("the new secret: %q", next)
 	}
-	ann.get(page).is(http.StatusOK, "The secret before signs until")
+	ann.get(page).is(http.StatusOK, "The old secret signs until")
 	ann.post(page+"/rotate", "gracePeriod", "604801").is(http.StatusBadRequest, "must be 0 to 604800 seconds")
 	ann.post(page+"/change", "url", "https://example.com/other", "description", "").leadsTo(page + "?done=webhook-changed")
 	ann.get(page).is(http.StatusOK, "https://example.com/other", "Events All")
@@ -90,7 +90,7 @@ func TestShowDelivery(t *testing.T) {
 	page := ann.get(webhook).link(webhook + "/deliveries/")
 	ann.get(page).is(http.StatusOK, "Delivery of webhook.test", "pending", "POST https://example.com/hook", `"type": "webhook.test"`, "Nothing has been sent yet.")
 	pgtest.Exec(t, s.store, `UPDATE deliveries SET attempts = 1`)
-	ann.get(page).is(http.StatusOK, "retrying", "Nothing is known of the attempts any more.")
+	ann.get(page).is(http.StatusOK, "retrying", "The attempts are no longer stored")
 	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now() - n * interval '1 minute', 1840, 500, '<i>no</i>',
 		CASE n WHEN 1 THEN '<script>alert(1)</script>' ELSE '' END FROM deliveries, generate_series(1, 2) AS n`)
 	a := ann.get(page).is(http.StatusOK, "500 Internal Server Error. <i>no</i> after 1.8 s", "<script>alert(1)</script>", "The answer has no body.")
