@@ -18,10 +18,10 @@ const (
 // live are the conditions of the orders of which a chain may show an event next, each with the column that orders its index: those that can
 // be opened at their source, and those that can be filled, claimed or refunded.
 var live = []struct{ where, by string }{
-	{"source_chain = ? AND status = 'created' AND type <> 'transfer' AND NOT simulated", "deadline"},
-	{"source_chain = ? AND status IN ('submitted', 'failed') AND type <> 'transfer' AND NOT simulated", "deadline"},
-	{"source_chain = ? AND status = 'confirmed' AND type <> 'transfer' AND refundable_at IS NULL AND NOT simulated", "expires"},
-	{"destination_chain = ? AND status = 'confirmed' AND type <> 'transfer' AND refundable_at IS NULL AND NOT simulated", "deadline"},
+	{"source_chain = ? AND status = 'created' AND type <> 'transfer'", "deadline"},
+	{"source_chain = ? AND status IN ('submitted', 'failed') AND type <> 'transfer' AND " + watchedIntents, "deadline"},
+	{"source_chain = ? AND status = 'confirmed' AND type <> 'transfer' AND refundable_at IS NULL AND " + watchedIntents, "expires"},
+	{"destination_chain = ? AND status = 'confirmed' AND type <> 'transfer' AND refundable_at IS NULL AND " + watchedIntents, "deadline"},
 }
 
 // LiveOrders reads the ids of the newest orders of which a chain may show an event next, at most maxLiveOrders of them. Accounts take turns.

@@ -145,6 +145,10 @@ func TestSimulate_NeverDue(t *testing.T) {
 			orders, err := store.Intents.OverdueOrders(t.Context(), sepolia, now.Add(-24*time.Hour), now, 100)
 			return len(orders), err
 		},
+		"live": func() (int, error) {
+			ids, err := store.Intents.LiveOrders(t.Context(), sepolia)
+			return len(ids), err
+		},
 		"signed": func() (int, error) {
 			page, _, err := store.Intents.SignedTransfers(t.Context(), sepolia, intents.SignedTurn{}, 100)
 			return len(page), err

@@ -68,7 +68,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list.
+         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list. With `search` at most 100: first those whose symbol, name or address is the text, then those whose symbol or name begins with it, then those that have it elsewhere.
          */
         get: operations["listTokens"];
         put?: never;
@@ -231,6 +231,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/transfers/{id}/client-token": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a client token
+         * @description A token with which a browser or an app reads, checks and reports this one intent without an API key: it is sent as `Authorization: Bearer` with
+         *     `GET /v2/transfers/{id}`, `GET …/preflight` and `POST …/transaction`, with the `id` of the record, and with nothing else. Whoever has it sees the
+         *     whole record, `reference` and `labels` included.
+         *
+         *     Nothing is stored, and each request makes another token. A token does no more than the key that made it: one of a key without `intents:write`
+         *     reports nothing. It ends at `expiresAt`, and before that with the key: disabled, rotated, deleted or expired. The key's `networks` do not bind it. Its
+         *     requests have a bucket of their own for each key and intent, and count for the account. A bearer that gets 401 asks your server for another
+         *     token, which may happen before `expiresAt` too. Needs the scope `intents:read`.
+         */
+        post: operations["createClientToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers/{id}/cancel": {
         parameters: {
             query?: never;
@@ -251,6 +284,32 @@ export interface paths {
          * @description Takes an intent back before its transaction is sent: `created` becomes `cancelled`, for good. Cancelling again gets the same answer, so the request may be repeated. A body is not read. A transaction that a wallet has signed already is not stopped by this. The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
          */
         post: operations["cancelTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/transfers/{id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate a status of a test intent
+         * @description Takes an intent of the test environment to a status without any transaction, to test what you do then. It goes through each status on the way, with one event each, in the feed and to webhooks: a `created` swap that is to be `filled` is `submitted`, `confirmed` and `filled`. The record and these events have `simulated: true`, and no hash. From then on only this operation changes the status, along the same ways as chains do and never back: `tx` and `signing.typedData` are null, no hash and no signature is taken, and no chain is read for it. The status that the intent has already gets the same answer and no event, so the request may be repeated. Use `POST …/cancel` for `cancelled`. Needs a test key with the scope `intents:write`.
+         */
+        post: operations["simulateTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1159,7 +1218,7 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIMULATION_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
         /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
         ErrorRequestId: string;
         /** @description What went wrong. */
@@ -1222,6 +1281,8 @@ export interface components {
             metadata: string | null;
             /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
             erc3009: boolean;
+            /** @description What people call the token; null where its token list has no name. */
+            name: string | null;
         };
         /**
          * @description What a key may do: `intents:read` reads intents, preflights and events, `intents:write` makes, reports and cancels intents and asks for refunds, `webhooks` reads and changes webhooks. Tokens and chains are for every key.
@@ -1337,6 +1398,8 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
+            explorer: string | null;
         };
         /**
          * @description One environment, or `all`.
@@ -1806,6 +1869,8 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
+            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
+            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
@@ -1860,6 +1925,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description There where `POST /v2/transfers/{id}/simulate` has set the status; the intent is never sent then.
+             * @constant
+             */
+            simulated?: true;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
@@ -2001,6 +2071,31 @@ export interface components {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
             };
+        };
+        CreateClientTokenInput: {
+            /**
+             * @description For how many seconds the token is valid. A day if absent.
+             * @default 86400
+             */
+            expiresIn?: number;
+        };
+        ClientToken: {
+            /** @description What `Authorization: Bearer` has. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the token expires, which is not after its key.
+             */
+            expiresAt: string;
+        };
+        /**
+         * @description A status that a test client can simulate.
+         * @enum {string}
+         */
+        SimulatedStatus: "submitted" | "confirmed" | "filled" | "refunded" | "failed" | "expired";
+        SimulateTransferInput: {
+            /** @description The status to take the intent to. */
+            status: components["schemas"]["SimulatedStatus"];
         };
         /**
          * @description What was checked. More names may come.
@@ -2422,6 +2517,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description There where a test client has simulated this: no chain has seen it.
+             * @constant
+             */
+            simulated?: true;
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
@@ -3546,6 +3646,11 @@ export interface operations {
                  * @example eip155:11155111
                  */
                 "chain-id"?: components["schemas"]["ChainId"];
+                /**
+                 * @description Only tokens with this text in their symbol or name, or with this address or CAIP-10 id. Case does not matter, nor does white space around it.
+                 * @example usdc
+                 */
+                search?: string;
             };
             header?: {
                 /**
@@ -4080,6 +4185,54 @@ export interface operations {
             default: components["responses"]["OtherRefusal"];
         };
     };
+    createClientToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateClientTokenInput"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientToken"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
     cancelTransfer: {
         parameters: {
             query?: never;
@@ -4118,6 +4271,72 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    simulateTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateTransferInput"];
+            };
+        };
+        responses: {
+            /** @description The intent, with the status that was asked for. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            /** @description A transaction or a signature of the intent is known, or no way leads from its status to the one that was asked for, such as a transfer to `filled`: `STATUS_CONFLICT`. Nothing was changed. */
+            409: components["responses"]["StatusConflict"];
+            413: components["responses"]["KeyedBodyTooLarge"];
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description The intent is not of the test environment: `SIMULATION_NOT_SUPPORTED`. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "SIMULATION_NOT_SUPPORTED";
+                    };
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
