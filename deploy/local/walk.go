@@ -166,7 +166,7 @@ func (w *walker) post(ctx context.Context, request walk.Request) (answer made, e
 		if err != nil {
 			return 0, err
 		}
-		defer response.Body.Close() //nolint:errcheck // it was read
+		defer func() { _ = response.Body.Close() }()
 		answer = made{}
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
 			return 0, fmt.Errorf("read the answer to POST %s: %w", request.Path, err)
