@@ -45,7 +45,10 @@ func TestChooseEnvironment(t *testing.T) {
 			t.Errorf("%s shows %s:\n%s", path, page.shows(), page.text())
 		}
 	}
-	page := ann.get("/console/transfers?status=created&chain=eip155%3A1")
+	if page := ann.get("/console/transfers"); strings.Contains(page.text(), "Ethereum") || !strings.Contains(page.text(), "Sepolia") {
+		t.Errorf("the chains to choose from are not the environment's: %s", page.text())
+	}
+	page := ann.get("/console/transfers?status=created&chain=eip155%3A1").is(http.StatusOK, "Ethereum")
 	ann.post("/console/environment", "environment", "live", "next", page.field("next")).leadsTo("/console/transfers?status=created")
 	for path, says := range map[string]string{
 		"/console":               "Transfers that are not sent and expire within 15 minutes",

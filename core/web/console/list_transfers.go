@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/intents"
+	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
@@ -50,8 +51,18 @@ func (c *console) listTransfers(w http.ResponseWriter, r *http.Request, user cur
 	return c.render(w, r, user, "transfers", view{Title: "Transfers", Section: "transfers", Of: filter.Environment, Form: f, Body: map[string]any{
 		"Rows": rows, "Next": next, "First": filter.After == nil, "CSV": transfersCSVPath + f.queryOf(transferFilters),
 		"Filtered": f.hasAny(transferFilters), "More": f.hasAny(rareFilters) || !f.ok(),
-		"Types": types, "Statuses": transfer.Statuses, "Chains": c.Registry.Current().Chains, "PublicURL": c.PublicURL,
+		"Types": types, "Statuses": transfer.Statuses, "Chains": c.chainsOf(filter), "PublicURL": c.PublicURL,
 	}})
+}
+
+// chainsOf are the chains to choose from: those of the list's environment, and the one that is chosen.
+func (c *console) chainsOf(filter intents.TransferFilter) (chains []registry.Chain) {
+	for _, known := range c.Registry.Current().Chains {
+		if filter.Environment == "" || known.Environment == filter.Environment || known.ID == filter.Chain {
+			chains = append(chains, known)
+		}
+	}
+	return chains
 }
 
 // transferFilter reads the query. An invalid filter is an error of its field. A query without an environment is of the shown one.

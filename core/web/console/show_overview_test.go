@@ -59,5 +59,5 @@ func TestShowOverview_Volumes(t *testing.T) {
 		pgtest.Exec(t, s.store, "UPDATE transfers SET "+change+" WHERE id = $1", intent.ID)
 	}
 	ann.get("/console").is(http.StatusOK, "Token Chain Sent Transfers"+
-		" USDC Sepolia 231584178474632390847141970017375815706539969331281128078915168015826259.27987 USDC 2 0x444444…4444 Sepolia 5 units 1 Requests of all keys")
+		" USDC Sepolia 231584178474632390847141970017375815706539969331281128078915168015826259.27987 USDC 2 0x444444…4444 Sepolia 5 units 1 Requests of all test keys")
 }
