@@ -55,7 +55,8 @@ var erasures = []struct{ table, statement string }{
 		SELECT id FROM batches WHERE account_id = ?0 AND idempotency_key <> id::text LIMIT ?1))`},
 }
 
-const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', webauthn_handle = NULL, erased_at = ?1, updated_at = ?1
+const eraseAccount = `UPDATE accounts SET name = 'erased', email = id || '@erased.invalid', password_hash = '', webauthn_handle = NULL, origins = '{}',
+	erased_at = ?1, updated_at = ?1
 	WHERE id = ?0 AND erased_at IS NULL`
 
 // EraseAccount removes the personal data of an ended account, and returns the number of changed rows of each table, none if

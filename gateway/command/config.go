@@ -67,8 +67,8 @@ type Config struct {
 	// each. They refuse requests without a call to Redis and are used by the fallback local. Default 100000; at least 1.
 	LimitMemory int `env:"GATEWAY_LIMIT_MEMORY" envDefault:"100000"`
 
-	// KeyCache is the maximum number of cached key verdicts, about 360 bytes each and 32 more for each network that the key is restricted
-	// to. Default 1000000; at least 1.
+	// KeyCache is the maximum number of cached key verdicts, about 360 bytes each, 32 more for each network that the key is restricted to, and
+	// 16 and its length for each origin of its account. Default 1000000; at least 1.
 	KeyCache int `env:"GATEWAY_KEY_CACHE" envDefault:"1000000"`
 	// KeyTTL is the maximum age of a cached verdict. A change of the key invalidates it within a second. Default 5m; at least 1s.
 	KeyTTL time.Duration `env:"GATEWAY_KEY_TTL" envDefault:"5m"`

@@ -21,6 +21,7 @@ import (
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -117,6 +118,7 @@ func New(ctx context.Context, config Config, log, accessLog *slog.Logger) (*Gate
 		Chains:         g.chains,
 		Catalog:        g.catalog,
 		Core:           g.core,
+		Tokens:         clienttoken.NewMinter(config.CoreSecret),
 		Upstream:       g.Upstream,
 		Polls:          g.polls,
 		Tracer:         g.tracer,

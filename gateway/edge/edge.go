@@ -23,6 +23,8 @@ import (
 	"intents.internal/gateway/upstream/catalog"
 	"intents.internal/gateway/upstream/control"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tracing"
 )
@@ -34,6 +36,8 @@ type Options struct {
 	Chains  *control.Chains
 	Catalog *catalog.Catalog
 	Core    *control.Client
+	// Tokens verifies client tokens.
+	Tokens *clienttoken.Minter
 	// Upstream is what the requests of clients are forwarded with.
 	Upstream *upstream.Client
 	Polls    *polls.Polls
@@ -58,6 +62,7 @@ type Edge struct {
 	chains         *control.Chains
 	catalog        *catalog.Catalog
 	core           *control.Client
+	tokens         *clienttoken.Minter
 	upstream       *upstream.Client
 	polls          *polls.Polls
 	usage          *usage.Recorder
@@ -89,6 +94,7 @@ func New(o Options) *Edge {
 		chains:         o.Chains,
 		catalog:        o.Catalog,
 		core:           o.Core,
+		tokens:         o.Tokens,
 		upstream:       o.Upstream,
 		polls:          o.Polls,
 		usage:          o.Usage,
@@ -134,7 +140,8 @@ func (e *Edge) handleAt(ctx *fasthttp.RequestCtx, now time.Time) {
 //  1. framing: requests that two parsers could read differently are rejected;
 //  2. route: it decides whether a key is needed, and is matched on the bytes that are forwarded;
 //  3. reserved headers: they need no check, because the request to core is built from an allowlist of headers;
-//  4. key format, then key verdict: a request without a usable key uses no rate limit and learns of no path;
+//  4. key format, then key verdict: a request without a usable key uses no rate limit and learns of no path. In place of a key three routes take a
+//     client token, whose signature and expiry are checked before the verdict on its key;
 //  5. key restrictions, network before scope: both are part of the verdict and need no call. A rejected request takes no token,
 //     so a stolen key cannot use up its owner's rate limit from another network;
 //  6. rate limit: requests that later checks reject count too, so that a flood of invalid requests is limited;
@@ -203,27 +210,19 @@ func (e *Edge) authenticate(x *exchange) *reply {
 	return e.verifyKey(x)
 }
 
-// verifyKey sets the verdict on the request's key and checks that the key allows the request. The x-api-key header is the only
-// credential.
+// verifyKey sets the verdict on the request's key and checks that the key allows the request. A request without a key may have a client token.
 func (e *Edge) verifyKey(x *exchange) *reply {
 	presented := x.ctx.Request.Header.PeekAll(headerAPIKey) // framing has rejected a second one
 	if len(presented) == 0 {
-		return noKey
+		return e.verifyClientToken(x)
 	}
 	hash, wellFormed := hashOf(presented[0])
 	if !wellFormed {
 		return malformedKey
 	}
-	start := x.now
-	verdict, err := e.keys.Lookup(hash, start)
-	if errors.Is(err, keys.ErrNotCached) {
-		verdict, err = e.keys.Verify(hash)
-		x.now = time.Now()
-		e.metrics.keyStage.Observe(x.now.Sub(start).Seconds())
-	}
+	err := e.lookUpKey(x, hash)
 	switch {
 	case err == nil:
-		x.verdict = verdict
 		return checkRestrictions(x)
 	case errors.Is(err, keys.ErrUnknown):
 		return unknownKey
@@ -234,10 +233,27 @@ func (e *Edge) verifyKey(x *exchange) *reply {
 	}
 }
 
-// takeTokens takes one token from the key's bucket and cost tokens from its account's, and sets the RateLimit fields.
+// lookUpKey sets the verdict on the key with this hash, or returns an error of keys.Verifier.
+func (e *Edge) lookUpKey(x *exchange, hash apikey.Hash) error {
+	start := x.now
+	verdict, err := e.keys.Lookup(hash, start)
+	if errors.Is(err, keys.ErrNotCached) {
+		verdict, err = e.keys.Verify(hash)
+		x.now = time.Now()
+		e.metrics.keyStage.Observe(x.now.Sub(start).Seconds())
+	}
+	if err != nil {
+		return err
+	}
+	x.verdict = verdict
+	return nil
+}
+
+// takeTokens takes one token from the bucket of the key, or of its client tokens, and cost tokens from its account's, and sets the RateLimit fields.
 func (e *Edge) takeTokens(x *exchange, cost int) *reply {
 	start := x.now
-	decision, err := e.limiter.Take(x.verdict.Limit(), x.verdict.AccountLimit(), cost, &x.verdict.Refusals, start)
+	key, refusals := x.keyLimit()
+	decision, err := e.limiter.Take(key, x.verdict.AccountLimit(), cost, refusals, start)
 	if !decision.Cached {
 		x.now = time.Now()
 		e.metrics.limitStage.Observe(x.now.Sub(start).Seconds())
@@ -256,7 +272,11 @@ func (e *Edge) takeTokens(x *exchange, cost int) *reply {
 // limited returns the reply to a request that a rate limit has refused.
 func (x *exchange) limited() *reply {
 	x.usageKind = usage.Limited
-	x.tooManyRequests = newTooManyRequests(&x.limit, x.replyBuffer())
+	message := keyLimited
+	if x.token != nil {
+		message = tokenLimited
+	}
+	x.tooManyRequests = newTooManyRequests(&x.limit, message, x.replyBuffer())
 	return &x.tooManyRequests
 }
 

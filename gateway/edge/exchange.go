@@ -16,6 +16,7 @@ import (
 	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
+	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/wire"
 )
 
@@ -38,7 +39,9 @@ type exchange struct {
 	proto    string
 	route    *route
 	verdict  *keys.Verdict
-	outcome  outcome
+	// token is set if the request has a client token in place of a key; the verdict is on the token's key.
+	token   *clienttoken.Claims
+	outcome outcome
 	// limit is the decision of the rate limits of the key and of its account.
 	limit limit.Decision
 	// tooManyRequests is the reply if a rate limit refuses the request.

@@ -29,6 +29,9 @@ const (
 	hasUserAgent
 	hasCookie
 	hasOrigin
+	hasAuthorization
+	// hasClientToken is set besides for an Authorization with a client token.
+	hasClientToken
 )
 
 // framing is the part of the raw header block that delimits the request.
@@ -46,6 +49,7 @@ var (
 	malformedHeader = badRequest("A header line is malformed.")
 	repeatedHeader  = badRequest("A header that may stand only once is repeated.")
 	repeatedKey     = badRequest("The x-api-key header is repeated.")
+	twoCredentials  = badRequest("An API key and a client token must not stand together.")
 	emptyKey        = badRequest("The Idempotency-Key header is empty.")
 	twoLengths      = badRequest("Content-Length and Transfer-Encoding must not stand together.")
 	badLength       = badRequest("Content-Length must be one decimal number.")
@@ -110,6 +114,9 @@ func (f *framing) check(h *fasthttp.RequestHeader, longest int) *reply {
 	}
 	if r := f.scan(h.RawHeaders()); r != nil {
 		return r
+	}
+	if f.seen&hasAPIKey != 0 && f.seen&hasClientToken != 0 {
+		return twoCredentials
 	}
 	if r := f.checkBody(); r != nil {
 		return r
@@ -233,6 +240,11 @@ func (f *framing) addField(name, value []byte) *reply {
 		bit = hasCookie
 	case equalName(name, "origin"):
 		bit = hasOrigin
+	case equalName(name, "authorization"):
+		bit = hasAuthorization
+		if _, given := clientTokenOf(value); given {
+			f.seen |= hasClientToken
+		}
 	case equalName(name, "trailer"):
 		return trailerRefused
 	}

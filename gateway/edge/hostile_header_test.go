@@ -173,7 +173,7 @@ var headerRules = []rule{
 		rows: passing(tellsList(), list(strings.Repeat("X-One: a\r\n", 62)), padded(8192)),
 	},
 	{
-		input: "`Content-Type`, `Content-Encoding`, `Cookie`, `Expect`, `Idempotency-Key`, `Origin` or `User-Agent` twice", answer: "400, closed",
+		input: "`Authorization`, `Content-Type`, `Content-Encoding`, `Cookie`, `Expect`, `Idempotency-Key`, `Origin` or `User-Agent` twice", answer: "400, closed",
 		rows: refused(repeatedHeader,
 			write("Content-Type: application/json\r\nContent-Type: application/json\r\n", ""),
 			write("Content-Type: application/json\r\nCONTENT-TYPE: text/plain\r\n", ""),
@@ -183,6 +183,7 @@ var headerRules = []rule{
 			write("Expect: 100-continue\r\nExpect: 100-continue\r\nContent-Length: 2\r\n", ""),
 			list("User-Agent: a\r\nUser-Agent: b\r\n"),
 			list("Cookie: a=b\r\nCookie: a=c\r\n"),
+			list("Authorization: Basic YTpi\r\nAuthorization: Basic YTpi\r\n"),
 			list("Origin: https://a\r\nOrigin: https://b\r\n"),
 		),
 	},

@@ -14,7 +14,10 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-var repeatedKey = bad("The x-api-key header is repeated.")
+var (
+	repeatedKey    = bad("The x-api-key header is repeated.")
+	twoCredentials = bad("An API key and a client token must not stand together.")
+)
 
 // bare are lists without the rows' key but with the given header lines, one each.
 func bare(headers ...string) []string { return withoutKey(lists(headers...)...) }
@@ -55,6 +58,34 @@ var identityRules = []rule{
 			)...),
 			refused(repeatedKey, line("GET /health HTTP/1.1", withKey), line("GET /nothing HTTP/1.1", withKey)),
 		),
+	},
+	{
+		input: "`x-api-key` and a client token in `Authorization` together", answer: "400, closed",
+		rows: refused(twoCredentials, lists("Authorization: Bearer "+rowToken, "authorization: bearer ct_", "AUTHORIZATION: BEARER \t "+rowToken)...),
+	},
+	{
+		input: "`x-api-key` and any other `Authorization`, which is another service's", answer: "200",
+		rows: passing(tellsList(), lists("Authorization: Basic YTpi", "Authorization: Bearer", "Authorization: "+rowToken, "Authorization: Bearer CT_")...),
+	},
+	{
+		input: "A client token that is cut, changed, repeated or of another secret", answer: "401, and nobody looks its key up",
+		shown: forgedTokensAreNotLookedUp,
+	},
+	{
+		input: "A client token with another method, intent, spelling of its intent or path", answer: "403, and core is not told",
+		shown: tokensAllowNothingElse,
+	},
+	{
+		input:  "`Origin` with a client token: `null`, `*`, two in one, another scheme, host or port than a listed one",
+		answer: "403, and core is not told", shown: foreignOriginsAreRefused,
+	},
+	{
+		input: "`OPTIONS` as a browser asks it, on the three paths of client tokens", answer: "204, and nobody is asked",
+		shown: preflightsAreAnswered,
+	},
+	{
+		input:  "`OPTIONS` on other paths, with a key, or without `Origin` or `Access-Control-Request-Method`",
+		answer: "401, 404 or 405", shown: otherOptionsAreNoPreflights,
 	},
 	{
 		input: "A key of 63 or 65 characters, with another prefix or other characters, two in one, 4 kB", answer: "403, and nobody looks it up",

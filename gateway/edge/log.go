@@ -26,6 +26,9 @@ func (e *Edge) logAccess(x *exchange, elapsed time.Duration) {
 	if x.verdict != nil {
 		attributes = append(attributes, slog.String("key_id", x.verdict.KeyID()))
 	}
+	if x.token != nil {
+		attributes = append(attributes, slog.Bool("client_token", true))
+	}
 	if x.upstreamTime > 0 {
 		attributes = append(attributes, slog.Float64("upstream_ms", milliseconds(x.upstreamTime)))
 	}

@@ -22,6 +22,11 @@ const (
 	outcomeKeysUnavailable
 	outcomeNetworkRefused
 	outcomeScopeRefused
+	outcomeMalformedToken
+	outcomeExpiredToken
+	outcomeTokenRefused
+	outcomeOriginRefused
+	outcomePreflight
 	outcomeRateLimited
 	outcomeAccountRateLimited
 	outcomeLimiterUnavailable
@@ -56,6 +61,11 @@ var outcomeNames = [outcomes]string{
 	outcomeKeysUnavailable:    "keys_unavailable",
 	outcomeNetworkRefused:     "network_refused",
 	outcomeScopeRefused:       "scope_refused",
+	outcomeMalformedToken:     "malformed_token",
+	outcomeExpiredToken:       "expired_token",
+	outcomeTokenRefused:       "token_refused",
+	outcomeOriginRefused:      "origin_refused",
+	outcomePreflight:          "preflight",
 	outcomeRateLimited:        "rate_limited",
 	outcomeAccountRateLimited: "account_rate_limited",
 	outcomeLimiterUnavailable: "limiter_unavailable",

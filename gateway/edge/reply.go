@@ -194,17 +194,18 @@ func methodNotAllowed(allow string) *reply {
 
 // Messages of a 429. They need no escaping.
 const (
-	keyLimited = "Too many requests were made with this key. Wait as long as Retry-After says, then try again."
+	keyLimited   = "Too many requests were made with this key. Wait as long as Retry-After says, then try again."
+	tokenLimited = "Too many requests were made with client tokens of this transfer. Wait as long as Retry-After says, then try again."
 	// accountLimited names an environment, since each has its own bucket.
 	accountLimited = "Too many requests were made with all keys of this account in this environment together. " +
 		"Wait as long as Retry-After says, then try again."
 )
 
 // newTooManyRequests returns the reply to a request that a rate limit refuses. Retry-After is in whole seconds and tryAgainIn in
-// milliseconds, both rounded up, so that a client that waits for this long is admitted. It is encoded by hand, and into the empty
+// milliseconds, both rounded up, so that a client that waits for this long is admitted. The message is for a refusal by the key's bucket. It is encoded by hand, and into the empty
 // buffer body, because refusals must stay cheap.
-func newTooManyRequests(d *limit.Decision, body []byte) reply {
-	message, outcome := keyLimited, outcomeRateLimited
+func newTooManyRequests(d *limit.Decision, message string, body []byte) reply {
+	outcome := outcomeRateLimited
 	if d.ByAccount() {
 		message, outcome = accountLimited, outcomeAccountRateLimited
 	}

@@ -13,6 +13,10 @@ func checkRestrictions(x *exchange) *reply {
 	if !x.verdict.AllowsFrom(x.clientIP) {
 		return networkRefused(x.clientIP.String())
 	}
+	return checkScope(x)
+}
+
+func checkScope(x *exchange) *reply {
 	if needed := x.route.scope(x.method()); !x.verdict.Has(needed) {
 		return scopeRefused[needed]
 	}

@@ -42,6 +42,8 @@ var neededScopes = map[string]string{
 	"GET /v2/events":                       "intents:read",
 	"GET /v2/events/{id}":                  "intents:read",
 	"POST /v2/quotes":                      "intents:read",
+	"GET /v2/origins":                      "intents:read",
+	"PATCH /v2/origins":                    "intents:write",
 	"GET /v2/quotes/{id}":                  "intents:read",
 
 	"GET /v2/webhooks":         "webhooks",

@@ -58,6 +58,9 @@ type route struct {
 	fallback *reply
 	// honorsIdempotencyKey is set if core executes a POST with the same Idempotency-Key only once, so that it may be retried.
 	honorsIdempotencyKey bool
+	// tokenMethod is the method that client tokens may use, empty for none; preflight is the reply to a browser that asks for it.
+	tokenMethod string
+	preflight   *reply
 	// number is the route's index in the metrics.
 	number int
 }
@@ -102,11 +105,11 @@ var (
 	tokens           = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
 	chains           = newDocument("/v2/chains", anyKey, actions{get: serveShared})
 	transfers        = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
-	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs})
-	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs})
+	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs}).withClientToken(get)
+	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs}).withClientToken(post)
 	clientToken      = newRoute("/v2/transfers/{id}/client-token", intentsReadKey, actions{post: forwardAsIs})
 	refund           = newRoute("/v2/transfers/{id}/refund", intentsWriteKey, actions{get: forwardAsIs})
-	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs})
+	preflight        = newRoute("/v2/transfers/{id}/preflight", intentsKey, actions{get: forwardAsIs}).withClientToken(get)
 	signature        = newRoute("/v2/transfers/{id}/signature", intentsKey, actions{post: forwardAsIs})
 	relay            = newRoute("/v2/transfers/{id}/relay", intentsWriteKey, actions{get: forwardAsIs})
 	transferEvents   = newRoute("/v2/transfers/{id}/events", intentsKey, actions{get: forwardAsIs})
@@ -120,6 +123,7 @@ var (
 	event            = newRoute("/v2/events/{id}", intentsKey, actions{get: forwardAsIs})
 	quotes           = newRoute("/v2/quotes", intentsReadKey, actions{post: forwardQuoteRequest})
 	quote            = newRoute("/v2/quotes/{id}", intentsReadKey, actions{get: forwardAsIs})
+	origins          = newRoute("/v2/origins", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs})
 
 	webhooks        = newRoute("/v2/webhooks", webhooksKey, actions{get: forwardAsIs, post: forwardAsIs}).withIdempotencyKey()
 	webhook         = newRoute("/v2/webhooks/{id}", webhooksKey, actions{get: forwardAsIs, patch: forwardAsIs, remove: forwardAsIs})
@@ -143,7 +147,7 @@ var (
 
 var routes = []*route{
 	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay,
-	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, event, quotes, quote,
+	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, event, quotes, quote, origins,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -199,12 +203,26 @@ func (r *route) withIdempotencyKey() *route {
 	return r
 }
 
+// withClientToken lets client tokens use one method of a route of one transfer.
+func (r *route) withClientToken(method string) *route {
+	r.tokenMethod, r.preflight = method, newPreflight(method)
+	return r
+}
+
+// takesToken reports whether client tokens may use the method.
+func (r *route) takesToken(method []byte) bool {
+	return r.tokenMethod != "" && (string(method) == r.tokenMethod || r.tokenMethod == get && string(method) == head)
+}
+
 // newDocument returns the route of a document that all clients share, at the same path as in core.
 func newDocument(path string, who access, does actions) *route {
 	r := newRoute(path, who, does)
 	r.document = []byte(path)
 	return r
 }
+
+// transfersPrefix is the prefix of the paths of one transfer.
+const transfersPrefix = "/v2/transfers/"
 
 // match returns the route of a path. It compares bytes: nothing is decoded or cleaned, and core gets the same bytes.
 func match(path []byte) *route {
@@ -227,6 +245,8 @@ func match(path []byte) *route {
 		return events
 	case "/v2/quotes":
 		return quotes
+	case "/v2/origins":
+		return origins
 	case "/v2/webhooks":
 		return webhooks
 	case "/console":
@@ -236,7 +256,7 @@ func match(path []byte) *route {
 	case "/llms.txt":
 		return llms
 	}
-	if rest, below := bytes.CutPrefix(path, []byte("/v2/transfers/")); below {
+	if rest, below := bytes.CutPrefix(path, []byte(transfersPrefix)); below {
 		return matchTransfer(rest)
 	}
 	if rest, below := bytes.CutPrefix(path, []byte("/v2/batches/")); below {
@@ -382,7 +402,7 @@ func (r *route) streams(method []byte) bool {
 	switch r {
 	case newBatch:
 		return r.action(method) != refuse
-	case index, transfer, refund, preflight, relay, event, quote, webhooks, webhook, delivery:
+	case index, transfer, refund, preflight, relay, event, quote, origins, webhooks, webhook, delivery:
 		return false
 	}
 	return isRead(method) && r.action(method) != refuse && r.action(method) != healthCheck

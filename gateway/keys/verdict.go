@@ -33,12 +33,20 @@ type Verdict struct {
 
 	limit, accountLimit compactLimit
 	scopes              apikey.Scopes
-	// networks are those that the key may be used from, nil for any. It is a pointer because few keys have networks.
-	networks *[]netip.Prefix
+	// from is where requests may come from. It is a pointer because few keys have networks or origins.
+	from *sources
 	// askedAt is when the look-up began, as time since the verifier's start. The verdict was true then or later.
 	askedAt time.Duration
 	// expires is when the key expires, by the same clock; never for a key without expiry.
 	expires time.Duration
+}
+
+// sources are where requests may come from.
+type sources struct {
+	// networks are those that the key may be used from, none for any.
+	networks []netip.Prefix
+	// origins are those of pages that may send client tokens of the key.
+	origins []string
 }
 
 const never time.Duration = math.MaxInt64
@@ -72,8 +80,8 @@ func newVerdict(v control.Verification, askedAt time.Duration) *Verdict {
 			verdict.scopes |= apikey.ScopeOf(name)
 		}
 	}
-	if len(v.Networks) > 0 {
-		verdict.networks = new(slices.Clone(v.Networks))
+	if len(v.Networks)+len(v.Origins) > 0 {
+		verdict.from = &sources{slices.Clone(v.Networks), slices.Clone(v.Origins)}
 	}
 	verdict.Usage.SetKeyID(keyID)
 	return verdict
@@ -95,7 +103,12 @@ func (v *Verdict) Has(needed apikey.Scopes) bool { return v.scopes.Has(needed) }
 
 // AllowsFrom reports whether the key may be used from the address, which must not be an IPv4-mapped IPv6 address.
 func (v *Verdict) AllowsFrom(address netip.Addr) bool {
-	return v.networks == nil || slices.ContainsFunc(*v.networks, func(n netip.Prefix) bool { return n.Contains(address) })
+	return v.from == nil || len(v.from.networks) == 0 || slices.ContainsFunc(v.from.networks, func(n netip.Prefix) bool { return n.Contains(address) })
+}
+
+// AllowsOrigin reports whether pages of the origin may send client tokens of the key.
+func (v *Verdict) AllowsOrigin(origin []byte) bool {
+	return v.from != nil && slices.ContainsFunc(v.from.origins, func(o string) bool { return o == string(origin) })
 }
 
 // liveBuckets is the prefix of the bucket names of accounts in the live environment.

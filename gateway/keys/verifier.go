@@ -44,7 +44,8 @@ var (
 // Options are the verifier's settings; all must be set.
 type Options struct {
 	Core *control.Client
-	// Capacity bounds the cached verdicts; one takes about 360 bytes, and 32 more for each network that its key is restricted to.
+	// Capacity bounds the cached verdicts; one takes about 360 bytes, and more if it has networks or origins:
+	// 32 for each network, and 16 and its length for each origin.
 	Capacity int
 	// TTL is how long a verdict is cached; it bounds the effect of a change that the feed lost.
 	TTL time.Duration

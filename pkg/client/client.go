@@ -63,6 +63,7 @@ type Client struct {
 	Chains    *Chains
 	Events    *Events
 	Webhooks  *Webhooks
+	Origins   *Origins
 
 	base     string
 	key      string
@@ -88,6 +89,7 @@ func WithHTTPClient(http *http.Client) Option {
 func WithMaxTries(tries int) Option { return func(c *Client) { c.maxTries = tries } }
 
 // New returns the client of the service at a base URL, such as https://intents.example.com. The key is sent to that origin only: no redirect is followed.
+// In place of a key a client token does: with it Transfers has Get, Preflight, Report and Wait, for the token's intent alone.
 func New(baseURL, key string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Hostname() == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -110,7 +112,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &direct
 	c.Transfers, c.Quotes, c.Tokens, c.Chains = &Transfers{c}, &Quotes{c}, &Tokens{c}, &Chains{c}
-	c.Batches, c.Events, c.Webhooks = &Batches{c}, &Events{c}, &Webhooks{c}
+	c.Batches, c.Events, c.Webhooks, c.Origins = &Batches{c}, &Events{c}, &Webhooks{c}, &Origins{c}
 	c.feed = &feedReader{c: c, waits: map[*waiter]bool{}}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -11,6 +12,9 @@ import (
 func (s *Transfers) CreateClientToken(ctx context.Context, id string, options CreateClientToken) (*ClientToken, error) {
 	return call[ClientToken](ctx, s.c, request{method: http.MethodPost, path: transferPath(id, "/client-token"), body: options})
 }
+
+// hasToken reports whether the client has a client token in place of a key.
+func (c *Client) hasToken() bool { return strings.HasPrefix(c.key, "ct_") }
 
 // CreateClientToken is the body of CreateClientToken.
 type CreateClientToken struct {

@@ -66,8 +66,12 @@ func (f *feedReader) woken(ctx context.Context, w *waiter) (context.Context, con
 	return woken, wake
 }
 
-// start starts the reader unless it runs, and reports whether it has the feed: until then, and while the feed fails, a wait looks by itself.
+// start starts the reader unless it runs, and reports whether it has the feed: until then, and while the feed fails, a wait looks by itself. A client
+// token does not read the feed.
 func (f *feedReader) start(ctx context.Context) (live bool) {
+	if f.c.hasToken() {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stop == nil {

@@ -93,7 +93,11 @@ func (c *Client) try(ctx context.Context, r request, body []byte, result any) (h
 		withoutReplay(request)
 	}
 	request.URL.RawQuery = r.query.Encode()
-	request.Header.Set("X-Api-Key", c.key)
+	if c.hasToken() {
+		request.Header.Set("Authorization", "Bearer "+c.key)
+	} else {
+		request.Header.Set("X-Api-Key", c.key)
+	}
 	request.Header.Set("Accept", "application/json")
 	if r.body != nil {
 		request.Header.Set("Content-Type", "application/json")

@@ -36,6 +36,7 @@ const (
 	Epoch = 1483228800
 
 	keyPrefix     = "key:"
+	tokenPrefix   = "client-token:"
 	accountPrefix = "account:"
 )
 
@@ -56,6 +57,11 @@ var (
 
 // KeyName returns the name of the bucket of a key; id is its LimitBucket.
 func KeyName(id string) string { return keyPrefix + id }
+
+// ClientTokenName returns the name of the bucket that all client tokens of a key and a transfer share; key is the name of the key's bucket.
+func ClientTokenName(key, transferID string) string {
+	return tokenPrefix + strings.TrimPrefix(key, keyPrefix) + ":" + transferID
+}
 
 // AccountName returns the name of the bucket that all keys of an account in one environment share.
 func AccountName(env network.Environment, accountID string) string {

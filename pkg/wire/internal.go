@@ -71,6 +71,8 @@ type VerifiedKey struct {
 	Scopes []string `json:"scopes,omitempty"`
 	// Networks are the networks that the key may be used from. Absent: any.
 	Networks []netip.Prefix `json:"networks,omitempty"`
+	// Origins are those of pages that may send the key's client tokens, as browsers write them. Absent: none.
+	Origins []string `json:"origins,omitempty"`
 }
 
 // KeyLimit is a bucket of Requests that refills continuously at Requests per PeriodSeconds.

@@ -35,6 +35,7 @@ var Paths = []Path{
 	{"/v2/batches/{id}/transaction", []string{"POST"}},
 	{"/v2/quotes", []string{"POST"}},
 	{"/v2/quotes/{id}", []string{"GET"}},
+	{"/v2/origins", []string{"GET", "PATCH"}},
 	{"/v2/events", []string{"GET"}},
 	{"/v2/events/{id}", []string{"GET"}},
 	{"/v2/webhooks", []string{"GET", "POST"}},

@@ -71,6 +71,9 @@ const (
 	MemberRemoved      Action = "member_removed"
 	MemberLeft         Action = "member_left"
 
+	// OriginsChanged has the new origins as its detail.
+	OriginsChanged Action = "origins_changed"
+
 	WebhookCreated       Action = "webhook_created"
 	WebhookUpdated       Action = "webhook_updated"
 	WebhookSecretRotated Action = "webhook_secret_rotated"

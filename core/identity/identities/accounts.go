@@ -30,6 +30,9 @@ type accountRow struct {
 	DeletedAt          *time.Time `bun:"deleted_at"`
 	CreatedAt          time.Time  `bun:"created_at"`
 	UpdatedAt          time.Time  `bun:"updated_at"`
+
+	// Origins are read only where they are asked for.
+	Origins []string `bun:"origins,array,scanonly"`
 }
 
 func (r accountRow) account() *account.Account {

@@ -77,6 +77,13 @@ func TestKeyChanges_EachChangeOnce(t *testing.T) {
 		{"account's default limit", func() error {
 			return store.Identities.SetAccountLimit(t.Context(), email, nil, pgtest.Browser, pgtest.Now())
 		}, []string{hashOf(key), hashOf(created)}},
+		{"origins", func() error {
+			entry, err := account.NewAuditEntry(ann.ID, pgtest.Browser, account.OriginsChanged, pgtest.Now())
+			if err != nil {
+				return err
+			}
+			return store.Identities.SetOrigins(t.Context(), identities.OfKey(ann.ID), ann.ID, []string{"https://app.example.com"}, entry)
+		}, []string{hashOf(key), hashOf(created)}},
 
 		{"by hand: disabled", sql(`UPDATE api_keys SET enabled = false WHERE id = $1`), []string{hashOf(key)}},
 		{"by hand: scopes", sql(`UPDATE api_keys SET scopes = '{webhooks}' WHERE id = $1`), []string{hashOf(key)}},

@@ -207,20 +207,22 @@ func (tx Tx) ReplaceKey(ctx context.Context, by Rights, old, next *account.Key) 
 }
 
 // UsableKey finds the key with this hash if it may be used now: enabled, not expired, not deleted, its account neither
-// disabled nor deleted. Otherwise it returns account.ErrNotFound. The limit is the account's.
-func (s *Store) UsableKey(ctx context.Context, hash apikey.Hash, now time.Time) (key *account.Key, limit account.Limit, err error) {
+// disabled nor deleted. Otherwise it returns account.ErrNotFound. The limit and the origins are the account's.
+func (s *Store) UsableKey(ctx context.Context, hash apikey.Hash, now time.Time) (key *account.Key, of account.KeyRules, err error) {
 	var row keyRow
 	err = s.db.NewSelect().Model(&row).
-		Relation("Account", func(q *bun.SelectQuery) *bun.SelectQuery { return q.Column("limit_requests", "limit_period_seconds") }).
+		Relation("Account", func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.Column("limit_requests", "limit_period_seconds", "origins")
+		}).
 		Where("api_keys.hash = $1 AND api_keys.enabled AND api_keys.deleted_at IS NULL").
 		Where("(api_keys.expires_at IS NULL OR api_keys.expires_at > ?)", now).
 		Where(`"account".disabled_at IS NULL AND "account".deleted_at IS NULL`).Conn(postgres.Bind(s.db.Pool(), hash[:])).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, account.Limit{}, account.ErrNotFound
+		return nil, account.KeyRules{}, account.ErrNotFound
 	}
 	if err != nil {
-		return nil, account.Limit{}, fmt.Errorf("find a key by its hash: %w", err)
+		return nil, account.KeyRules{}, fmt.Errorf("find a key by its hash: %w", err)
 	}
 	key, err = row.key()
-	return key, row.Account.limit(), err
+	return key, account.KeyRules{Limit: row.Account.limit(), Origins: row.Account.origins()}, err
 }

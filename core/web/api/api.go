@@ -172,6 +172,9 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"POST /v2/quotes":     s.route(s.createQuotes, transferFallback),
 		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
 
+		"GET /v2/origins":   s.route(s.getOrigins, fallbackError{}),
+		"PATCH /v2/origins": s.route(s.updateOrigins, fallbackError{}),
+
 		"GET /v2/events":                compress(s.route(s.listEvents, transferFallback)),
 		"GET /v2/events/{id}":           compress(s.route(s.getEvent, transferFallback)),
 		"GET /v2/transfers/{id}/events": compress(s.route(s.listTransferEvents, transferFallback)),

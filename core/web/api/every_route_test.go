@@ -40,6 +40,8 @@ func TestEveryRoute_Transfers(t *testing.T) {
 	_, minting := keyOf(t, s)
 	_, minted, _ := s.create(t, transferBody, minting...)
 	s.example(t, "an hour", "POST", minted+"/client-token", `{"expiresIn":3600}`, minting...)
+	s.example(t, "a page and a developer's", "PATCH", "/v2/origins", `{"origins":["https://app.example.com","http://localhost:3000"]}`, minting...)
+	s.example(t, "two", "GET", "/v2/origins", "", minting...)
 	s.example(t, "a swap", "POST", swap+"/cancel", "", key...)
 	_, simulated, _ := s.create(t, swapBody, key...)
 	s.example(t, "a swap", "POST", simulated+"/simulate", `{"status":"filled"}`, key...)

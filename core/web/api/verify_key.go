@@ -25,7 +25,7 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
 	}
 	now := s.Transfers.Now()
-	key, accountLimit, err := s.Identities.UsableKey(r.Context(), apikey.Hash(hash), now)
+	key, of, err := s.Identities.UsableKey(r.Context(), apikey.Hash(hash), now)
 	if errors.Is(err, account.ErrNotFound) {
 		return errKeyRefused
 	}
@@ -35,7 +35,8 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Date", now.Format(http.TimeFormat)) // gateways compute the time left from it
 	verified := wire.VerifiedKey{
 		KeyID: key.ID.String(), AccountID: key.AccountID.String(), Environment: key.Environment, ExpiresAt: key.ExpiresAt,
-		Limit: keyLimit(key.Limit), LimitBucket: key.LimitBucket.String(), AccountLimit: keyLimit(accountLimit), Networks: key.Networks,
+		Limit: keyLimit(key.Limit), LimitBucket: key.LimitBucket.String(), AccountLimit: keyLimit(of.Limit), Networks: key.Networks,
+		Origins: of.OriginsIn(key.Environment),
 	}
 	if key.Scopes != apikey.AllScopes {
 		verified.Scopes = key.Scopes.Names()

@@ -54,6 +54,16 @@ func TestVerifyKey(t *testing.T) {
 		t.Errorf("with a limit of the account's own: %s", body)
 	}
 
+	pgtest.Exec(t, s.store, `UPDATE accounts SET origins = '{http://localhost:3000,https://app.example.com}'`)
+	for text, want := range map[string]string{
+		forever.Key: `"origins":["http://localhost:3000","https://app.example.com"]`, expiring.Key: `"origins":["https://app.example.com"]`,
+	} {
+		response := s.send(t, "POST", "/internal/keys/verify", verify(hashOf(text))) //nolint:bodyclose // readAll closes it
+		if body := readAll(t, response); !strings.Contains(body, want) {
+			t.Errorf("with origins: %s, want %s", body, want)
+		}
+	}
+
 	const notHash = "must be 64 hexadecimal digits"
 	for request, issues := range map[string][]string{
 		verify(""):                      {"/hash", notHash},

@@ -178,6 +178,7 @@ func (c *console) formRoutes() map[string]sessionRoute {
 	recorded := append([]string{"request", "formToken"}, transferFields...)
 	return map[string]sessionRoute{
 		keysPath:                              {identity.Develop, submitForm(c.createKey, c.listKeys, newKey...)},
+		originsPath:                           {identity.Develop, submitForm(c.updateOrigins, c.listKeys, "origins")},
 		"/console/keys/{id}/rename":           {identity.Develop, submitForm(c.renameKey, c.showKey, "name")},
 		"/console/keys/{id}/enable":           {identity.Develop, submitForm(c.enableKey, c.showKey, "password")},
 		"/console/keys/{id}/disable":          {identity.Develop, submitForm(c.disableKey, c.showKey)},

@@ -29,9 +29,7 @@ func (f *form) restrictions() (apikey.Scopes, []netip.Prefix, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	networks, err := account.ParseNetworks(strings.FieldsFunc(f.values["networks"], func(r rune) bool {
-		return r == ',' || r == ' ' || r == '\t' || r == '\r' || r == '\n'
-	}))
+	networks, err := account.ParseNetworks(words(f.values["networks"]))
 	return scopes, networks, err
 }
 

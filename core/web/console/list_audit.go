@@ -58,6 +58,7 @@ var actions = map[account.Action]string{
 	account.MemberRemoved:        "Member removed",
 	account.MemberLeft:           "Member left",
 
+	account.OriginsChanged:       "Origins of pages changed",
 	account.ScreeningRefused:     "Refused: an address that is not served",
 	account.WebhookCreated:       "Webhook created",
 	account.WebhookUpdated:       "Webhook changed",

@@ -66,9 +66,13 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 		}
 	}
 	c.fillLimits(r.Context(), views)
+	origins, err := c.Identities.Origins(r.Context(), user.principal.Account.ID)
+	if err != nil {
+		return err
+	}
 	return c.render(w, r, user, "keys", view{Title: "API keys", Section: "keys", Of: of, Form: f, Body: map[string]any{
 		"Keys": views, "Count": len(keys), "Environment": of, "Most": account.MaxKeys, "FormToken": newFormToken(), "Expiries": expiries,
-		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil),
+		"Restrictions": newRestrictionsView(f, apikey.AllScopes, nil), "Origins": origins, "OriginLines": f.originLines(origins),
 	}})
 }
 

@@ -98,6 +98,8 @@ func label(field string) string {
 		return "The scopes"
 	case "networks":
 		return "The networks"
+	case "origins":
+		return "The origins"
 	case "gracePeriod":
 		return "The grace period"
 	case "sourceChain", "destinationChain":

@@ -99,6 +99,7 @@ var formClasses = map[string]walked{
 	"/console/keys": {effect, none, func(s scene) []string {
 		return []string{"name", "ci", "environment", "live", "expiresIn", "never", "webhooks", "1", "networks", "", "formToken", s.token}
 	}, true},
+	originsPath:                   {rights, none, fixed("origins", "https://app.example.com"), true},
 	"/console/keys/{id}/rename":   {rights, live, fixed("name", "ci"), true},
 	"/console/keys/{id}/enable":   {effect, live, fixed(), true},
 	"/console/keys/{id}/disable":  {rights, live, fixed(), true},

@@ -137,6 +137,7 @@ var notices = map[string]string{
 	"disabled":          "The key is disabled. Requests with it are refused from now on.",
 	"expiry":            "The expiry is changed.",
 	"restricted":        "The scopes and networks are changed. They apply from now on.",
+	"origins":           "The origins are changed. They apply from now on.",
 	"deleted":           "The key is deleted. Requests with it are refused from now on.",
 	"revoked":           "The session is ended.",
 	"revoked-all":       "All other sessions are ended.",

@@ -120,6 +120,9 @@ func TestRender_EveryOperation(t *testing.T) {
 func TestRender_Credentials(t *testing.T) {
 	t.Parallel()
 	pages, _ := render(t)
+	if want := `<span class="fact">API key or client token</span></p>`; strings.Count(pages["/docs/reference/transfers"], want) != 3 {
+		t.Errorf("not three operations say %s", want)
+	}
 	for path, want := range map[string]string{"transfers": "API key", "api-keys": "Browser session", "service": "Anyone", "requests-to-webhooks": "Sent to your URL"} {
 		if !strings.Contains(pages["/docs/reference/"+path], `<span class="fact">`+want+`</span></p>`) {
 			t.Errorf("no operation of %s says %q", path, want)
@@ -205,7 +208,7 @@ var guideCode = regexp.MustCompile("(?ms)^```([a-z]*)([^\n]*)\n(.*?)^```$")
 func TestGuides_Code(t *testing.T) {
 	t.Parallel()
 	_, openAPI := render(t)
-	run := map[string][]string{"quickstart.md": {"sh", "ts", "go"}, "clients.md": {"sh"}, "webhooks.md": {"ts", "go", ""}}
+	run := map[string][]string{"quickstart.md": {"sh", "ts", "go"}, "clients.md": {"sh"}, "front-ends.md": {"sh"}, "webhooks.md": {"ts", "go", ""}}
 	files, err := os.ReadDir("pages")
 	if err != nil {
 		t.Fatal(err)

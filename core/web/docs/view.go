@@ -127,6 +127,8 @@ func (e endpoint) Who() string {
 		return "Anyone"
 	case len(e.Security[0]) == 0:
 		return "Anyone; reads the browser session"
+	case len(e.Security) > 1 && e.Security[1]["bearerToken"] != nil:
+		return "API key or client token"
 	case e.Security[0]["apiKeyHeader"] != nil:
 		return "API key"
 	default:

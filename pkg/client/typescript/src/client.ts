@@ -3,7 +3,7 @@ import { batchesOf, type Batches } from './batches.js'
 import { systemClock, type Clock } from './clock.js'
 import { eventsOf, type Events } from './events.js'
 import { FeedReader } from './feed.js'
-import { referenceOf, type Chains, type Quotes, type Tokens } from './reference.js'
+import { referenceOf, type Chains, type Origins, type Quotes, type Tokens } from './reference.js'
 import type { paths } from './schema.js'
 import { transfersOf, type Transfers } from './transfers.js'
 import { send, type CallOptions, type Transport } from './transport.js'
@@ -19,6 +19,20 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch
 }
 
+/** What a client in a browser or an app needs to know, which has no key. */
+export interface TokenClientOptions extends Omit<ClientOptions, 'key'> {
+  /**
+   * The token of one intent, of `transfers.createClientToken` on your server, or a function that is asked for it before each request. A token that is
+   * no longer valid is answered with the ApiError `INVALID_CLIENT_TOKEN`: get another one from your server.
+   */
+  clientToken: string | (() => string | Promise<string>)
+}
+
+/** The operations that a client token allows, for its one intent. Each fails with an ApiError. */
+export interface TokenClient {
+  transfers: Pick<Transfers, 'get' | 'preflight' | 'report' | 'waitFor'>
+}
+
 /** The operations of the API. Each fails with an ApiError. */
 export interface Client {
   transfers: Transfers
@@ -28,24 +42,45 @@ export interface Client {
   chains: Chains
   events: Events
   webhooks: Webhooks
+  origins: Origins
 }
 
-/** A client of the service at `baseUrl`. It holds no connection and need not be closed. */
-export const createClient = (options: ClientOptions): Client => clientWith(options, systemClock)
+/** A client of the service at `baseUrl`. It holds no connection and need not be closed. With a client token it has the operations of its intent. */
+export function createClient(options: ClientOptions): Client
+export function createClient(options: TokenClientOptions): TokenClient
+export function createClient(options: ClientOptions | TokenClientOptions): Client | TokenClient {
+  return 'clientToken' in options ? tokenClientWith(options, systemClock) : clientWith(options, systemClock)
+}
 
 /** createClient with a clock of the tests. */
-export function clientWith({ baseUrl, key, fetch }: ClientOptions, clock: Clock): Client {
-  const transport: Transport = { fetch: fetch ?? ((...args) => globalThis.fetch(...args)), clock, origin: new URL(baseUrl).origin }
-  const api: Api = {
-    http: createFetchClient<paths>({
-      baseUrl, headers: { 'x-api-key': key }, querySerializer: { array: { style: 'form', explode: false } },
-    }),
-    with: (options = {}, wait = 0) => ({ fetch: (request) => send(transport, request, options, wait) }),
-  }
+export function clientWith({ key, ...options }: ClientOptions, clock: Clock): Client {
+  const api = apiOf(options, clock, () => ['x-api-key', key])
   const events = eventsOf(api)
   return {
     transfers: transfersOf(api, new FeedReader(events.list, clock), clock), batches: batchesOf(api, clock), ...referenceOf(api), events,
     webhooks: webhooksOf(api),
+  }
+}
+
+/** createClient with a token, and a clock of the tests. A wait does not follow the feed, which tells of all intents of the account. */
+export function tokenClientWith({ clientToken, ...options }: TokenClientOptions, clock: Clock): TokenClient {
+  const credential = async () => ['authorization', `Bearer ${typeof clientToken === 'string' ? clientToken : await clientToken()}`] as const
+  const { get, preflight, report, waitFor } = transfersOf(apiOf(options, clock, credential), new FeedReader(undefined, clock), clock)
+  return { transfers: { get, preflight, report, waitFor } }
+}
+
+type Credential = readonly [header: string, value: string]
+
+function apiOf({ baseUrl, fetch }: Omit<ClientOptions, 'key'>, clock: Clock, credential: () => Credential | Promise<Credential>): Api {
+  const transport: Transport = { fetch: fetch ?? ((...args) => globalThis.fetch(...args)), clock, origin: new URL(baseUrl).origin }
+  return {
+    http: createFetchClient<paths>({ baseUrl, querySerializer: { array: { style: 'form', explode: false } } }),
+    with: (options = {}, wait = 0) => ({
+      fetch: async (request) => {
+        request.headers.set(...await credential())
+        return send(transport, request, options, wait)
+      },
+    }),
   }
 }
 

@@ -15,12 +15,13 @@ const maxPause = 30_000
 export class FeedReader {
   /** Whether the feed is followed. Until then, and while it fails, a wait looks by itself. */
   live = false
-  readonly #list: Events['list']
+  readonly #list: Events['list'] | undefined
   readonly #clock: Clock
   readonly #waits = new Set<Waiter>()
   #reader: AbortController | undefined
 
-  constructor(list: Events['list'], clock: Clock) {
+  /** Without a list there is no feed to follow, and every wait looks by itself. */
+  constructor(list: Events['list'] | undefined, clock: Clock) {
     this.#list = list
     this.#clock = clock
   }
@@ -40,19 +41,19 @@ export class FeedReader {
 
   /** Starts the reader unless it runs. */
   start(): void {
-    if (this.#reader) return
+    if (this.#reader || !this.#list) return
     this.#reader = new AbortController()
-    void this.#read(this.#reader.signal)
+    void this.#read(this.#list, this.#reader.signal)
   }
 
   // #read ends with the signal, or with a failure that does not pass.
-  async #read(signal: AbortSignal): Promise<void> {
+  async #read(list: Events['list'], signal: AbortSignal): Promise<void> {
     let cursor: string | undefined
     let pause = firstPause
     while (!signal.aborted) {
       try {
         const from = cursor === undefined ? { after: 'now' } : { after: cursor, wait: longPoll }
-        const { events, next } = await this.#list({ ...from, types: 'transfer.*' }, { signal })
+        const { events, next } = await list({ ...from, types: 'transfer.*' }, { signal })
         if (signal.aborted) return
         this.live = true
         const changed = new Set(events.flatMap(({ data }) => 'orderId' in data ? [data.id, data.orderId] : []))

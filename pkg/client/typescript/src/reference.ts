@@ -24,7 +24,14 @@ export interface Chains {
   list(options?: CallOptions): Promise<records.Chain[]>
 }
 
-export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains } => {
+/** The origins of the pages that may send client tokens of the account, such as `https://app.example.com`. */
+export interface Origins {
+  get(options?: CallOptions): Promise<string[]>
+  /** Replaces the origins by at most 20 others, none for no page at all. It is not tried again. */
+  update(origins: string[], options?: CallOptions): Promise<string[]>
+}
+
+export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains; origins: Origins } => {
   const tokens = (search?: string, chainId?: string, options?: CallOptions): Promise<records.Token[]> => dataOf(api.http.GET('/v2/tokens', {
     params: { query: { ...(chainId !== undefined && { 'chain-id': chainId }), ...(search !== undefined && { search }) } }, ...api.with(options),
   }))
@@ -36,6 +43,10 @@ export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains:
     tokens: {
       list: (chainId, options) => tokens(undefined, chainId, options),
       search: (text, chainId, options) => tokens(text, chainId, options),
+    },
+    origins: {
+      get: async (options) => (await dataOf(api.http.GET('/v2/origins', api.with(options)))).origins,
+      update: async (origins, options) => (await dataOf(api.http.PATCH('/v2/origins', { body: { origins }, ...api.with(options) }))).origins,
     },
     chains: { list: (options) => dataOf(api.http.GET('/v2/chains', api.with(options))) },
   }

@@ -68,7 +68,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list. With `search` at most 100: first those whose symbol, name or address is the text, then those whose symbol or name begins with it, then those that have it elsewhere.
+         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list.
          */
         get: operations["listTokens"];
         put?: never;
@@ -284,32 +284,6 @@ export interface paths {
          * @description Takes an intent back before its transaction is sent: `created` becomes `cancelled`, for good. Cancelling again gets the same answer, so the request may be repeated. A body is not read. A transaction that a wallet has signed already is not stopped by this. The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
          */
         post: operations["cancelTransfer"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v2/transfers/{id}/simulate": {
-        parameters: {
-            query?: never;
-            header?: {
-                /**
-                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
-                 * @example checkout-7f3a
-                 */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Simulate a status of a test intent
-         * @description Takes an intent of the test environment to a status without any transaction, to test what you do then. It goes through each status on the way, with one event each, in the feed and to webhooks: a `created` swap that is to be `filled` is `submitted`, `confirmed` and `filled`. The record and these events have `simulated: true`, and no hash. From then on only this operation changes the status, along the same ways as chains do and never back: `tx` and `signing.typedData` are null, no hash and no signature is taken, and no chain is read for it. The status that the intent has already gets the same answer and no event, so the request may be repeated. Use `POST …/cancel` for `cancelled`. Needs a test key with the scope `intents:write`.
-         */
-        post: operations["simulateTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -609,6 +583,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/origins": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the origins of your pages
+         * @description The origins of the pages that may send client tokens of the account, of either environment. Requests without an `Origin`, such as those of apps and servers, need none. Needs the scope `intents:read`.
+         */
+        get: operations["getOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the origins of your pages
+         * @description The list takes the place of the one before, from now on. An origin is the scheme, the host and the port of a page, as its browser sends it: `https`, or `http` at `localhost`, `*.localhost` and loopback addresses, which counts for tokens of test keys alone. Needs the scope `intents:write`.
+         */
+        patch: operations["updateOrigins"];
+        trace?: never;
+    };
     "/v2/events": {
         parameters: {
             query?: never;
@@ -639,32 +643,6 @@ export interface paths {
          *     `data` is the intent as it was right after the event; the record may have moved on. Needs the scope `intents:read`.
          */
         get: operations["listEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v2/events/{id}": {
-        parameters: {
-            query?: never;
-            header?: {
-                /**
-                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
-                 * @example checkout-7f3a
-                 */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read one event
-         * @description An event of the feed by its id, which a webhook has as `webhook-id`, for as long as events are kept. `webhook.test` is not in the feed. Needs the scope `intents:read`.
-         */
-        get: operations["getEvent"];
         put?: never;
         post?: never;
         delete?: never;
@@ -820,7 +798,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description Sends a `webhook.test` event, or a sample of another type, whatever the webhook's types are. It is not in the feed. A sample of an intent's event is the example of that type, with `simulated: true`, of an intent that the account does not have. The body may be absent. Needs the scope `webhooks`.
+         * @description Sends a `webhook.test` event, whatever the webhook's types are. It is not in the feed. Needs the scope `webhooks`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1218,15 +1196,12 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIMULATION_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
-        /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
-        ErrorRequestId: string;
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "INVALID_CLIENT_TOKEN" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @enum {string} */
         OtherRefusalCode: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
@@ -1243,7 +1218,6 @@ export interface components {
             code: "INVALID_REQUEST";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             /** @description Absent where the fault is in the HTTP message itself. */
             details?: {
                 /** @description Each fault that was found. */
@@ -1281,9 +1255,11 @@ export interface components {
             metadata: string | null;
             /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
             erc3009: boolean;
-            /** @description What people call the token; null where its token list has no name. */
-            name: string | null;
         };
+        /** @enum {string} */
+        NoCredentialCode: "INVALID_API_KEY" | "INVALID_CLIENT_TOKEN";
+        /** @enum {string} */
+        CredentialRefusedCode: "INVALID_API_KEY" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED";
         /**
          * @description What a key may do: `intents:read` reads intents, preflights and events, `intents:write` makes, reports and cancels intents and asks for refunds, `webhooks` reads and changes webhooks. Tokens and chains are for every key.
          * @enum {string}
@@ -1295,7 +1271,6 @@ export interface components {
             code: "INSUFFICIENT_SCOPE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The scope that the operation needs. */
                 scope: components["schemas"]["ApiKeyScope"];
@@ -1307,15 +1282,13 @@ export interface components {
             code: "NETWORK_NOT_ALLOWED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The client's address as the gateway sees it. */
                 address: string;
             };
         };
         InvalidApiKeyRefusal: (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         /** @description Too many requests. */
         RateLimitedError: {
@@ -1323,7 +1296,6 @@ export interface components {
             code: "RATE_LIMITED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Milliseconds until a request will pass. */
                 tryAgainIn: number;
@@ -1398,8 +1370,6 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
-            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
-            explorer: string | null;
         };
         /**
          * @description One environment, or `all`.
@@ -1869,8 +1839,6 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
-            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
-            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
@@ -1925,11 +1893,6 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /**
-             * @description There where `POST /v2/transfers/{id}/simulate` has set the status; the intent is never sent then.
-             * @constant
-             */
-            simulated?: true;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
@@ -1961,7 +1924,6 @@ export interface components {
             code: "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT";
             /** @description Names the chain and the kind of key. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             /**
              * Format: int64
              * @description The EIP-155 number of that chain.
@@ -1981,15 +1943,13 @@ export interface components {
             code: "ADDRESS_NOT_ALLOWED";
             /** @description What to do next. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description JSON Pointers to the addresses in the request, such as `/destination/account`, or in the record of the intent or the quote; the source's first. */
                 paths: string[];
             };
         };
         AddressOrChainNotAllowedRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description The quote has made an intent. */
         QuoteUsedError: {
@@ -1997,7 +1957,6 @@ export interface components {
             code: "QUOTE_USED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /**
                  * Format: uuid
@@ -2012,7 +1971,6 @@ export interface components {
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             /** @description The bound. */
             details: {
                 /** @description How long the body may be. */
@@ -2032,7 +1990,6 @@ export interface components {
             code: "SIGNING_NOT_SUPPORTED";
             /** @description What is wrong and what to do about it. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 reason: components["schemas"]["SigningRefusal"];
             };
@@ -2053,8 +2010,7 @@ export interface components {
             } | null;
         };
         ChainNotAllowedForKeyRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
@@ -2066,7 +2022,6 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
@@ -2087,15 +2042,6 @@ export interface components {
              * @description When the token expires, which is not after its key.
              */
             expiresAt: string;
-        };
-        /**
-         * @description A status that a test client can simulate.
-         * @enum {string}
-         */
-        SimulatedStatus: "submitted" | "confirmed" | "filled" | "refunded" | "failed" | "expired";
-        SimulateTransferInput: {
-            /** @description The status to take the intent to. */
-            status: components["schemas"]["SimulatedStatus"];
         };
         /**
          * @description What was checked. More names may come.
@@ -2124,8 +2070,7 @@ export interface components {
             gas: string | null;
         };
         AddressNotAllowedRefusal: (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description What refunds an order. */
         Refund: {
@@ -2220,7 +2165,6 @@ export interface components {
             code: "BATCH_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description How many a batch of the account may have. */
                 max: number;
@@ -2241,7 +2185,6 @@ export interface components {
             code: "BATCH_REJECTED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2307,7 +2250,6 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2435,7 +2377,6 @@ export interface components {
             code: "NO_QUOTE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2449,11 +2390,17 @@ export interface components {
             code: "QUOTES_UNAVAILABLE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
             };
+        };
+        Origins: {
+            origins: string[];
+        };
+        UpdateOriginsInput: {
+            /** @description Such as `https://app.example.com` and `http://localhost:3000`. Empty: no page may send tokens. */
+            origins: string[];
         };
         /**
          * @description What happened. `transfer.reorganized`: a reorganization of the chain took a transaction back. `transfer.refundable`: the order is open, and nobody had filled it when the source chain was read past its expiry. `transfer.updated`: its reference or labels were changed. The others are named after the status that the intent then has.
@@ -2517,11 +2464,6 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
-            /**
-             * @description There where a test client has simulated this: no chain has seen it.
-             * @constant
-             */
-            simulated?: true;
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
@@ -2568,7 +2510,6 @@ export interface components {
             code: "TOO_MANY_POLLS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description The events of one intent. */
         TransferEvents: {
@@ -2673,13 +2614,6 @@ export interface components {
             /** @description The secret that signs, `whsec_` and base64. It is shown once. */
             secret: string;
         };
-        TestWebhookInput: {
-            /**
-             * @description What to send.
-             * @default webhook.test
-             */
-            type?: components["schemas"]["EventType"] | "webhook.test";
-        };
         TestedWebhook: {
             /** @description The `webhook-id` of the test event. */
             eventId: string;
@@ -2774,7 +2708,6 @@ export interface components {
             code: "TOO_MANY_REPLAYS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
-            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description What is posted for an event of an intent: the event of the feed without its `id`, which is the header `webhook-id`. */
         TransferEventBody: {
@@ -2890,7 +2823,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequestError"];
             };
         };
-        /** @description There is no `x-api-key` header: `INVALID_API_KEY`. */
+        /** @description There is no `x-api-key` header: `INVALID_API_KEY`. Or a client token is malformed, has expired or has ended with its key: `INVALID_CLIENT_TOKEN`; get another one from your server. */
         NoApiKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -2900,12 +2833,11 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
+                    code?: components["schemas"]["NoCredentialCode"];
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. The answer is the same whether the key is malformed, unknown, expired, disabled or of a deleted account. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or the key cannot be used: `INVALID_API_KEY`. The answer is the same whether the key is malformed, unknown, expired, disabled or of a deleted account. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         InvalidApiKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -2996,7 +2928,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. Or the service does not serve an address: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. Or the service does not serve an address: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         AddressOrChainNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3041,7 +2973,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         ChainNotAllowedForKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3146,7 +3078,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or the service does not serve an address of the intent: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or the service does not serve an address of the intent: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         AddressNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3424,8 +3356,6 @@ export interface components {
          * @example 20
          */
         EventsWait: number;
-        /** @description The `id` of the event, which is the header `webhook-id` of its deliveries. */
-        FeedEventId: string;
         /**
          * @description Makes the request safe to repeat. Choose a new key for each webhook: 1 to 255 printable ASCII characters without `"` and `\`, bare or in double quotes, which do not count. Give the header once; an empty or repeated one is 400. Keys are the account's, whichever API key it uses, separately for test and live keys and apart from those of intents, and are kept for a day. The same key with the same request makes no second webhook: the answer is the first 201 again, its `secret` included, with `Idempotent-Replayed: true`, also if the webhook has changed since. With another request it is 422 `IDEMPOTENCY_KEY_REUSED`.
          * @example hook-1
@@ -3646,11 +3576,6 @@ export interface operations {
                  * @example eip155:11155111
                  */
                 "chain-id"?: components["schemas"]["ChainId"];
-                /**
-                 * @description Only tokens with this text in their symbol or name, or with this address or CAIP-10 id. Case does not matter, nor does white space around it.
-                 * @example usdc
-                 */
-                search?: string;
             };
             header?: {
                 /**
@@ -4222,7 +4147,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["NoApiKey"];
-            403: components["responses"]["ChainNotAllowedForKey"];
+            403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchIntent"];
             413: components["responses"]["KeyedPayloadTooLarge"];
             415: components["responses"]["KeyedUnsupportedMediaType"];
@@ -4271,72 +4196,6 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["TransferError"];
-            503: components["responses"]["KeyedUnavailable"];
-            504: components["responses"]["KeyedTimeout"];
-            default: components["responses"]["OtherRefusal"];
-        };
-    };
-    simulateTransfer: {
-        parameters: {
-            query?: never;
-            header?: {
-                /**
-                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
-                 * @example checkout-7f3a
-                 */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path: {
-                /** @description The `id` of the intent, or its `orderId`. */
-                id: components["parameters"]["TransferId"];
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SimulateTransferInput"];
-            };
-        };
-        responses: {
-            /** @description The intent, with the status that was asked for. */
-            200: {
-                headers: {
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["EchoedRequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Transfer"];
-                };
-            };
-            400: components["responses"]["InvalidRequest"];
-            401: components["responses"]["NoApiKey"];
-            403: components["responses"]["ChainNotAllowedForKey"];
-            404: components["responses"]["NoSuchIntent"];
-            /** @description A transaction or a signature of the intent is known, or no way leads from its status to the one that was asked for, such as a transfer to `filled`: `STATUS_CONFLICT`. Nothing was changed. */
-            409: components["responses"]["StatusConflict"];
-            413: components["responses"]["KeyedBodyTooLarge"];
-            415: components["responses"]["KeyedBodyNotJSON"];
-            /** @description The intent is not of the test environment: `SIMULATION_NOT_SUPPORTED`. */
-            422: {
-                headers: {
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["EchoedRequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        /** @constant */
-                        code?: "SIMULATION_NOT_SUPPORTED";
-                    };
-                };
-            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
@@ -5073,6 +4932,88 @@ export interface operations {
             default: components["responses"]["OtherRefusal"];
         };
     };
+    getOrigins: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins, sorted. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Origins"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    updateOrigins: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOriginsInput"];
+            };
+        };
+        responses: {
+            /** @description The origins as they are now, each once and sorted. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Origins"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -5159,66 +5100,6 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimitedError"] | components["schemas"]["TooManyPollsError"];
                 };
             };
-            500: components["responses"]["TransferError"];
-            503: components["responses"]["KeyedUnavailable"];
-            504: components["responses"]["KeyedTimeout"];
-            default: components["responses"]["OtherRefusal"];
-        };
-    };
-    getEvent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /**
-                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
-                 * @example checkout-7f3a
-                 */
-                "X-Request-Id"?: components["parameters"]["RequestId"];
-            };
-            path: {
-                /** @description The `id` of the event, which is the header `webhook-id` of its deliveries. */
-                id: components["parameters"]["FeedEventId"];
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The event. */
-            200: {
-                headers: {
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["EchoedRequestId"];
-                    Vary: components["headers"]["Vary"];
-                    "Content-Encoding": components["headers"]["ContentEncoding"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Event"];
-                };
-            };
-            400: components["responses"]["InvalidRequest"];
-            401: components["responses"]["NoApiKey"];
-            403: components["responses"]["InvalidApiKey"];
-            /** @description The feed of the key's environment has no such event, or no longer: `EVENT_NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
-            404: {
-                headers: {
-                    "Cache-Control": components["headers"]["NoStore"];
-                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    RateLimit: components["headers"]["RateLimit"];
-                    "X-Request-Id": components["headers"]["EchoedRequestId"];
-                    Vary: components["headers"]["VaryIfService"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"] & {
-                        /** @constant */
-                        code?: "EVENT_NOT_FOUND";
-                    };
-                };
-            };
-            429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
             504: components["responses"]["KeyedTimeout"];
@@ -5614,11 +5495,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
-            content: {
-                "application/json": components["schemas"]["TestWebhookInput"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description It is going to be sent. */
             202: {
@@ -5638,8 +5515,8 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
             409: components["responses"]["WebhookIsDisabled"];
-            413: components["responses"]["KeyedPayloadTooLarge"];
-            415: components["responses"]["KeyedUnsupportedMediaType"];
+            413: components["responses"]["KeyedBodyTooLong"];
+            415: components["responses"]["KeyedBodyCompressed"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["WebhookError"];
             503: components["responses"]["WebhooksUnavailable"];
@@ -5869,7 +5746,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5915,7 +5792,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5960,7 +5837,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6006,7 +5883,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6051,7 +5928,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6097,7 +5974,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6143,7 +6020,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6188,7 +6065,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6234,7 +6111,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6275,7 +6152,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6321,7 +6198,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6362,7 +6239,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6411,7 +6288,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;

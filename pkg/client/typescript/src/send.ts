@@ -1,15 +1,15 @@
 import { erc20Abi, toHex, type Address, type Client as ViemClient, type Hash, type Hex } from 'viem'
 import { readContract, sendTransaction } from 'viem/actions'
-import type { Client } from './client.js'
 import type { Transaction, Transfer } from './records.js'
+import type { Transfers } from './transfers.js'
 import {
   atomic, mined, minedTimeout, outcomeOf, patiently, ReportError, reverted, sendCalls, SendError, signerOf, type Call, type SendTxOptions,
 } from './wallet.js'
 
 /** With what to send an intent. */
 export interface SendOptions extends SendTxOptions {
-  /** Tells the service the hash. */
-  client: Pick<Client, 'transfers'>
+  /** Tells the service the hash: a client with a key, or with the client token of the intent. */
+  client: { transfers: Pick<Transfers, 'report'> }
 }
 
 /**
@@ -39,7 +39,7 @@ async function sendBy(sendTx: SendTx, wallet: ViemClient, transfer: Transfer, { 
 }
 
 /** Tells the service a hash and returns the record. */
-export const reported = (client: SendOptions['client'], id: string, hash: Hash): Promise<Transfer> =>
+export const reported = (client: { transfers: Pick<Transfers, 'report'> }, id: string, hash: Hash): Promise<Transfer> =>
   patiently(() => client.transfers.report(id, hash)).catch((cause: unknown) => { throw new ReportError(hash, cause) })
 
 type SendTx = (wallet: ViemClient, tx: Transaction, options?: SendTxOptions) => Promise<Hash>

@@ -1,6 +1,7 @@
 import { encodeFunctionData, hashTypedData, hexToNumber, parseAbi, size, slice } from 'viem'
 import type { Address, Client as ViemClient, Hex, TypedDataDefinition } from 'viem'
 import { call, getAddresses, getChainId, sendTransaction, signTypedData } from 'viem/actions'
+import type { Client } from './client.js'
 import type { Relay, Transfer, TypedData } from './records.js'
 import { reported, type SendOptions } from './send.js'
 import { SendError, signerOf } from './wallet.js'
@@ -68,11 +69,17 @@ export async function signForToken(wallet: ViemClient, typedData: TypedData): Pr
   return tokenCall(typedData, await signTypedData(wallet, { account, ...definitionOf(typedData) }))
 }
 
+/** With what to relay an intent. */
+export interface RelayOptions extends Omit<SendOptions, 'timeout' | 'client'> {
+  /** Has the transaction, and is told its hash. */
+  client: Pick<Client, 'transfers'>
+}
+
 /**
  * Sends the transaction of a signed intent from a viem wallet, whose account need not be the user's and pays the gas, reports the hash and returns the
  * record. A transaction that would revert now is not sent: the user may have moved the money since. Fails with a ReportError, which has the hash, where it was sent and not reported.
  */
-export async function relay(wallet: ViemClient, { id }: { id: string }, { client, publicClient }: Omit<SendOptions, 'timeout'>): Promise<Transfer> {
+export async function relay(wallet: ViemClient, { id }: { id: string }, { client, publicClient }: RelayOptions): Promise<Transfer> {
   const { tx: { chainId, to, data } } = await client.transfers.relay(id)
   const chain = await getChainId(wallet)
   if (chain !== chainId) throw new SendError('OTHER_CHAIN', `the wallet is on chain ${chain}: switch it to ${chainId}`)

@@ -1,6 +1,6 @@
 // A service on the loopback that answers what it is told to, and a clock that stands still and notes what it is asked to wait.
 import { createServer } from 'node:http'
-import { clientWith } from '../dist/client.js'
+import { clientWith, tokenClientWith } from '../dist/client.js'
 
 export const fixtures = new URL('../../testdata/', import.meta.url)
 
@@ -42,3 +42,6 @@ export function answer(response, body, status = 200, headers = {}) {
 }
 
 export const clientOf = (url, clock) => clientWith({ baseUrl: url, key: 'sk_test_1' }, clock)
+
+/** A client with a client token in place of a key. */
+export const tokenClientOf = (url, clock, clientToken = 'ct_1') => tokenClientWith({ baseUrl: url, clientToken }, clock)
