@@ -68,7 +68,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list.
+         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list. With `search` at most 100: first those whose symbol, name or address is the text, then those whose symbol or name begins with it, then those that have it elsewhere.
          */
         get: operations["listTokens"];
         put?: never;
@@ -284,6 +284,32 @@ export interface paths {
          * @description Takes an intent back before its transaction is sent: `created` becomes `cancelled`, for good. Cancelling again gets the same answer, so the request may be repeated. A body is not read. A transaction that a wallet has signed already is not stopped by this. The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
          */
         post: operations["cancelTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/transfers/{id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate a status of a test intent
+         * @description Takes an intent of the test environment to a status without any transaction, to test what you do then. It goes through each status on the way, with one event each, in the feed and to webhooks: a `created` swap that is to be `filled` is `submitted`, `confirmed` and `filled`. The record and these events have `simulated: true`, and no hash. From then on only this operation changes the status, along the same ways as chains do and never back: `tx` and `signing.typedData` are null, no hash and no signature is taken, and no chain is read for it. The status that the intent has already gets the same answer and no event, so the request may be repeated. Use `POST …/cancel` for `cancelled`. Needs a test key with the scope `intents:write`.
+         */
+        post: operations["simulateTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -651,6 +677,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/events/{id}": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read one event
+         * @description An event of the feed by its id, which a webhook has as `webhook-id`, for as long as events are kept. `webhook.test` is not in the feed. Needs the scope `intents:read`.
+         */
+        get: operations["getEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers/{id}/events": {
         parameters: {
             query?: never;
@@ -798,7 +850,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description Sends a `webhook.test` event, whatever the webhook's types are. It is not in the feed. Needs the scope `webhooks`.
+         * @description Sends a `webhook.test` event, or a sample of another type, whatever the webhook's types are. It is not in the feed. A sample of an intent's event is the example of that type, with `simulated: true`, of an intent that the account does not have. The body may be absent. Needs the scope `webhooks`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1196,12 +1248,15 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "INVALID_CLIENT_TOKEN" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "INVALID_CLIENT_TOKEN" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIMULATION_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
+        ErrorRequestId: string;
         /** @description What went wrong. */
         Error: {
             code: components["schemas"]["ErrorCode"];
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @enum {string} */
         OtherRefusalCode: "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED";
@@ -1218,6 +1273,7 @@ export interface components {
             code: "INVALID_REQUEST";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description Absent where the fault is in the HTTP message itself. */
             details?: {
                 /** @description Each fault that was found. */
@@ -1255,6 +1311,8 @@ export interface components {
             metadata: string | null;
             /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
             erc3009: boolean;
+            /** @description What people call the token; null where its token list has no name. */
+            name: string | null;
         };
         /** @enum {string} */
         NoCredentialCode: "INVALID_API_KEY" | "INVALID_CLIENT_TOKEN";
@@ -1271,6 +1329,7 @@ export interface components {
             code: "INSUFFICIENT_SCOPE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The scope that the operation needs. */
                 scope: components["schemas"]["ApiKeyScope"];
@@ -1282,6 +1341,7 @@ export interface components {
             code: "NETWORK_NOT_ALLOWED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The client's address as the gateway sees it. */
                 address: string;
@@ -1296,6 +1356,7 @@ export interface components {
             code: "RATE_LIMITED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Milliseconds until a request will pass. */
                 tryAgainIn: number;
@@ -1370,6 +1431,8 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
+            explorer: string | null;
         };
         /**
          * @description One environment, or `all`.
@@ -1839,6 +1902,8 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
+            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
+            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
@@ -1893,6 +1958,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description There where `POST /v2/transfers/{id}/simulate` has set the status; the intent is never sent then.
+             * @constant
+             */
+            simulated?: true;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
@@ -1924,6 +1994,7 @@ export interface components {
             code: "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT";
             /** @description Names the chain and the kind of key. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /**
              * Format: int64
              * @description The EIP-155 number of that chain.
@@ -1943,6 +2014,7 @@ export interface components {
             code: "ADDRESS_NOT_ALLOWED";
             /** @description What to do next. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description JSON Pointers to the addresses in the request, such as `/destination/account`, or in the record of the intent or the quote; the source's first. */
                 paths: string[];
@@ -1957,6 +2029,7 @@ export interface components {
             code: "QUOTE_USED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /**
                  * Format: uuid
@@ -1971,6 +2044,7 @@ export interface components {
             code: "PAYLOAD_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             /** @description The bound. */
             details: {
                 /** @description How long the body may be. */
@@ -1990,6 +2064,7 @@ export interface components {
             code: "SIGNING_NOT_SUPPORTED";
             /** @description What is wrong and what to do about it. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 reason: components["schemas"]["SigningRefusal"];
             };
@@ -2022,6 +2097,7 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
@@ -2042,6 +2118,15 @@ export interface components {
              * @description When the token expires, which is not after its key.
              */
             expiresAt: string;
+        };
+        /**
+         * @description A status that a test client can simulate.
+         * @enum {string}
+         */
+        SimulatedStatus: "submitted" | "confirmed" | "filled" | "refunded" | "failed" | "expired";
+        SimulateTransferInput: {
+            /** @description The status to take the intent to. */
+            status: components["schemas"]["SimulatedStatus"];
         };
         /**
          * @description What was checked. More names may come.
@@ -2165,6 +2250,7 @@ export interface components {
             code: "BATCH_TOO_LARGE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description How many a batch of the account may have. */
                 max: number;
@@ -2185,6 +2271,7 @@ export interface components {
             code: "BATCH_REJECTED";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2250,6 +2337,7 @@ export interface components {
             code: "STATUS_CONFLICT";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description Every item that is refused, ascending. */
                 failures: components["schemas"]["BatchFailure"][];
@@ -2377,6 +2465,7 @@ export interface components {
             code: "NO_QUOTE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2390,6 +2479,7 @@ export interface components {
             code: "QUOTES_UNAVAILABLE";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
             details: {
                 /** @description The providers that were asked and have no quote. */
                 failures: components["schemas"]["QuoteFailure"][];
@@ -2464,6 +2554,11 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+            /**
+             * @description There where a test client has simulated this: no chain has seen it.
+             * @constant
+             */
+            simulated?: true;
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
@@ -2510,6 +2605,7 @@ export interface components {
             code: "TOO_MANY_POLLS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description The events of one intent. */
         TransferEvents: {
@@ -2614,6 +2710,13 @@ export interface components {
             /** @description The secret that signs, `whsec_` and base64. It is shown once. */
             secret: string;
         };
+        TestWebhookInput: {
+            /**
+             * @description What to send.
+             * @default webhook.test
+             */
+            type?: components["schemas"]["EventType"] | "webhook.test";
+        };
         TestedWebhook: {
             /** @description The `webhook-id` of the test event. */
             eventId: string;
@@ -2708,6 +2811,7 @@ export interface components {
             code: "TOO_MANY_REPLAYS";
             /** @description Why, in words for people. It may change; branch on `code`. */
             message: string;
+            requestId: components["schemas"]["ErrorRequestId"];
         };
         /** @description What is posted for an event of an intent: the event of the feed without its `id`, which is the header `webhook-id`. */
         TransferEventBody: {
@@ -3356,6 +3460,8 @@ export interface components {
          * @example 20
          */
         EventsWait: number;
+        /** @description The `id` of the event, which is the header `webhook-id` of its deliveries. */
+        FeedEventId: string;
         /**
          * @description Makes the request safe to repeat. Choose a new key for each webhook: 1 to 255 printable ASCII characters without `"` and `\`, bare or in double quotes, which do not count. Give the header once; an empty or repeated one is 400. Keys are the account's, whichever API key it uses, separately for test and live keys and apart from those of intents, and are kept for a day. The same key with the same request makes no second webhook: the answer is the first 201 again, its `secret` included, with `Idempotent-Replayed: true`, also if the webhook has changed since. With another request it is 422 `IDEMPOTENCY_KEY_REUSED`.
          * @example hook-1
@@ -3576,6 +3682,11 @@ export interface operations {
                  * @example eip155:11155111
                  */
                 "chain-id"?: components["schemas"]["ChainId"];
+                /**
+                 * @description Only tokens with this text in their symbol or name, or with this address or CAIP-10 id. Case does not matter, nor does white space around it.
+                 * @example usdc
+                 */
+                search?: string;
             };
             header?: {
                 /**
@@ -4147,7 +4258,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["NoApiKey"];
-            403: components["responses"]["InvalidApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
             404: components["responses"]["NoSuchIntent"];
             413: components["responses"]["KeyedPayloadTooLarge"];
             415: components["responses"]["KeyedUnsupportedMediaType"];
@@ -4196,6 +4307,72 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    simulateTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateTransferInput"];
+            };
+        };
+        responses: {
+            /** @description The intent, with the status that was asked for. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            /** @description A transaction or a signature of the intent is known, or no way leads from its status to the one that was asked for, such as a transfer to `filled`: `STATUS_CONFLICT`. Nothing was changed. */
+            409: components["responses"]["StatusConflict"];
+            413: components["responses"]["KeyedBodyTooLarge"];
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description The intent is not of the test environment: `SIMULATION_NOT_SUPPORTED`. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "SIMULATION_NOT_SUPPORTED";
+                    };
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
@@ -5106,6 +5283,66 @@ export interface operations {
             default: components["responses"]["OtherRefusal"];
         };
     };
+    getEvent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the event, which is the header `webhook-id` of its deliveries. */
+                id: components["parameters"]["FeedEventId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            /** @description The feed of the key's environment has no such event, or no longer: `EVENT_NOT_FOUND`. Another account's, and an id that cannot be one, get the same answer. */
+            404: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["VaryIfService"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "EVENT_NOT_FOUND";
+                    };
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
     listTransferEvents: {
         parameters: {
             query?: never;
@@ -5495,7 +5732,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TestWebhookInput"];
+            };
+        };
         responses: {
             /** @description It is going to be sent. */
             202: {
@@ -5515,8 +5756,8 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
             409: components["responses"]["WebhookIsDisabled"];
-            413: components["responses"]["KeyedBodyTooLong"];
-            415: components["responses"]["KeyedBodyCompressed"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["WebhookError"];
             503: components["responses"]["WebhooksUnavailable"];
@@ -5746,7 +5987,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5792,7 +6033,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5837,7 +6078,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5883,7 +6124,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5928,7 +6169,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5974,7 +6215,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6020,7 +6261,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6065,7 +6306,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6111,7 +6352,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6152,7 +6393,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6198,7 +6439,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6239,7 +6480,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6288,7 +6529,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
