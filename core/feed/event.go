@@ -10,7 +10,6 @@ import (
 
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/wire"
 )
 
 // ID identifies an event permanently: reading or delivering it again does not change its id.
@@ -59,8 +58,6 @@ type Transition struct {
 	Failure transfer.Failure
 	// FailureReason explains Failure, nil for none.
 	FailureReason *transfer.FailureReason
-	// Labels are the intent's as of the event.
-	Labels wire.Labels
 	// Simulated means that a client has simulated the transition, or changed an intent whose status it has simulated.
 	Simulated bool
 }
@@ -97,7 +94,7 @@ func (e *Event) appendMembers(b []byte) ([]byte, error) {
 	return e.Transfer.appendJSON(b), nil
 }
 
-// appendJSON appends the data of an intent's event. The reference is the summary's.
+// appendJSON appends the data of an intent's event.
 func (t *Transition) appendJSON(b []byte) []byte {
 	b = transfer.AppendSummaryMembers(append(b, '{'), &t.Summary)
 	b = append(b, `,"from":`...)
@@ -109,7 +106,6 @@ func (t *Transition) appendJSON(b []byte) []byte {
 	b = append(b, `,"failure":`...)
 	b = transfer.AppendOptional(b, t.Failure)
 	b = transfer.AppendFailureReason(b, t.FailureReason)
-	b = transfer.AppendLabels(b, t.Labels)
 	b = transfer.AppendSimulated(b, t.Simulated)
 	return append(b, '}')
 }

@@ -22,7 +22,6 @@ type transitionJSON struct {
 	Failure *transfer.Failure `json:"failure"`
 
 	FailureReason *transfertest.FailureReason `json:"failureReason"`
-	Labels        map[string]string           `json:"labels"`
 }
 
 // bodyJSON is the body of a delivery for encoding/json; in the feed the event's id is before it.
@@ -43,7 +42,6 @@ func newBodyJSON(e feed.Event) bodyJSON {
 			From:    transfertest.Optional(e.Transfer.From), To: e.Transfer.To,
 			Hash: transfertest.Optional(e.Transfer.Summary.Hash), Failure: transfertest.Optional(e.Transfer.Failure),
 			FailureReason: transfertest.NewFailureReason(e.Transfer.FailureReason),
-			Labels:        e.Transfer.Labels.Pairs(),
 		}
 	}
 	return body
@@ -62,7 +60,7 @@ func anyEvent(t *rapid.T) feed.Event {
 		Summary: transfertest.Intent().Draw(t, "intent").Summary(),
 		From:    rapid.SampledFrom([]transfer.Status{"", transfer.Created}).Draw(t, "from"), To: transfer.Submitted,
 		Failure:       rapid.SampledFrom([]transfer.Failure{"", "reverted"}).Draw(t, "failure"),
-		FailureReason: transfertest.Failed().Draw(t, "reason"), Labels: transfertest.Labels().Draw(t, "labels"),
+		FailureReason: transfertest.Failed().Draw(t, "reason"),
 	}
 	return e
 }

@@ -204,11 +204,11 @@ func (r feedRow) event() (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Labels: r.Labels, Simulated: r.Simulated, Summary: transfer.Summary{
+	e.Transfer = &Transition{From: r.From, To: r.To, Failure: r.Failure, Simulated: r.Simulated, Summary: transfer.Summary{
 		ID: r.TransferID, Environment: r.Environment, Type: r.TransferType, Status: r.To, OrderID: [32]byte(r.OrderID),
 		Source:      transfer.SummaryLeg{Chain: source, Account: r.SourceAccount, Token: r.SourceToken, Amount: r.SourceAmount},
 		Destination: transfer.SummaryLeg{Chain: destination, Account: r.DestinationAccount, Token: r.DestinationToken, Amount: r.DestinationAmount},
-		Deadline:    r.Deadline.UTC(), Reference: r.Reference, BatchID: r.BatchID, Signing: r.Signing, Hash: r.Hash,
+		Deadline:    r.Deadline.UTC(), Reference: r.Reference, Labels: r.Labels, BatchID: r.BatchID, Signing: r.Signing, Hash: r.Hash,
 		CreatedAt: r.CreatedAt.UTC(), UpdatedAt: e.At,
 	}}
 	if r.Type == TypeTransferUpdated {

@@ -96,7 +96,7 @@ func TestEventPage_Bodies(t *testing.T) {
 		want := fmt.Sprintf(`{"type":"transfer.%s","timestamp":"%s","environment":"test","sequence":%d,"data":{"id":"%s","type":"bridge",`+
 			`"status":"%s","orderId":"0x%x","createdAt":"%s","updatedAt":"%s","metadata":{"chainId":"eip155:11155111"%s},"environment":"test",`+
 			`"source":{"account":"%s","token":"%s","amount":"5"},"destination":{"account":"%s","token":"%s","amount":"4"},"deadline":"%s",`+
-			`"reference":null,"batchId":null,"signing":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s,"failureReason":%s,"labels":{}}}`,
+			`"reference":null,"labels":{},"batchId":null,"signing":null,"ended":%t,"from":%s,"to":"%s","hash":%s,"failure":%s,"failureReason":%s}}`,
 			s.name, at, n+1, intent.ID, s.status, intent.OrderID, intent.CreatedAt.Format("2006-01-02T15:04:05.000Z"), at, hash,
 			intent.Source.Account, intent.Source.Token, intent.Destination.Account, intent.Destination.Token, deadline,
 			slices.Contains([]string{"cancelled", "failed", "expired", "filled", "refunded"}, s.status), null(s.from), s.status, null(s.hash), null(s.failure), reason)

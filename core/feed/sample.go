@@ -59,10 +59,11 @@ func Sample(kind Type, id ID, environment network.Environment, at time.Time) (e 
 	}
 	route := sampleRoutes[environment]
 	t := &Transition{
-		From: step.from, To: step.to, Labels: wire.NewLabels(map[string]string{"order": "43"}), Simulated: true,
+		From: step.from, To: step.to, Simulated: true,
 		Summary: transfer.Summary{
 			ID: sampleIntent, Environment: environment, Type: transfer.Bridge, Status: step.to, OrderID: [32]byte{1}, Source: route[0], Destination: route[1],
-			Deadline: at.Add(time.Hour).Truncate(time.Second), Reference: "inv-43", CreatedAt: at, UpdatedAt: at,
+			Deadline: at.Add(time.Hour).Truncate(time.Second), Reference: "inv-43", Labels: wire.NewLabels(map[string]string{"order": "43"}),
+			CreatedAt: at, UpdatedAt: at,
 		},
 	}
 	if step.to == transfer.Submitted || step.from != "" && step.from != transfer.Created {

@@ -3,6 +3,8 @@ package intents
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // TransferFilter selects intents. The zero value selects all.
@@ -36,6 +39,9 @@ type TransferFilter struct {
 	// Hash and Reference are empty for all.
 	Hash      string
 	Reference string
+	// Labels are those that an intent must have, by key; empty for all. labelled selects intents that have any.
+	Labels   map[string]string
+	labelled bool
 	// UpdatedSince selects intents that changed at this time or later. Such a list is ordered by the time of the last change,
 	// oldest first: an intent that changes while the list is read moves to its end and may be listed twice. Every other list is
 	// ordered by id, newest first.
@@ -92,6 +98,8 @@ func (f TransferFilter) split() (index, rest TransferFilter) {
 		index.Reference, rest.Reference = f.Reference, ""
 	case len(f.Statuses) > 0:
 		index.Statuses, rest.Statuses = f.Statuses, nil
+	case len(f.Labels) > 0:
+		index.labelled = true
 	case f.Chain != (caip.ChainID{}):
 		index.Chain, rest.Chain = f.Chain, caip.ChainID{}
 	case f.Type != "":
@@ -160,6 +168,12 @@ func (f TransferFilter) condition() (condition string, args []any) {
 	}
 	if f.Reference != "" {
 		add("reference = ?", f.Reference)
+	}
+	if f.labelled {
+		all = append(all, "labels IS NOT NULL")
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Labels)) {
+		add("strpos(labels, ?) > 0", wire.LabelText(key, f.Labels[key]))
 	}
 	if f.Batch != nil {
 		add("batch_id = ?", *f.Batch)

@@ -2,6 +2,7 @@ package intents_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // Every filter, alone and together, with and without pages, gives what a plain loop over all intents gives.
@@ -46,6 +48,16 @@ func TestTransfers_Filters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if n%3 > 0 {
+			u := wire.TransferUpdate{Labels: map[string]string{"order": []string{"", "0", `"2":"2`}[n%3], "half": strconv.Itoa(n % 2)}}
+			if n%7 == 0 {
+				u.Labels["order"] = "1"
+			}
+			var err error
+			if intent, err = store.Intents.Update(t.Context(), owner, intent.ID, u); err != nil {
+				t.Fatal(err)
+			}
+		}
 		made = slices.Insert(made, 0, intent.Summary())
 		if n < 4 {
 			intentsOf = append(intentsOf, intent)
@@ -62,7 +74,10 @@ func TestTransfers_Filters(t *testing.T) {
 			Type:        rapid.SampledFrom([]transfer.Type{"", transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
 			Statuses:    rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
 			Chain:       rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532), caip.EIP155Chain(1)}).Draw(t, "chain"),
-			Hash:        rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
+			Labels: rapid.SampledFrom([]map[string]string{
+				nil, nil, {"order": "0"}, {"order": "1", "half": "0"}, {"order": "\"2\":\"2"}, {"2": "2"}, {"order": ""}, {"rder": "0"},
+			}).Draw(t, "labels"),
+			Hash: rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
 		}
 		filter.DestinationChain = rapid.SampledFrom([]caip.ChainID{{}, {}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}).Draw(t, "destination chain")
 		accounts, tokens := []caip.AccountID{{}, {}}, []caip.AccountID{{}, {}}
@@ -135,8 +150,18 @@ func matches(s transfer.Summary, f intents.TransferFilter) bool {
 		!s.CreatedAt.Before(f.CreatedAfter) &&
 		(f.CreatedBefore.IsZero() || s.CreatedAt.Before(f.CreatedBefore)) &&
 		(f.Hash == "" || s.Hash == f.Hash) &&
+		hasLabels(s.Labels.Pairs(), f.Labels) &&
 		(f.OrderID == nil || s.OrderID == *f.OrderID) &&
 		!s.UpdatedAt.Before(f.UpdatedSince)
+}
+
+func hasLabels(pairs, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := pairs[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
 }
 
 func onEitherSide(id caip.AccountID, s transfer.Summary, address func(transfer.SummaryLeg) string) bool {

@@ -35,9 +35,9 @@ var (
 	summaryColumns = []string{
 		"id", "order_id", "batch_id", "deadline", "created_at", "updated_at",
 		"environment", "type", "status", "signing", "source_chain", "source_token", "destination_chain", "destination_token",
-		"source_account", "source_amount", "destination_account", "destination_amount", "reference", "hash",
+		"source_account", "source_amount", "destination_account", "destination_amount", "reference", "hash", "labels",
 	}
-	summaryFormats = append(slices.Repeat([]int16{binaryFormat}, 6), slices.Repeat([]int16{textFormat}, 14)...)
+	summaryFormats = append(slices.Repeat([]int16{binaryFormat}, 6), slices.Repeat([]int16{textFormat}, 15)...)
 )
 
 // summaryReader is the connection of the one query that reads summaries. It reads the rows with pgx itself, because database/sql
@@ -127,7 +127,9 @@ func (r *summaryReader) append(values [][]byte) (err error) {
 		return fmt.Errorf("read the destination of transfer %s: %w", s.ID, err)
 	}
 	s.Destination.Token = shared(last.Destination.Token, values[13])
-	r.ownTexts(values[14:], &s.Source.Account, &s.Source.Amount, &s.Destination.Account, &s.Destination.Amount, &s.Reference, &s.Hash)
+	var labels string
+	r.ownTexts(values[14:], &s.Source.Account, &s.Source.Amount, &s.Destination.Account, &s.Destination.Amount, &s.Reference, &s.Hash, &labels)
+	s.Labels = wire.Labels(labels)
 	r.rows = append(r.rows, s)
 	return nil
 }

@@ -50,12 +50,12 @@ func newLongLists(t *testing.T) *longLists {
 	l.owner = l.endpoint.Owner()
 	pgtest.Exec(t, l.plain, `INSERT INTO transfers (account_id, id, key_id, environment, type, status, order_id, source_chain, source_account, source_token,
 			source_amount, destination_chain, destination_account, destination_token, destination_amount, origin_settler, destination_settler,
-			order_scheme, deadline, created_at, updated_at, reference, hash)
+			order_scheme, deadline, created_at, updated_at, reference, hash, labels)
 		SELECT $1::uuid, (lpad(to_hex(1700000000000 + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, $1::uuid, 'test',
 			CASE n % 2 WHEN 0 THEN 'transfer' ELSE 'swap' END, CASE n % 2 WHEN 0 THEN 'submitted' ELSE 'confirmed' END, sha256(n::text::bytea),
 			CASE n % 2 WHEN 0 THEN 'eip155:1' ELSE 'eip155:10' END, '0x1', '0x2', 1, CASE n % 2 WHEN 0 THEN 'eip155:1' ELSE 'eip155:10' END, '0x3',
 			CASE n % 2 WHEN 0 THEN '0x2' ELSE '0x4' END, 1, CASE n % 2 WHEN 0 THEN '' ELSE '0x5' END, CASE n % 2 WHEN 0 THEN '' ELSE '0x6' END, '', now(), now(),
-			'2026-01-01'::timestamptz + n * interval '1 s', 'ref-' || n % 2, '0x0' || n % 2
+			'2026-01-01'::timestamptz + n * interval '1 s', 'ref-' || n % 2, '0x0' || n % 2, '{"half":"' || n % 2 || '"}'
 		FROM generate_series(1, $2) n`, l.owner.AccountID, listed)
 	pgtest.Exec(t, l.plain, `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, next_attempt_at, created_at, updated_at)
 		SELECT $1, md5(n::text)::uuid, n, 'transfer.created', CASE n % 2 WHEN 0 THEN 'failed' ELSE 'pending' END, 1,
@@ -195,6 +195,7 @@ func filters() (all []intents.TransferFilter) {
 			{DestinationChain: caip.EIP155Chain(9)},
 			{Account: nobody},
 			{Token: nobody},
+			{Labels: map[string]string{"half": "2"}},
 			{CreatedAfter: time.Unix(1_700_000_000, 0), CreatedBefore: time.Unix(1_700_000_100, 0)}, // by their ids, all are of this time
 		} {
 			none.Environment, none.Type, none.Statuses, none.Chain, none.UpdatedSince = f.Environment, f.Type, f.Statuses, f.Chain, f.UpdatedSince

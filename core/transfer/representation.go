@@ -132,6 +132,7 @@ func AppendSummaryMembers(b []byte, t *Summary) []byte {
 	b = AppendTimestamp(b, t.Deadline)
 	b = append(b, `,"reference":`...)
 	b = AppendOptional(b, t.Reference)
+	b = AppendLabels(b, t.Labels)
 	b = AppendBatchID(b, t.BatchID)
 	b = AppendOptional(append(b, `,"signing":`...), t.Signing)
 	return AppendEnded(b, t.Type, t.Status)

@@ -128,6 +128,7 @@ type Summary struct {
 	Destination SummaryLeg
 	Deadline    time.Time
 	Reference   string
+	Labels      wire.Labels
 	BatchID     uuid.UUID
 	Signing     wire.SigningScheme
 	Hash        string
@@ -169,7 +170,7 @@ func (i *Intent) Summary() Summary {
 	return Summary{
 		ID: i.ID, Environment: i.Environment, Type: i.Type, Status: i.Status, OrderID: i.OrderID,
 		Source: i.Source.summary(), Destination: i.Destination.summary(), Deadline: i.Deadline, Reference: i.Reference,
-		BatchID: i.BatchID, Signing: i.Signing.Scheme, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
+		Labels: i.Labels, BatchID: i.BatchID, Signing: i.Signing.Scheme, Hash: i.Hash, CreatedAt: i.CreatedAt, UpdatedAt: i.UpdatedAt,
 	}
 }
 

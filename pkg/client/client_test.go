@@ -155,7 +155,7 @@ func TestTransfers_All(t *testing.T) {
 	defer service.Close()
 	query := client.TransferQuery{
 		Type: client.TypeSwap, Status: []client.TransferStatus{client.StatusCreated, client.StatusFilled}, ChainID: "eip155:1", OrderID: "o", Hash: "h",
-		Reference: "r", Batch: "b", UpdatedSince: time.Unix(1767225600, 5e6), Limit: 7,
+		Reference: "r", Labels: map[string]string{"order": "4 2"}, Batch: "b", UpdatedSince: time.Unix(1767225600, 5e6), Limit: 7,
 	}
 	count := 0
 	for transfer, err := range newClient(t, service.URL).Transfers.All(t.Context(), query) {
@@ -164,7 +164,7 @@ func TestTransfers_All(t *testing.T) {
 		}
 		count++
 	}
-	all := "hash=h&limit=7&order-id=o&reference=r&status=created%2Cfilled&type=swap&updated-since=2026-01-01T00%3A00%3A00.005Z"
+	all := "hash=h&label.order=4+2&limit=7&order-id=o&reference=r&status=created%2Cfilled&type=swap&updated-since=2026-01-01T00%3A00%3A00.005Z"
 	want := []string{"batch=b&chain-id=eip155%3A1&" + all, "batch=b&chain-id=eip155%3A1&cursor=second&" + all, "batch=b&chain-id=eip155%3A1&cursor=third&" + all}
 	if diff := gocmp.Diff(want, queries); diff != "" || count != 2 {
 		t.Errorf("%d intents (-want +got):\n%s", count, diff)

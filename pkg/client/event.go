@@ -52,8 +52,6 @@ type TransferEvent struct {
 	Failure *Failure        `json:"failure"`
 	// FailureReason is Failure in words, nil where that is.
 	FailureReason *FailureReason `json:"failureReason"`
-	// Labels is empty for none.
-	Labels map[string]string `json:"labels"`
 	// Simulated is set where Transfers.Simulate has done this: no chain has seen it.
 	Simulated bool `json:"simulated,omitzero"`
 }

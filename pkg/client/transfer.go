@@ -217,6 +217,8 @@ type TransferSummary struct {
 	Destination Leg       `json:"destination"`
 	Deadline    time.Time `json:"deadline"`
 	Reference   *string   `json:"reference"`
+	// Labels is empty for none.
+	Labels map[string]string `json:"labels"`
 	// Signing is how the user authorizes it by a signature, nil where the user sends a transaction.
 	Signing *SigningScheme `json:"signing"`
 	// BatchID and Ended are as in Transfer.

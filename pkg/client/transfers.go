@@ -143,6 +143,8 @@ type TransferQuery struct {
 	OrderID        string
 	Hash           string
 	Reference      string
+	// Labels are values by key that an intent must have, all of them.
+	Labels map[string]string
 	// Batch is the id of the batch that they were made in.
 	Batch string
 	// CreatedAfter is the earliest time of creation, and CreatedBefore is later than the last.
@@ -188,6 +190,9 @@ func (s *Transfers) List(ctx context.Context, query TransferQuery) (*TransferPag
 		"hash": query.Hash, "reference": query.Reference, "batch": query.Batch, "cursor": query.Cursor,
 	} {
 		setNonEmpty(values, name, value)
+	}
+	for key, value := range query.Labels {
+		values.Set("label."+key, value)
 	}
 	for name, at := range map[string]time.Time{
 		"updated-since": query.UpdatedSince, "created-after": query.CreatedAfter, "created-before": query.CreatedBefore,

@@ -55,10 +55,19 @@ func NewLabels(pairs map[string]string) Labels {
 		if n > 0 {
 			text = append(text, ',')
 		}
-		text, _ = jsontext.AppendQuote(text, key) // it fails only for invalid UTF-8, which it replaces
-		text, _ = jsontext.AppendQuote(append(text, ':'), pairs[key])
+		text = appendLabel(text, key, pairs[key])
 	}
 	return Labels(append(text, '}'))
+}
+
+// LabelText returns the text that labels contain if and only if they have this pair: no other label contains it, since keys have no
+// character that JSON escapes, and a quote in a value is escaped.
+func LabelText(key, value string) string { return string(appendLabel(nil, key, value)) }
+
+func appendLabel(text []byte, key, value string) []byte {
+	text, _ = jsontext.AppendQuote(text, key) // it fails only for invalid UTF-8, which it replaces
+	text, _ = jsontext.AppendQuote(append(text, ':'), value)
+	return text
 }
 
 // Pairs returns the labels by key, none for a text that NewLabels has not made.

@@ -51,9 +51,12 @@ type Summary struct {
 	Destination Leg             `json:"destination"`
 	Deadline    string          `json:"deadline"`
 	Reference   *string         `json:"reference"`
-	BatchID     *string         `json:"batchId"`
-	Signing     *string         `json:"signing"`
-	Ended       bool            `json:"ended"`
+
+	Labels map[string]string `json:"labels"`
+
+	BatchID *string `json:"batchId"`
+	Signing *string `json:"signing"`
+	Ended   bool    `json:"ended"`
 }
 
 // Leg is one side of an intent.
@@ -83,7 +86,7 @@ func NewSummary(t transfer.Summary) Summary {
 		CreatedAt: Timestamp(t.CreatedAt), UpdatedAt: Timestamp(t.UpdatedAt),
 		Metadata: Metadata{ChainID: t.Source.Chain.String(), Hash: t.Hash}, Environment: string(t.Environment),
 		Source: newLeg(t.Source), Destination: newLeg(t.Destination), Deadline: Timestamp(t.Deadline), Reference: Optional(t.Reference),
-		BatchID: batchID(t.BatchID), Signing: Optional(string(t.Signing)), Ended: transfer.Ended(t.Type, t.Status),
+		Labels: t.Labels.Pairs(), BatchID: batchID(t.BatchID), Signing: Optional(string(t.Signing)), Ended: transfer.Ended(t.Type, t.Status),
 	}
 }
 

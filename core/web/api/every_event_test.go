@@ -52,7 +52,7 @@ func TestEveryEvent_Body(t *testing.T) {
 			mustBeDocumented(t, &sample, environment == network.Test)
 			for _, other := range transitions[kind] {
 				e, was := sample, sample.Transfer.Summary
-				other.Summary, other.Labels = was, sample.Transfer.Labels
+				other.Summary = was
 				other.Summary.Status, other.Summary.Hash = other.To, txHash("a")
 				if other.Failure != "" {
 					failed := &transfer.Transaction{Chain: was.Source.Chain, Hash: common.HexToHash(txHash("a")), Block: &transfer.Block{Number: 7}}

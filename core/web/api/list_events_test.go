@@ -101,7 +101,7 @@ func TestListEvents(t *testing.T) {
 	}
 	first["id"] = "<event>"
 	first["data"].(map[string]any)["orderId"] = "<order id>"
-	data := strings.TrimSuffix(summary("swap"), "}") + `,"from":null,"to":"created","hash":null,"failure":null,"failureReason":null,"labels":{}}`
+	data := strings.TrimSuffix(summary("swap"), "}") + `,"from":null,"to":"created","hash":null,"failure":null,"failureReason":null}`
 	same(t, "the first event", want(t, 200, `{"next":"<next>","events":[{"id":"<event>","type":"transfer.created","timestamp":"<time>",
 		"environment":"test","sequence":1,"data":`+data+`}]}`), got)
 

@@ -94,7 +94,7 @@ func streamList(w http.ResponseWriter, r *http.Request, summaries iter.Seq2[tran
 // wholeListTag is the prefix of the entity tags of lists that may be too long to hash before they are sent. The rest of the tag
 // is the position of the account's events before the list was read, so the list is never older than its tag. The number is
 // incremented with each release that changes the fields of an intent or their order.
-const wholeListTag = `W/"e5.`
+const wholeListTag = `W/"e6.`
 
 // tagWholeList responds with 304 if no intent of the account has changed since the client's list. Otherwise it sets the entity
 // tag of the list that follows.

@@ -23,7 +23,7 @@ func summary(kind string) string {
 	}[kind]
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
 		"metadata":{"chainId":"eip155:11155111"},"environment":"test","source":%s,"destination":%s,
-		"deadline":"<time>","reference":null,"batchId":null,"signing":null,"ended":false}`, kind, leg(aliceOnSepolia, sepoliaUSDC, "5"), arrives)
+		"deadline":"<time>","reference":null,"labels":{},"batchId":null,"signing":null,"ended":false}`, kind, leg(aliceOnSepolia, sepoliaUSDC, "5"), arrives)
 }
 
 func leg(account, token, amount string) string {

@@ -101,7 +101,7 @@ func kindName(kind jsontext.Kind) string {
 }
 
 // query parses the query parameters. An unknown, repeated or malformed parameter is an issue, and so is NUL, which Postgres
-// cannot store.
+// cannot store. An allowed name that ends in * allows all names that begin so.
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -111,7 +111,7 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	var issues []wire.Issue
 	for name, given := range values {
 		switch {
-		case !slices.Contains(allowed, name):
+		case !slices.ContainsFunc(allowed, func(pattern string) bool { return isOf(pattern, name) }):
 			issues = append(issues, wire.Issue{Path: name, Message: "is not a known parameter"})
 		case len(given) > 1:
 			issues = append(issues, wire.Issue{Path: name, Message: "is given twice"})
@@ -126,6 +126,12 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 		return nil, invalid(issues...)
 	}
 	return parameters, nil
+}
+
+// isOf reports whether a parameter has the name that a pattern of query allows.
+func isOf(pattern, name string) bool {
+	prefix, isFamily := strings.CutSuffix(pattern, "*")
+	return name == pattern || isFamily && strings.HasPrefix(name, prefix)
 }
 
 // maxNumber is the largest number of a query parameter without a bound of its own.

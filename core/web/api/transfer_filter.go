@@ -128,6 +128,32 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 	},
 }
 
+// labelPrefix begins the parameters that filter by a label; the label's key follows.
+const labelPrefix = "label."
+
+// addLabel adds a label that the intents must have. It returns the error text for the client, empty for none.
+func (list *transferList) addLabel(key, value string) string {
+	if !wire.IsLabelKey(key) {
+		return wire.LabelKeyRule
+	}
+	if !wire.IsLabelValue(value) {
+		return wire.LabelValueRule
+	}
+	if list.filter.Labels == nil {
+		list.filter.Labels = map[string]string{}
+	}
+	list.filter.Labels[key] = value
+	return ""
+}
+
+// set parses one parameter. It returns the error text for the client, empty for none.
+func (list *transferList) set(name, given string) string {
+	if key, ok := strings.CutPrefix(name, labelPrefix); ok {
+		return list.addLabel(key, given)
+	}
+	return transferParameters[name](list, given)
+}
+
 // parsed converts an error into the text for the client.
 func parsed[T any](value T, err error) (T, string) {
 	if err != nil {
@@ -147,7 +173,7 @@ func parsedTime(given string) (at time.Time, issue string) {
 
 // parseTransferList parses the query parameters of a caller, whose environment the list is restricted to unless they name another.
 func parseTransferList(r *http.Request, by transfer.Caller) (transferList, error) {
-	names := make([]string, 0, len(transferParameters))
+	names := []string{labelPrefix + "*"}
 	for name := range transferParameters {
 		names = append(names, name)
 	}
@@ -158,7 +184,7 @@ func parseTransferList(r *http.Request, by transfer.Caller) (transferList, error
 	list := transferList{filter: intents.TransferFilter{Environment: by.Environment}}
 	var issues []wire.Issue
 	for name, given := range parameters {
-		if message := transferParameters[name](&list, given); message != "" {
+		if message := list.set(name, given); message != "" {
 			issues = append(issues, wire.Issue{Path: name, Message: message})
 		}
 	}

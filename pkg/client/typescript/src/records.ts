@@ -61,7 +61,10 @@ export type DeliveryPage = Schemas['DeliveryPage']
 type Query<Operation extends keyof operations> = NonNullable<operations[Operation]['parameters']['query']>
 
 /** Which intents to list. */
-export type TransferQuery = Query<'listTransfers'>
+export type TransferQuery = Omit<Query<'listTransfers'>, 'label.KEY'> & {
+  /** Values by key of labels that an intent must have, all of them. */
+  labels?: Record<string, string> | undefined
+}
 /** What the calls of a batch are for: `max-calls` is how many the wallet takes in one request, 2 to 200 and 10 by default. */
 export type CallsQuery = Query<'getBatchCalls'>
 /** Which deliveries to list. */

@@ -66,7 +66,8 @@ export interface Transfers {
 export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers {
   const at = (id: string, options: CallOptions | undefined) => ({ params: { path: { id: segment(id) } }, ...api.with(options) })
   const get: Transfers['get'] = (id, options) => dataOf(api.http.GET('/v2/transfers/{id}', at(id, options)))
-  const list: Transfers['list'] = async (query = {}, options) => {
+  const list: Transfers['list'] = async ({ labels, ...rest } = {}, options) => {
+    const query = { ...rest, ...Object.fromEntries(Object.entries(labels ?? {}).map(([key, value]) => [`label.${key}`, value])) }
     const { data, response } = await api.http.GET('/v2/transfers', { params: { query }, ...api.with(options) })
     return { transfers: data ?? [], next: nextCursor(response.headers.get('link')) }
   }

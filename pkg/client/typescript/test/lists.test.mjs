@@ -85,3 +85,13 @@ test('an answer without a body', async (t) => {
   assert.equal(await webhooks.delete(id), undefined)
   assert.equal(requests[1].body, '{"after":"cursor"}')
 })
+
+test('labels of a list are parameters of their own', async (t) => {
+  const asked = []
+  const { url } = await serve(t, (response, _, request) => {
+    asked.push(new URL(request.url, 'http://a').search)
+    answer(response, [])
+  })
+  await clientOf(url, clockAt(0)).transfers.list({ limit: 5, labels: { order: '4 2', 'a.b': 'ü' } })
+  assert.deepEqual(asked.map((query) => Object.fromEntries(new URLSearchParams(query))), [{ limit: '5', 'label.order': '4 2', 'label.a.b': 'ü' }])
+})
