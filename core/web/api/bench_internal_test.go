@@ -58,7 +58,7 @@ func BenchmarkPage(b *testing.B) {
 	for b.Loop() {
 		body := newBuffer()
 		for row := range 100 {
-			body.appendRow(row, &summary)
+			body.appendRow(&jsonList, row, &summary)
 		}
 		newPage(body.json)
 		body.release()

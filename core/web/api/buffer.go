@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// buffer is memory for a JSON body, pooled by newBuffer and release.
+// buffer is memory for a body, pooled by newBuffer and release.
 type buffer struct{ json []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 8<<10)} }}

@@ -3,7 +3,6 @@ package console
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,12 +58,4 @@ func (v *auditView) cells() []string {
 		v.OccurredAt.Format(time.RFC3339), last, string(v.Action), v.What, v.Detail, strconv.Itoa(v.Repeats), key, v.KeyName, by, v.PersonEmail,
 		v.Actor.IPAddress, v.Actor.UserAgent,
 	}
-}
-
-// inertCell quotes a cell that a spreadsheet would take for a formula with an apostrophe before it.
-func inertCell(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

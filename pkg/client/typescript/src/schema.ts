@@ -133,7 +133,8 @@ export interface paths {
          *     With `limit` the answer is a page, and `Link` leads to the next. Without it the answer has all intents, and a long list is written as it is
          *     read: a connection that ends before the array does means a failure, never a shorter list. Filters narrow a list together: a page examines at
          *     most 10,000 intents for several of them, so it may have fewer than `limit`, or none, and `Link` all the same. The list ends with the page
-         *     that has no `Link`. Needs the scope `intents:read`.
+         *     that has no `Link`. With `Accept: text/csv` the list is a table for spreadsheets, with the same filters, pages and `Link`. Needs the scope
+         *     `intents:read`.
          */
         get: operations["listTransfers"];
         put?: never;
@@ -3794,6 +3795,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TransferSummary"][];
+                    "text/csv": string;
                 };
             };
             /** @description Nothing has changed since the answer with this `ETag`; no body. */

@@ -69,7 +69,7 @@ export function transfersOf(api: Api, feed: FeedReader, clock: Clock): Transfers
   const list: Transfers['list'] = async ({ labels, ...rest } = {}, options) => {
     const query = { ...rest, ...Object.fromEntries(Object.entries(labels ?? {}).map(([key, value]) => [`label.${key}`, value])) }
     const { data, response } = await api.http.GET('/v2/transfers', { params: { query }, ...api.with(options) })
-    return { transfers: data ?? [], next: nextCursor(response.headers.get('link')) }
+    return { transfers: (data ?? []) as TransferSummary[], next: nextCursor(response.headers.get('link')) }
   }
   return {
     get,

@@ -1,0 +1,96 @@
+package api_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"intents.internal/core/pgtest"
+)
+
+// transferTable asks for a list as CSV and returns the response with its rows, the names first.
+func (s *service) transferTable(t *testing.T, query string, key []string, header ...string) (*http.Response, [][]string) {
+	t.Helper()
+	response := s.send(t, "GET", "/v2/transfers"+query, "", append(append(slices.Clip(key), "Accept", "text/csv"), header...)...)
+	text := readAll(t, response)
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || response.StatusCode == 200 && response.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
+		t.Fatalf("%s: %d %v, %v\n%s", query, response.StatusCode, response.Header, err, text)
+	}
+	return response, rows
+}
+
+func TestListTransfers_CSV(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := keyed(uuid.New(), "test")
+	_, plain, _ := s.create(t, transferBody, ann...)
+	_, swap, _ := s.create(t, swapBody, ann...)
+	s.call(t, "PATCH", swap, `{"reference":"=HYPERLINK(\"a\")","labels":{"order":"4,2","note":"\"x\""}}`, ann...)
+	record, _ := s.call(t, "GET", swap, "", ann...).Body.(map[string]any)
+	var dates [3]string
+	for n, column := range []string{"created_at", "updated_at", "deadline"} {
+		dates[n] = pgtest.LookUp[string](t, s.store, `SELECT to_char(`+column+` AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') FROM transfers WHERE type = 'swap'`)
+	}
+	want := [][]string{
+		{
+			"id", "type", "status", "environment", "createdAt", "updatedAt", "deadline", "ended", "reference", "batchId", "labels", "signing", "orderId",
+			"sourceChain", "sourceAccount", "sourceToken", "sourceAmount", "destinationChain", "destinationAccount", "destinationToken", "destinationAmount",
+			"hash",
+		},
+		{
+			strings.TrimPrefix(swap, "/v2/transfers/"), "swap", "created", "test", dates[0], dates[1], dates[2], "false", `'=HYPERLINK("a")`, "",
+			`{"note":"\"x\"","order":"4,2"}`, "", record["orderId"].(string),
+			"eip155:11155111", aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111", bobOnSepolia, sepoliaWETH, "4", "",
+		},
+	}
+	response, rows := s.transferTable(t, "?type=swap", ann)
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("the whole list (-want +got):\n%s", diff)
+	}
+	again, _ := s.transferTable(t, "?type=swap", ann, "If-None-Match", response.Header.Get("Etag"))
+	other := s.send(t, "GET", "/v2/transfers?type=swap", "", append(slices.Clip(ann), "If-None-Match", response.Header.Get("Etag"))...)
+	readAll(t, other)
+	if again.StatusCode != 304 || other.StatusCode != 200 || other.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("the same again is %d, and as JSON %d %v", again.StatusCode, other.StatusCode, other.Header)
+	}
+
+	page, rows := s.transferTable(t, "?limit=1", ann)
+	link := page.Header.Get("Link")
+	if diff := cmp.Diff(want, rows); diff != "" || !strings.HasSuffix(link, `; rel="next"`) {
+		t.Fatalf("the first page, Link %s (-want +got):\n%s", link, diff)
+	}
+	_, rows = s.transferTable(t, strings.TrimPrefix(link[1:strings.Index(link, ">")], "/v2/transfers"), ann)
+	if len(rows) != 2 || rows[1][0] != strings.TrimPrefix(plain, "/v2/transfers/") {
+		t.Errorf("the next page: %q", rows)
+	}
+	if _, rows = s.transferTable(t, "?label.order=none", ann); len(rows) != 1 {
+		t.Errorf("an empty list: %q", rows)
+	}
+	same(t, "a faulty query", invalid(t, "limit", "must be a whole number from 1 to 1000"), s.call(t, "GET", "/v2/transfers?limit=0", "", append(ann, "Accept", "text/csv")...))
+}
+
+// A long list as CSV is streamed, and has the tag of the account's changes.
+func TestListTransfers_LongCSV(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ann := keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, transferBody, ann...)
+	pgtest.Multiply(t, s.store, uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), 1500)
+	response, rows := s.transferTable(t, "", ann)
+	tag := response.Header.Get("Etag")
+	if len(rows) != 1502 || !strings.HasPrefix(tag, `W/"c1.`) {
+		t.Errorf("%d rows, ETag %s", len(rows), tag)
+	}
+	if again, _ := s.transferTable(t, "", ann, "If-None-Match", tag); again.StatusCode != 304 {
+		t.Errorf("the same again is %d", again.StatusCode)
+	}
+	if other := s.send(t, "GET", "/v2/transfers", "", append(ann, "If-None-Match", tag)...); other.StatusCode != 200 || readAll(t, other) == "" {
+		t.Errorf("as JSON, with the tag of the other: %d", other.StatusCode)
+	}
+}
