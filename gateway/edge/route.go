@@ -104,6 +104,7 @@ var (
 
 	tokens           = newDocument("/v2/tokens", anyKey, actions{get: serveShared})
 	chains           = newDocument("/v2/chains", anyKey, actions{get: serveShared})
+	keyUsage         = newRoute("/v2/usage", anyKey, actions{get: forwardAsIs})
 	transfers        = newRoute("/v2/transfers", intentsKey, actions{get: forwardAsIs, post: forwardTransfer}).withIdempotencyKey()
 	transfer         = newRoute("/v2/transfers/{id}", intentsKey, actions{get: forwardAsIs, patch: forwardAsIs}).withClientToken(get)
 	transaction      = newRoute("/v2/transfers/{id}/transaction", intentsKey, actions{post: forwardAsIs}).withClientToken(post)
@@ -146,8 +147,8 @@ var (
 )
 
 var routes = []*route{
-	health, index, openAPI, docs, docPage, llms, tokens, chains, transfers, transfer, transaction, clientToken, refund, preflight, signature, relay,
-	cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, event, quotes, quote, origins,
+	health, index, openAPI, docs, docPage, llms, tokens, chains, keyUsage, transfers, transfer, transaction, clientToken, refund, preflight, signature,
+	relay, cancel, simulate, transferEvents, newBatch, batch, batchCalls, batchTransaction, events, event, quotes, quote, origins,
 	webhooks, webhook, webhookSecret, webhookTest, webhookReplay, deliveries, delivery, deliveryAttempt,
 	auth, console, unknownKeyedPath, unknownPath, unreadPath,
 }
@@ -237,6 +238,8 @@ func match(path []byte) *route {
 		return tokens
 	case "/v2/chains":
 		return chains
+	case "/v2/usage":
+		return keyUsage
 	case "/v2/transfers":
 		return transfers
 	case "/v2/transfers/batch":

@@ -61,6 +61,7 @@ type Client struct {
 	Quotes    *Quotes
 	Tokens    *Tokens
 	Chains    *Chains
+	Usage     *Usage
 	Events    *Events
 	Webhooks  *Webhooks
 	Origins   *Origins
@@ -112,7 +113,7 @@ func New(baseURL, key string, options ...Option) (*Client, error) {
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &direct
 	c.Transfers, c.Quotes, c.Tokens, c.Chains = &Transfers{c}, &Quotes{c}, &Tokens{c}, &Chains{c}
-	c.Batches, c.Events, c.Webhooks, c.Origins = &Batches{c}, &Events{c}, &Webhooks{c}, &Origins{c}
+	c.Batches, c.Events, c.Webhooks, c.Origins, c.Usage = &Batches{c}, &Events{c}, &Webhooks{c}, &Origins{c}, &Usage{c}
 	c.feed = &feedReader{c: c, waits: map[*waiter]bool{}}
 	return c, nil
 }

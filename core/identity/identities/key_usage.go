@@ -119,6 +119,48 @@ func (s *Store) MinuteUsage(
 	return intervals, nil
 }
 
+// accountIntervals counts the rows of both environments, because the limit of the scan includes both.
+const accountIntervals = `SELECT date_bin(make_interval(secs => ?0), newest.minute, ?1::timestamptz) AS begins, count(*) AS scanned,
+	coalesce(sum(accepted) FILTER (WHERE api_keys.environment = ?3), 0)::bigint AS accepted,
+	coalesce(sum(limited) FILTER (WHERE api_keys.environment = ?3), 0)::bigint AS limited,
+	coalesce(sum(refused) FILTER (WHERE api_keys.environment = ?3), 0)::bigint AS refused
+FROM (
+	SELECT * FROM key_usage WHERE account_id = ?2 AND minute >= ?1::timestamptz ORDER BY minute DESC, key_id DESC LIMIT ?4
+) AS newest LEFT JOIN api_keys ON api_keys.id = newest.key_id
+GROUP BY begins ORDER BY begins`
+
+// AccountUsage reads the usage of an account's keys of one environment from the minute since on, in intervals of a length, oldest first. It reads at
+// most postgres.LongScan rows, one for each key and minute, the newest: intervals before whole may have more requests than were counted and are
+// omitted, as are those without a request. Busiest is not set.
+func (s *Store) AccountUsage(
+	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time, length time.Duration,
+) (intervals []account.UsageInterval, whole time.Time, err error) {
+	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
+	if err != nil {
+		return nil, since, err
+	}
+	defer release()
+	var rows []struct {
+		Begins                              time.Time
+		Scanned, Accepted, Limited, Refused int64
+	}
+	err = s.db.NewRaw(accountIntervals, length.Seconds(), since, accountID, environment, postgres.LongScan).Scan(ctx, &rows)
+	if err != nil {
+		return nil, since, fmt.Errorf("read the usage of account %s: %w", accountID, err)
+	}
+	scanned := int64(0)
+	for _, row := range rows {
+		scanned += row.Scanned
+	}
+	if whole = since; scanned >= postgres.LongScan {
+		whole, rows = rows[0].Begins.UTC().Add(length), rows[1:]
+	}
+	for _, row := range rows {
+		intervals = append(intervals, account.UsageInterval{From: row.Begins.UTC(), Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused})
+	}
+	return intervals, whole, nil
+}
+
 // KeyUsage reads the usage of one of an account's keys from the minute since on, in intervals of a length, oldest first.
 // Intervals without a request are omitted. A period with many minutes is read under the semaphore of long lists.
 func (s *Store) KeyUsage(ctx context.Context, accountID, keyID uuid.UUID, since time.Time, length time.Duration) ([]account.UsageInterval, error) {

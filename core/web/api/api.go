@@ -158,6 +158,7 @@ func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[
 		"GET " + docs.LLMsPath:           compress(s.route(llmsAsset.get, fallbackError{})),
 		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
 		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
+		"GET /v2/usage":                  compress(s.route(s.getUsage, fallbackError{})),
 		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),
 		patternCreate:                    s.route(s.createTransfer, transferFallback),
 		patternCreateBatch:               s.route(s.createBatch, transferFallback),

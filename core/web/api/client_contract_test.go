@@ -25,7 +25,7 @@ import (
 
 // clientMethods are the client's methods by operation. A list of one kind of record may have a second one that reads all pages.
 var clientMethods = map[string]string{
-	"listTokens": "Tokens.List", "listChains": "Chains.List",
+	"listTokens": "Tokens.List", "listChains": "Chains.List", "getUsage": "Usage.Get",
 	"createTransfer": "Transfers.Create", "listTransfers": "Transfers.List", "getTransfer": "Transfers.Get", "updateTransfer": "Transfers.Update", "cancelTransfer": "Transfers.Cancel",
 	"simulateTransfer":  "Transfers.Simulate",
 	"reportTransaction": "Transfers.Report", "preflightTransfer": "Transfers.Preflight", "getRefund": "Transfers.Refund",
@@ -44,7 +44,7 @@ var withoutMethod = map[string]bool{"getHealthV2": true, "getOpenApiV2": true}
 
 // clientTypes are the client's types of the schemas. An Event has methods for its JSON, so recorded ones show its members.
 var clientTypes = map[string]any{
-	"TokenDefinition": client.Token{}, "Chain": client.Chain{}, "Settlement": client.Settlement{},
+	"Usage": client.UsageReport{}, "TokenDefinition": client.Token{}, "Chain": client.Chain{}, "Settlement": client.Settlement{},
 	"Transfer": client.Transfer{}, "TransferSummary": client.TransferSummary{}, "TransferEvent": client.TransferEvent{},
 	"CreateTransferInput": client.CreateTransfer{}, "CreateQuotedTransferInput": client.CreateTransfer{}, "ReportTransactionInput": client.ReportTransaction{}, "UpdateTransferInput": client.UpdateTransfer{}, "SimulateTransferInput": client.SimulateTransfer{},
 	"CreateBatchInput": client.CreateBatch{}, "CreatedBatch": client.CreatedBatch{}, "CreatedBatchSummary": client.Batch{}, "Batch": client.Batch{},
@@ -373,7 +373,7 @@ func TestClientContract_Examples(t *testing.T) {
 	}
 	compared := 0
 	for operation, kinds := range map[string][2]any{
-		"listTokens": {nil, []client.Token{}}, "listChains": {nil, []client.Chain{}},
+		"listTokens": {nil, []client.Token{}}, "listChains": {nil, []client.Chain{}}, "getUsage": {nil, client.UsageReport{}},
 		"createTransfer": {client.CreateTransfer{}, client.Transfer{}}, "getTransfer": {nil, client.Transfer{}}, "listTransfers": {nil, []client.TransferSummary{}},
 		"reportTransaction": {client.ReportTransaction{}, client.Transfer{}}, "cancelTransfer": {nil, client.Transfer{}}, "simulateTransfer": {client.SimulateTransfer{}, client.Transfer{}}, "updateTransfer": {nil, client.Transfer{}},
 		"preflightTransfer": {nil, client.Preflight{}}, "getRefund": {nil, client.Refund{}},

@@ -24,6 +24,7 @@ func TestEveryRoute_Registry(t *testing.T) {
 	key := keyed(uuid.New(), "test")
 	s.example(t, "of one chain", "GET", "/v2/tokens?chain-id=eip155:84532", "", key...)
 	s.example(t, "chains", "GET", "/v2/chains", "", key...)
+	s.example(t, "days", "GET", "/v2/usage?granularity=day", "", key...)
 }
 
 func TestEveryRoute_Transfers(t *testing.T) {

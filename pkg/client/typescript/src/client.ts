@@ -3,7 +3,7 @@ import { batchesOf, type Batches } from './batches.js'
 import { systemClock, type Clock } from './clock.js'
 import { eventsOf, type Events } from './events.js'
 import { FeedReader } from './feed.js'
-import { referenceOf, type Chains, type Origins, type Quotes, type Tokens } from './reference.js'
+import { referenceOf, type Chains, type Origins, type Quotes, type Tokens, type Usage } from './reference.js'
 import type { paths } from './schema.js'
 import { transfersOf, type Transfers } from './transfers.js'
 import { send, type CallOptions, type Transport } from './transport.js'
@@ -40,6 +40,7 @@ export interface Client {
   quotes: Quotes
   tokens: Tokens
   chains: Chains
+  usage: Usage
   events: Events
   webhooks: Webhooks
   origins: Origins

@@ -3,7 +3,7 @@ export { createClient, type Client, type ClientOptions, type CreateOptions, type
 export { ApiError, type ApiErrorInit, type ErrorCode } from './error.js'
 export type { Events, FollowOptions } from './events.js'
 export type * from './records.js'
-export type { Chains, Origins, Quotes as QuoteOperations, Tokens } from './reference.js'
+export type { Chains, Origins, Quotes as QuoteOperations, Tokens, Usage as UsageOperations } from './reference.js'
 export type { components, operations, paths, webhooks } from './schema.js'
 export type { ClientTokenOptions, TransferPage, Transfers } from './transfers.js'
 export type { CallOptions } from './transport.js'

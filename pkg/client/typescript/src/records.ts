@@ -39,6 +39,8 @@ export type Quotes = Schemas['Quotes']
 export type Quote = Schemas['Quote']
 export type Token = Schemas['TokenDefinition']
 export type Chain = Schemas['Chain']
+export type Usage = Schemas['Usage']
+export type UsageGranularity = Schemas['UsageGranularity']
 export type EventType = Schemas['EventType']
 /** The events of one intent. */
 export type TransferEvents = Omit<Schemas['TransferEvents'], 'events'> & { events: Event[] }

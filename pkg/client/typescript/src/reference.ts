@@ -31,7 +31,13 @@ export interface Origins {
   update(origins: string[], options?: CallOptions): Promise<string[]>
 }
 
-export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains; origins: Origins } => {
+/** Requests of the key and of its account. */
+export interface Usage {
+  /** By minute, the last hour, unless another granularity is given. Counts are some seconds late. */
+  get(granularity?: records.UsageGranularity, options?: CallOptions): Promise<records.Usage>
+}
+
+export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains: Chains; origins: Origins; usage: Usage } => {
   const tokens = (search?: string, chainId?: string, options?: CallOptions): Promise<records.Token[]> => dataOf(api.http.GET('/v2/tokens', {
     params: { query: { ...(chainId !== undefined && { 'chain-id': chainId }), ...(search !== undefined && { search }) } }, ...api.with(options),
   }))
@@ -47,6 +53,10 @@ export const referenceOf = (api: Api): { quotes: Quotes; tokens: Tokens; chains:
     origins: {
       get: async (options) => (await dataOf(api.http.GET('/v2/origins', api.with(options)))).origins,
       update: async (origins, options) => (await dataOf(api.http.PATCH('/v2/origins', { body: { origins }, ...api.with(options) }))).origins,
+    },
+    usage: {
+      get: (granularity, options) =>
+        dataOf(api.http.GET('/v2/usage', { params: { query: granularity === undefined ? {} : { granularity } }, ...api.with(options) })),
     },
     chains: { list: (options) => dataOf(api.http.GET('/v2/chains', api.with(options))) },
   }

@@ -105,6 +105,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/usage": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count requests and refusals
+         * @description What became of the requests of this key, and of all keys of the account in this key's environment, in each of the last 60 minutes, 168 hours or
+         *     8 days, oldest first. All times are in UTC; the last interval has begun and is not over. Counts are kept for 8 days.
+         *
+         *     Counts are late: gateways report them every 5 seconds unless the operator has set another interval, and within a minute where many keys are in
+         *     use. What a gateway had not reported when it was killed is lost. `RateLimit` on every answer says what is left now.
+         */
+        get: operations["getUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers": {
         parameters: {
             query?: never;
@@ -1338,6 +1368,48 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+        };
+        /**
+         * @description How long an interval of usage is.
+         * @default minute
+         * @enum {string}
+         */
+        UsageGranularity: "minute" | "hour" | "day";
+        /** @description Requests by what became of them. */
+        UsageCounts: {
+            /**
+             * Format: int64
+             * @description Passed all checks of the key and the request, whatever was answered.
+             */
+            accepted: number;
+            /**
+             * Format: int64
+             * @description Over a rate limit: 429 `RATE_LIMITED`.
+             */
+            limited: number;
+            /**
+             * Format: int64
+             * @description Refused for another reason, such as the key's scopes, networks or environment, the path or the body.
+             */
+            refused: number;
+        };
+        /** @description Requests in one interval. */
+        UsageInterval: {
+            /**
+             * Format: date-time
+             * @description When it begins.
+             */
+            from: string;
+            /** @description Of this key. */
+            key: components["schemas"]["UsageCounts"];
+            /** @description Of all keys of the account in this key's environment, deleted ones included. null in the older intervals of an account whose keys were used in more than 10,000 minutes, counted for each key: no more are added up. */
+            account: components["schemas"]["UsageCounts"] | null;
+        };
+        /** @description Requests of a key and of its account. */
+        Usage: {
+            granularity: components["schemas"]["UsageGranularity"];
+            /** @description Oldest first, also those without a request. */
+            intervals: components["schemas"]["UsageInterval"][];
         };
         /**
          * @description One environment, or `all`.
@@ -2878,6 +2950,23 @@ export interface components {
                 };
             };
         };
+        /** @description A fault in the service: `INTERNAL_ERROR`. The cause is in the operator's log, under the request id. */
+        KeyedInternalError: {
+            headers: {
+                "X-Request-Id": components["headers"]["EchoedRequestId"];
+                "Cache-Control": components["headers"]["NoStore"];
+                Vary: components["headers"]["VaryIfService"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicyIfCounted"];
+                RateLimit: components["headers"]["RateLimitIfCounted"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] & {
+                    /** @constant */
+                    code?: "INTERNAL_ERROR";
+                };
+            };
+        };
         /** @description The transfer service failed unexpectedly: `TransferServiceError`; `INTERNAL_ERROR` for a fault in the gateway. */
         TransferError: {
             headers: {
@@ -3664,6 +3753,52 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TokenRegistryError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    getUsage: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How long an interval is: `minute`, the last hour; `hour`, the last 7 days; or `day`, the last 8.
+                 * @example day
+                 */
+                granularity?: components["schemas"]["UsageGranularity"];
+            };
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    Vary: components["headers"]["Vary"];
+                    "Content-Encoding": components["headers"]["ContentEncoding"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["KeyedInternalError"];
             503: components["responses"]["KeyedUnavailable"];
             504: components["responses"]["KeyedTimeout"];
             default: components["responses"]["OtherRefusal"];

@@ -60,7 +60,7 @@ test('a fresh project uses the packed package', (t) => {
   assert.deepEqual(readdirSync(join(dir, 'node_modules/@transfer-intents/client')).sort(), ['LICENSE', 'README.md', 'dist', 'package.json'])
   writeFileSync(join(dir, 'program.ts'), program)
   run(dir, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--lib', 'es2022,dom', '--module', 'nodenext', 'program.ts')
-  assert.equal(run(dir, process.execPath, 'program.js'), 'function batches,chains,events,origins,quotes,tokens,transfers,webhooks function\n')
+  assert.equal(run(dir, process.execPath, 'program.js'), 'function batches,chains,events,origins,quotes,tokens,transfers,usage,webhooks function\n')
 })
 
 // The service serves client.tgz, which is kept beside the sources: it has what they make.
