@@ -29,7 +29,7 @@ type TransferFilter struct {
 	// Chain is the source chain, DestinationChain the destination's; the zero value for all.
 	Chain            caip.ChainID
 	DestinationChain caip.ChainID
-	// Account and Token are those of either side, the zero value for all.
+	// Account and Token are those of either side, the zero value for all. One without a chain is on any chain.
 	Account caip.AccountID
 	Token   caip.AccountID
 	// OrderID is nil for all orders.
@@ -150,7 +150,12 @@ func (f TransferFilter) condition() (condition string, args []any) {
 		add("destination_chain = ?", f.DestinationChain.String())
 	}
 	either := func(column string, id caip.AccountID) {
-		if id != (caip.AccountID{}) {
+		switch {
+		case id == (caip.AccountID{}):
+		case id.Chain == (caip.ChainID{}):
+			all = append(all, "(source_"+column+" = ? OR destination_"+column+" = ?)")
+			args = append(args, id.Address, id.Address)
+		default:
 			all = append(all, "(source_chain = ? AND source_"+column+" = ? OR destination_chain = ? AND destination_"+column+" = ?)")
 			args = append(args, id.Chain.String(), id.Address, id.Chain.String(), id.Address)
 		}

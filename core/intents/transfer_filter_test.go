@@ -84,6 +84,8 @@ func TestTransfers_Filters(t *testing.T) {
 		for _, intent := range intentsOf { // of both sides, and of no intent
 			accounts = append(accounts, intent.Source.Account, intent.Destination.Account, intent.Source.Token)
 			tokens = append(tokens, intent.Source.Token, intent.Destination.Token)
+			accounts = append(accounts, caip.AccountID{Address: intent.Source.Account.Address}, caip.AccountID{Address: intent.Source.Token.Address})
+			tokens = append(tokens, caip.AccountID{Address: intent.Destination.Token.Address})
 		}
 		filter.Account = rapid.SampledFrom(accounts).Draw(t, "account")
 		filter.Token = rapid.SampledFrom(tokens).Draw(t, "token")
@@ -165,7 +167,9 @@ func hasLabels(pairs, wanted map[string]string) bool {
 }
 
 func onEitherSide(id caip.AccountID, s transfer.Summary, address func(transfer.SummaryLeg) string) bool {
-	is := func(l transfer.SummaryLeg) bool { return id == caip.AccountID{Chain: l.Chain, Address: address(l)} }
+	is := func(l transfer.SummaryLeg) bool {
+		return id.Address == address(l) && (id.Chain == caip.ChainID{} || id.Chain == l.Chain)
+	}
 	return id == caip.AccountID{} || is(s.Source) || is(s.Destination)
 }
 

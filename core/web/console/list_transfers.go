@@ -138,20 +138,34 @@ func (c *console) transferRow(intent *transfer.Intent) transferRow {
 	return transferRow{intent, c.legView(intent.Source), c.legView(intent.Destination)}
 }
 
-// onChain reads a field with an account or a token: a CAIP-10 id, or an address if a chain is chosen.
+// onChain reads a field with an account or a token: a CAIP-10 id, or an address on the chosen chain, or on any if none is chosen.
 func (f *form) onChain(name string, chain caip.ChainID) (id caip.AccountID) {
 	given := strings.TrimSpace(f.values[name])
 	if given == "" {
 		return id
 	}
-	if chain != (caip.ChainID{}) && !strings.Contains(given, ":") {
-		given = chain.String() + ":" + given
+	id, ok := parseAccount(given)
+	if !ok {
+		f.add(pageError{status: http.StatusBadRequest, Field: name, Text: "This is neither an address nor a chain and an address, such as eip155:1:0x…"})
 	}
-	id, err := caip.ParseAccountID(given)
-	if err != nil {
-		f.add(pageError{status: http.StatusBadRequest, Field: name, Text: "This is neither a chain and an address, such as eip155:1:0x…, nor an address on a chosen chain."})
+	if id.Chain == (caip.ChainID{}) {
+		id.Chain = chain
 	}
 	return id
+}
+
+// parseAccount reads a CAIP-10 id, or an address, which has no chain.
+func parseAccount(text string) (id caip.AccountID, ok bool) {
+	var err error
+	if strings.Contains(text, ":") {
+		id, err = caip.ParseAccountID(text)
+	} else {
+		id.Address, err = caip.ParseAddress(text)
+	}
+	if err != nil {
+		return caip.AccountID{}, false
+	}
+	return id, true
 }
 
 // hasAny reports whether one of the fields was sent.

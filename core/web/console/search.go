@@ -63,17 +63,24 @@ func (c *console) find(r *http.Request, user currentUser, sought string) (string
 			return target, err
 		}
 	}
-	return c.findAll(r, accountID, "reference", sought, intents.TransferFilter{Reference: sought})
+	if target, err := c.findAll(r, accountID, "reference", sought, intents.TransferFilter{Reference: sought}); target != "" || err != nil {
+		return target, err
+	}
+	if account, isAccount := parseAccount(name); isAccount {
+		return c.findAll(r, accountID, "account", name, intents.TransferFilter{Account: account})
+	}
+	return "", nil
 }
 
-// findAll returns the path of the only intent that a filter lets through, of the list with the filter if there are several, or nothing.
+// findAll returns the path of the only intent that a filter lets through, of the list with the filter if there are several, or nothing. The list
+// goes on where the page ended before all intents were examined.
 func (c *console) findAll(r *http.Request, accountID uuid.UUID, field, value string, filter intents.TransferFilter) (string, error) {
 	filter.Limit = 2
-	found, _, err := c.Transfers.TransferPage(r.Context(), accountID, filter)
+	found, next, err := c.Transfers.TransferPage(r.Context(), accountID, filter)
 	switch {
-	case err != nil || len(found) == 0:
+	case err != nil || len(found) == 0 && next == nil:
 		return "", err
-	case len(found) == 1:
+	case len(found) == 1 && next == nil:
 		return transfersPath + "/" + found[0].ID.String(), nil
 	default:
 		return transfersPath + "?" + url.Values{field: {value}, "environment": {bothEnvironments}}.Encode(), nil
@@ -92,7 +99,7 @@ func whyNone(sought string) string {
 	const digits = 64
 	switch {
 	case isHex(sought) && len(sought) == len("0x")+40:
-		return "That is an address. Transfers are found by id, order id, transaction hash or reference."
+		return "No transfer of this account is sent or received by this address. Addresses of tokens and contracts are not searched."
 	case isHex(sought) && len(sought) != len("0x")+digits:
 		return fmt.Sprintf("An order id or a transaction hash has 0x and 64 hexadecimal digits; what you entered has %d characters after 0x.", len(sought)-len("0x"))
 	case isHex(sought):

@@ -33,7 +33,12 @@ func TestSearch(t *testing.T) {
 	}
 	ann.get("/console/search").is(http.StatusOK, "Find a transfer", "in the box above")
 	find(ann, "<b>7</b>").is(http.StatusOK, "no transfer of this account has it as its reference")
-	find(ann, "0x"+strings.Repeat("ab", 20)).is(http.StatusOK, "That is an address.")
+	find(ann, "0x"+strings.Repeat("ab", 20)).is(http.StatusOK, "is sent or received by this address")
+	for _, text := range []string{alice, strings.ToLower(alice), sepoliaID.String() + ":" + alice} {
+		find(ann, text).leadsTo(page)
+		find(ben, text).is(http.StatusOK, "Nothing was found in this account.")
+	}
+	find(ann, "eip155:1:"+alice).is(http.StatusOK, "Nothing was found in this account.")
 	find(ann, hash+"a").is(http.StatusOK, "has 65 characters after 0x")
 	find(ann, uuid.NewString()).is(http.StatusOK, "no batch of this account has this id")
 	find(ann, "a\x00b").is(http.StatusBadRequest, "holds characters that cannot be stored")
@@ -41,5 +46,8 @@ func TestSearch(t *testing.T) {
 	pgtest.Exec(t, s.store, `UPDATE transfers SET reference = 'Order 7 & more'`)
 	list := "/console/transfers?environment=all&reference=Order+7+%26+more"
 	find(ann, "Order 7 & more").leadsTo(list)
+	ann.get(list).is(http.StatusOK, "created", "submitted")
+	list = "/console/transfers?account=" + strings.ToLower(alice) + "&environment=all"
+	find(ann, alice).leadsTo(list)
 	ann.get(list).is(http.StatusOK, "created", "submitted")
 }
