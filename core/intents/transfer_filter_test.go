@@ -69,39 +69,7 @@ func TestTransfers_Filters(t *testing.T) {
 		t.Fatalf("the whole list (-made +listed):\n%s", diff)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		filter := intents.TransferFilter{
-			Environment: rapid.SampledFrom([]network.Environment{"", network.Test, network.Live}).Draw(t, "environment"),
-			Type:        rapid.SampledFrom([]transfer.Type{"", transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
-			Statuses:    rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
-			Chain:       rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532), caip.EIP155Chain(1)}).Draw(t, "chain"),
-			Labels: rapid.SampledFrom([]map[string]string{
-				nil, nil, {"order": "0"}, {"order": "1", "half": "0"}, {"order": "\"2\":\"2"}, {"2": "2"}, {"order": ""}, {"rder": "0"},
-			}).Draw(t, "labels"),
-			Hash: rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
-		}
-		filter.DestinationChain = rapid.SampledFrom([]caip.ChainID{{}, {}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}).Draw(t, "destination chain")
-		accounts, tokens := []caip.AccountID{{}, {}}, []caip.AccountID{{}, {}}
-		for _, intent := range intentsOf { // of both sides, and of no intent
-			accounts = append(accounts, intent.Source.Account, intent.Destination.Account, intent.Source.Token)
-			tokens = append(tokens, intent.Source.Token, intent.Destination.Token)
-			accounts = append(accounts, caip.AccountID{Address: intent.Source.Account.Address}, caip.AccountID{Address: intent.Source.Token.Address})
-			tokens = append(tokens, caip.AccountID{Address: intent.Destination.Token.Address})
-		}
-		filter.Account = rapid.SampledFrom(accounts).Draw(t, "account")
-		filter.Token = rapid.SampledFrom(tokens).Draw(t, "token")
-		if rapid.Bool().Draw(t, "created after") {
-			filter.CreatedAfter = rapid.SampledFrom(everything).Draw(t, "created after whom").CreatedAt
-		}
-		if rapid.Bool().Draw(t, "created before") {
-			filter.CreatedBefore = rapid.SampledFrom(everything).Draw(t, "created before whom").CreatedAt
-		}
-		if rapid.Bool().Draw(t, "one order") {
-			one := rapid.SampledFrom(everything).Draw(t, "order")
-			filter.OrderID = &one.OrderID
-		}
-		if rapid.Bool().Draw(t, "since") {
-			filter.UpdatedSince = rapid.SampledFrom(everything).Draw(t, "since whom").UpdatedAt
-		}
+		filter := anyFilter(t, everything, intentsOf)
 		var want []transfer.Summary
 		for _, s := range everything {
 			if matches(s, filter) {
@@ -134,6 +102,44 @@ func TestTransfers_Filters(t *testing.T) {
 			t.Fatalf("%+v in pages (-want +got):\n%s", filter, diff)
 		}
 	})
+}
+
+// anyFilter is a filter whose values are those of some intents, or of none.
+func anyFilter(t *rapid.T, everything []transfer.Summary, intentsOf []*transfer.Intent) intents.TransferFilter {
+	filter := intents.TransferFilter{
+		Environment: rapid.SampledFrom([]network.Environment{"", network.Test, network.Live}).Draw(t, "environment"),
+		Type:        rapid.SampledFrom([]transfer.Type{"", transfer.Transfer, transfer.Swap, transfer.Bridge}).Draw(t, "type"),
+		Statuses:    rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 0, 4, rapid.ID[transfer.Status]).Draw(t, "statuses"),
+		Chain:       rapid.SampledFrom([]caip.ChainID{{}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532), caip.EIP155Chain(1)}).Draw(t, "chain"),
+		Labels: rapid.SampledFrom([]map[string]string{
+			nil, nil, {"order": "0"}, {"order": "1", "half": "0"}, {"order": "\"2\":\"2"}, {"2": "2"}, {"order": ""}, {"rder": "0"},
+		}).Draw(t, "labels"),
+		Hash: rapid.SampledFrom([]string{"", "0x" + strings.Repeat("ab", 32), "0x03"}).Draw(t, "hash"),
+	}
+	filter.DestinationChain = rapid.SampledFrom([]caip.ChainID{{}, {}, caip.EIP155Chain(11155111), caip.EIP155Chain(84532)}).Draw(t, "destination chain")
+	accounts, tokens := []caip.AccountID{{}, {}}, []caip.AccountID{{}, {}}
+	for _, intent := range intentsOf { // of both sides, and of no intent
+		accounts = append(accounts, intent.Source.Account, intent.Destination.Account, intent.Source.Token)
+		tokens = append(tokens, intent.Source.Token, intent.Destination.Token)
+		accounts = append(accounts, caip.AccountID{Address: intent.Source.Account.Address}, caip.AccountID{Address: intent.Source.Token.Address})
+		tokens = append(tokens, caip.AccountID{Address: intent.Destination.Token.Address})
+	}
+	filter.Account = rapid.SampledFrom(accounts).Draw(t, "account")
+	filter.Token = rapid.SampledFrom(tokens).Draw(t, "token")
+	if rapid.Bool().Draw(t, "created after") {
+		filter.CreatedAfter = rapid.SampledFrom(everything).Draw(t, "created after whom").CreatedAt
+	}
+	if rapid.Bool().Draw(t, "created before") {
+		filter.CreatedBefore = rapid.SampledFrom(everything).Draw(t, "created before whom").CreatedAt
+	}
+	if rapid.Bool().Draw(t, "one order") {
+		one := rapid.SampledFrom(everything).Draw(t, "order")
+		filter.OrderID = &one.OrderID
+	}
+	if rapid.Bool().Draw(t, "since") {
+		filter.UpdatedSince = rapid.SampledFrom(everything).Draw(t, "since whom").UpdatedAt
+	}
+	return filter
 }
 
 var statuses = []transfer.Status{

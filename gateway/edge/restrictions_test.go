@@ -21,6 +21,7 @@ import (
 var neededScopes = map[string]string{
 	"GET /v2/tokens": "",
 	"GET /v2/chains": "",
+	"GET /v2/usage":  "",
 
 	"GET /v2/transfers":                   "intents:read",
 	"POST /v2/transfers":                  "intents:write",

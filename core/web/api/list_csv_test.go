@@ -72,7 +72,8 @@ func TestListTransfers_CSV(t *testing.T) {
 	if _, rows = s.transferTable(t, "?label.order=none", ann); len(rows) != 1 {
 		t.Errorf("an empty list: %q", rows)
 	}
-	same(t, "a faulty query", invalid(t, "limit", "must be a whole number from 1 to 1000"), s.call(t, "GET", "/v2/transfers?limit=0", "", append(ann, "Accept", "text/csv")...))
+	faulty := s.call(t, "GET", "/v2/transfers?limit=0", "", append(ann, "Accept", "text/csv")...)
+	same(t, "a faulty query", invalid(t, "limit", "must be a whole number from 1 to 1000"), faulty)
 }
 
 // A long list as CSV is streamed, and has the tag of the account's changes.
