@@ -54,4 +54,6 @@ func (l *loop) readFlooded(ctx context.Context, provider *rpc.Provider, filter r
 }
 
 // isFlooded reports whether logs are more than a provider returns at once.
-func isFlooded(err error) bool { return errors.Is(err, rpc.ErrRange) || errors.Is(err, rpc.ErrTooLarge) }
+func isFlooded(err error) bool {
+	return errors.Is(err, rpc.ErrRange) || errors.Is(err, rpc.ErrTooLarge)
+}

@@ -47,4 +47,3 @@ func TestFlooded(t *testing.T) {
 	w.deepen(sepolia, 2*confirmations)
 	w.want(later, "created submitted confirmed")
 }
-

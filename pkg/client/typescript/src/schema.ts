@@ -68,7 +68,7 @@ export interface paths {
         };
         /**
          * List tokens
-         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list.
+         * @description All canonical token definitions, ordered by chain number, symbol and address. A well-formed `chain-id` that the registry does not know gives an empty list. With `search` at most 100: first those whose symbol, name or address is the text, then those whose symbol or name begins with it, then those that have it elsewhere.
          */
         get: operations["listTokens"];
         put?: never;
@@ -262,6 +262,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/transfers/{id}/client-token": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a client token
+         * @description A token with which a browser or an app reads, checks and reports this one intent without an API key: it is sent as `Authorization: Bearer` with
+         *     `GET /v2/transfers/{id}`, `GET …/preflight` and `POST …/transaction`, with the `id` of the record, and with nothing else. Whoever has it sees the
+         *     whole record, `reference` and `labels` included.
+         *
+         *     Nothing is stored, and each request makes another token. A token does no more than the key that made it: one of a key without `intents:write`
+         *     reports nothing. It ends at `expiresAt`, and before that with the key: disabled, rotated, deleted or expired. The key's `networks` do not bind it. Its
+         *     requests have a bucket of their own for each key and intent, and count for the account. A bearer that gets 401 asks your server for another
+         *     token, which may happen before `expiresAt` too. Needs the scope `intents:read`.
+         */
+        post: operations["createClientToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/transfers/{id}/cancel": {
         parameters: {
             query?: never;
@@ -282,6 +315,32 @@ export interface paths {
          * @description Takes an intent back before its transaction is sent: `created` becomes `cancelled`, for good. Cancelling again gets the same answer, so the request may be repeated. A body is not read. A transaction that a wallet has signed already is not stopped by this. The key must be of the source chain's environment, though it can read the intents of both. Needs the scope `intents:write`.
          */
         post: operations["cancelTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v2/transfers/{id}/simulate": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Simulate a status of a test intent
+         * @description Takes an intent of the test environment to a status without any transaction, to test what you do then. It goes through each status on the way, with one event each, in the feed and to webhooks: a `created` swap that is to be `filled` is `submitted`, `confirmed` and `filled`. The record and these events have `simulated: true`, and no hash. From then on only this operation changes the status, along the same ways as chains do and never back: `tx` and `signing.typedData` are null, no hash and no signature is taken, and no chain is read for it. The status that the intent has already gets the same answer and no event, so the request may be repeated. Use `POST …/cancel` for `cancelled`. Needs a test key with the scope `intents:write`.
+         */
+        post: operations["simulateTransfer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -581,6 +640,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v2/origins": {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the origins of your pages
+         * @description The origins of the pages that may send client tokens of the account, of either environment. Requests without an `Origin`, such as those of apps and servers, need none. Needs the scope `intents:read`.
+         */
+        get: operations["getOrigins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the origins of your pages
+         * @description The list takes the place of the one before, from now on. An origin is the scheme, the host and the port of a page, as its browser sends it: `https`, or `http` at `localhost`, `*.localhost` and loopback addresses, which counts for tokens of test keys alone. Needs the scope `intents:write`.
+         */
+        patch: operations["updateOrigins"];
+        trace?: never;
+    };
     "/v2/events": {
         parameters: {
             query?: never;
@@ -792,7 +881,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description Sends a `webhook.test` event, whatever the webhook's types are. It is not in the feed. Needs the scope `webhooks`.
+         * @description Sends a `webhook.test` event, or a sample of another type, whatever the webhook's types are. It is not in the feed. A sample of an intent's event is the example of that type, with `simulated: true`, of an intent that the account does not have. The body may be absent. Needs the scope `webhooks`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -1190,7 +1279,7 @@ export interface components {
          * @description The machine-readable name of an error. A code never changes its meaning.
          * @enum {string}
          */
-        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
+        ErrorCode: "INVALID_API_KEY" | "INSUFFICIENT_SCOPE" | "NETWORK_NOT_ALLOWED" | "INVALID_CLIENT_TOKEN" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" | "RATE_LIMITED" | "TOO_MANY_POLLS" | "TOO_MANY_REPLAYS" | "CURSOR_EXPIRED" | "INVALID_REQUEST" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "EXPECTATION_FAILED" | "HEADERS_TOO_LARGE" | "HTTP_VERSION_NOT_SUPPORTED" | "SERVICE_UNAVAILABLE" | "CHAIN_NOT_WATCHED" | "UPSTREAM_TIMEOUT" | "OUTCOME_UNKNOWN" | "INTERNAL_ERROR" | "TokenRegistryServiceError" | "TransferServiceError" | "UNSUPPORTED_CHAIN" | "CHAIN_MISMATCH" | "UNKNOWN_TOKEN" | "INVALID_AMOUNT" | "INVALID_RECIPIENT" | "SELF_TRANSFER" | "DESTINATION_AMOUNT_NOT_ALLOWED" | "DESTINATION_AMOUNT_REQUIRED" | "INVALID_DEADLINE" | "SETTLER_NOT_CONFIGURED" | "NATIVE_NOT_SUPPORTED" | "ROUTE_UNSUPPORTED" | "AMOUNT_REQUIRED" | "AMOUNTS_CONFLICT" | "QUOTES_NOT_CONFIGURED" | "QUOTES_UNAVAILABLE" | "NO_QUOTE" | "QUOTE_NOT_FOUND" | "QUOTE_USED" | "QUOTE_EXPIRED" | "QUOTE_MISMATCH" | "IDEMPOTENCY_KEY_REUSED" | "IDEMPOTENCY_KEY_REQUIRED" | "BATCH_TOO_LARGE" | "BATCH_REJECTED" | "BATCH_NOT_FOUND" | "BATCH_NOT_UNIFORM" | "EVENT_NOT_FOUND" | "STATUS_CONFLICT" | "NOT_REFUNDABLE" | "SIGNING_NOT_SUPPORTED" | "SUBMIT_NOT_SUPPORTED" | "SIMULATION_NOT_SUPPORTED" | "SIGNATURE_INVALID" | "ACCOUNT_NOT_DEPLOYED" | "NOT_SIGNED" | "ADDRESS_NOT_ALLOWED" | "UNAUTHORIZED" | "INVALID_EMAIL_OR_PASSWORD" | "INVALID_PASSWORD" | "CREDENTIAL_ACCOUNT_NOT_FOUND" | "RESET_PASSWORD_DISABLED" | "INVALID_TOKEN" | "VERIFICATION_EMAIL_NOT_ENABLED" | "EMAIL_ALREADY_VERIFIED" | "EMAIL_MISMATCH" | "EMAIL_NOT_VERIFIED" | "SESSION_NOT_FRESH" | "SIGN_UP_CLOSED" | "CROSS_ORIGIN_REQUEST" | "USER_ALREADY_EXISTS" | "TOO_MANY_API_KEYS" | "KEY_EXPIRED" | "KEY_ROTATED" | "ACCOUNT_DISABLED" | "UNAUTHORIZED_INVALID_OR_EXPIRED_NONCE" | "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH" | "UNAUTHORIZED_SIWE_MESSAGE_EXPIRED" | "UNAUTHORIZED_SIWE_MESSAGE_NOT_YET_VALID" | "UNAUTHORIZED_INVALID_SIWE_SIGNATURE" | "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE" | "SOCIAL_ACCOUNT_ALREADY_LINKED" | "TOO_MANY_ACCOUNTS" | "ACCOUNT_NOT_FOUND" | "FAILED_TO_UNLINK_LAST_ACCOUNT" | "WebhookServiceError" | "TOO_MANY_WEBHOOKS" | "WEBHOOK_DISABLED" | "URL_NOT_ALLOWED" | "WEBHOOKS_NOT_CONFIGURED" | "ROLE_NOT_ALLOWED" | "ACCOUNT_NOT_SHARED" | "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION" | "MEMBER_NOT_FOUND" | "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION" | "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION" | "INVITATION_NOT_FOUND" | "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION" | "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER" | "YOU_ARE_NOT_ALLOWED_TO_UPDATE_THIS_MEMBER" | "ORGANIZATION_MEMBERSHIP_LIMIT_REACHED" | "YOU_HAVE_REACHED_THE_MAXIMUM_NUMBER_OF_ORGANIZATIONS" | "SECOND_FACTOR_REQUIRED" | "PASSKEYS_NOT_CONFIGURED" | "CHALLENGE_NOT_FOUND" | "FAILED_TO_VERIFY_REGISTRATION" | "PREVIOUSLY_REGISTERED" | "TOO_MANY_PASSKEYS" | "YOU_ARE_NOT_ALLOWED_TO_REGISTER_THIS_PASSKEY" | "PASSKEY_NOT_FOUND" | "AUTHENTICATION_FAILED";
         /** @description Names the request in the operator's logs, as `X-Request-Id` of the same answer does. Quote it in questions. */
         ErrorRequestId: string;
         /** @description What went wrong. */
@@ -1253,7 +1342,13 @@ export interface components {
             metadata: string | null;
             /** @description Whether the token takes signed authorizations of its holder (ERC-3009), so that a plain transfer of it can be signed and sent by any account. */
             erc3009: boolean;
+            /** @description What people call the token; null where its token list has no name. */
+            name: string | null;
         };
+        /** @enum {string} */
+        NoCredentialCode: "INVALID_API_KEY" | "INVALID_CLIENT_TOKEN";
+        /** @enum {string} */
+        CredentialRefusedCode: "INVALID_API_KEY" | "CLIENT_TOKEN_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED";
         /**
          * @description What a key may do: `intents:read` reads intents, preflights and events, `intents:write` makes, reports and cancels intents and asks for refunds, `webhooks` reads and changes webhooks. Tokens and chains are for every key.
          * @enum {string}
@@ -1284,8 +1379,7 @@ export interface components {
             };
         };
         InvalidApiKeyRefusal: (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         /** @description Too many requests. */
         RateLimitedError: {
@@ -1368,6 +1462,8 @@ export interface components {
             finality: components["schemas"]["Finality"];
             /** @description Whether intents are followed on the chain now: it has been read within the last two minutes. Statuses stand still while it is false; where a chain is never watched they stay as the client leaves them. */
             watched: boolean;
+            /** @description Base URL of a block explorer with the paths of EIP-3091, without a slash at its end: `/tx/{hash}`, `/address/{address}` and `/token/{address}` follow. null where the operator has configured none. */
+            explorer: string | null;
         };
         /**
          * @description How long an interval of usage is.
@@ -1883,6 +1979,8 @@ export interface components {
              * @description When it was first reported or seen, by the database's clock.
              */
             seenAt: string;
+            /** @description Its page at the `explorer` of its chain as that is configured now; null where there is none. */
+            explorerUrl: string | null;
         };
         /**
          * @description `unsupported`: the reported transaction is in a block but cannot be checked, as a native transfer out of a contract account leaves no trace that nodes show.
@@ -1937,6 +2035,11 @@ export interface components {
             signing: components["schemas"]["Signing"] | null;
             /** @description Whether no further step is expected, so that waiting for one can stop: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `failed`, `expired` or `cancelled`. The order of a swap or bridge that is `confirmed` is still to be filled or refunded. A transaction that is reported or seen on chain later continues an intent that has ended. */
             ended: boolean;
+            /**
+             * @description There where `POST /v2/transfers/{id}/simulate` has set the status; the intent is never sent then.
+             * @constant
+             */
+            simulated?: true;
             /** @description Whether nobody need do anything more: a transfer that is `confirmed`, a swap or bridge that is `filled` or `refunded`, and whatever is `cancelled`; all of these have `ended` too. Only the chain itself can change it, by a reorganization, or by a late fill of an order that is `refunded`. */
             final: boolean;
             /** @description Why the intent failed; null if it did not. */
@@ -1995,8 +2098,7 @@ export interface components {
             };
         };
         AddressOrChainNotAllowedRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description The quote has made an intent. */
         QuoteUsedError: {
@@ -2060,8 +2162,7 @@ export interface components {
             } | null;
         };
         ChainNotAllowedForKeyRefusal: components["schemas"]["ChainNotAllowedError"] | (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"];
         ReportTransactionInput: {
             /** @description Hash of a transaction that was sent, in any case; it is shown in lower case. The hash of a user operation is none. */
@@ -2078,6 +2179,31 @@ export interface components {
                 /** @description The status that the intent has now. */
                 status: components["schemas"]["TransferStatus"];
             };
+        };
+        CreateClientTokenInput: {
+            /**
+             * @description For how many seconds the token is valid. A day if absent.
+             * @default 86400
+             */
+            expiresIn?: number;
+        };
+        ClientToken: {
+            /** @description What `Authorization: Bearer` has. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description When the token expires, which is not after its key.
+             */
+            expiresAt: string;
+        };
+        /**
+         * @description A status that a test client can simulate.
+         * @enum {string}
+         */
+        SimulatedStatus: "submitted" | "confirmed" | "filled" | "refunded" | "failed" | "expired";
+        SimulateTransferInput: {
+            /** @description The status to take the intent to. */
+            status: components["schemas"]["SimulatedStatus"];
         };
         /**
          * @description What was checked. More names may come.
@@ -2106,8 +2232,7 @@ export interface components {
             gas: string | null;
         };
         AddressNotAllowedRefusal: (components["schemas"]["Error"] & {
-            /** @constant */
-            code?: "INVALID_API_KEY";
+            code?: components["schemas"]["CredentialRefusedCode"];
         }) | components["schemas"]["InsufficientScopeError"] | components["schemas"]["NetworkNotAllowedError"] | components["schemas"]["AddressNotAllowedError"];
         /** @description What refunds an order. */
         Refund: {
@@ -2437,6 +2562,13 @@ export interface components {
                 failures: components["schemas"]["QuoteFailure"][];
             };
         };
+        Origins: {
+            origins: string[];
+        };
+        UpdateOriginsInput: {
+            /** @description Such as `https://app.example.com` and `http://localhost:3000`. Empty: no page may send tokens. */
+            origins: string[];
+        };
         /**
          * @description What happened. `transfer.reorganized`: a reorganization of the chain took a transaction back. `transfer.refundable`: the order is open, and nobody had filled it when the source chain was read past its expiry. `transfer.updated`: its reference or labels were changed. The others are named after the status that the intent then has.
          * @enum {string}
@@ -2499,6 +2631,11 @@ export interface components {
             failure: components["schemas"]["FailureCode"] | null;
             /** @description The `failure` in words, with what was expected and found; null where `failure` is. */
             failureReason: components["schemas"]["FailureReason"] | null;
+            /**
+             * @description There where a test client has simulated this: no chain has seen it.
+             * @constant
+             */
+            simulated?: true;
         };
         /**
          * @description Why the service disabled a webhook: `gone` by an answer with 410, `failing` by at least five failures in five days without a success.
@@ -2649,6 +2786,13 @@ export interface components {
         WebhookSecret: {
             /** @description The secret that signs, `whsec_` and base64. It is shown once. */
             secret: string;
+        };
+        TestWebhookInput: {
+            /**
+             * @description What to send.
+             * @default webhook.test
+             */
+            type?: components["schemas"]["EventType"] | "webhook.test";
         };
         TestedWebhook: {
             /** @description The `webhook-id` of the test event. */
@@ -2860,7 +3004,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequestError"];
             };
         };
-        /** @description There is no `x-api-key` header: `INVALID_API_KEY`. */
+        /** @description There is no `x-api-key` header: `INVALID_API_KEY`. Or a client token is malformed, has expired or has ended with its key: `INVALID_CLIENT_TOKEN`; get another one from your server. */
         NoApiKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -2870,12 +3014,11 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"] & {
-                    /** @constant */
-                    code?: "INVALID_API_KEY";
+                    code?: components["schemas"]["NoCredentialCode"];
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. The answer is the same whether the key is malformed, unknown, expired, disabled or of a deleted account. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or the key cannot be used: `INVALID_API_KEY`. The answer is the same whether the key is malformed, unknown, expired, disabled or of a deleted account. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         InvalidApiKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -2983,7 +3126,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. Or the service does not serve an address: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or it is of the other environment than a chain of the request: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. Or the service does not serve an address: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         AddressOrChainNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3028,7 +3171,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or it is of the other environment than the intent's source chain: `CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT`, with `chainId` and `keyEnv`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         ChainNotAllowedForKey: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3133,7 +3276,7 @@ export interface components {
                 };
             };
         };
-        /** @description The key cannot be used: `INVALID_API_KEY`. Or the service does not serve an address of the intent: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
+        /** @description The key cannot be used: `INVALID_API_KEY`. A client token is not for this: `CLIENT_TOKEN_NOT_ALLOWED`, or a page of another origin than the account's sends it: `ORIGIN_NOT_ALLOWED`. Or the service does not serve an address of the intent: `ADDRESS_NOT_ALLOWED`, with `details.paths`. A key that lacks a scope is refused with `INSUFFICIENT_SCOPE` and `details.scope`, one outside its networks with `NETWORK_NOT_ALLOWED` and `details.address`, the client's address as the gateway sees it; neither counts for the rate limit. */
         AddressNotAllowed: {
             headers: {
                 "X-Request-Id": components["headers"]["EchoedRequestId"];
@@ -3642,6 +3785,11 @@ export interface operations {
                  * @example eip155:11155111
                  */
                 "chain-id"?: components["schemas"]["ChainId"];
+                /**
+                 * @description Only tokens with this text in their symbol or name, or with this address or CAIP-10 id. Case does not matter, nor does white space around it.
+                 * @example usdc
+                 */
+                search?: string;
             };
             header?: {
                 /**
@@ -4230,6 +4378,54 @@ export interface operations {
             default: components["responses"]["OtherRefusal"];
         };
     };
+    createClientToken: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CreateClientTokenInput"];
+            };
+        };
+        responses: {
+            /** @description The token. */
+            201: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientToken"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
     cancelTransfer: {
         parameters: {
             query?: never;
@@ -4268,6 +4464,72 @@ export interface operations {
             409: components["responses"]["StatusConflict"];
             413: components["responses"]["KeyedBodyTooLong"];
             415: components["responses"]["KeyedBodyCompressed"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    simulateTransfer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description The `id` of the intent, or its `orderId`. */
+                id: components["parameters"]["TransferId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateTransferInput"];
+            };
+        };
+        responses: {
+            /** @description The intent, with the status that was asked for. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Transfer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["ChainNotAllowedForKey"];
+            404: components["responses"]["NoSuchIntent"];
+            /** @description A transaction or a signature of the intent is known, or no way leads from its status to the one that was asked for, such as a transfer to `filled`: `STATUS_CONFLICT`. Nothing was changed. */
+            409: components["responses"]["StatusConflict"];
+            413: components["responses"]["KeyedBodyTooLarge"];
+            415: components["responses"]["KeyedBodyNotJSON"];
+            /** @description The intent is not of the test environment: `SIMULATION_NOT_SUPPORTED`. */
+            422: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"] & {
+                        /** @constant */
+                        code?: "SIMULATION_NOT_SUPPORTED";
+                    };
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["TransferError"];
             503: components["responses"]["KeyedUnavailable"];
@@ -5004,6 +5266,88 @@ export interface operations {
             default: components["responses"]["OtherRefusal"];
         };
     };
+    getOrigins: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins, sorted. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Origins"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
+    updateOrigins: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Your own name for the request, used in the operator's logs and sent back. Another than 1 to 64 letters, digits, `.`, `_` and `-` is replaced.
+                 * @example checkout-7f3a
+                 */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UpdateOriginsInput"];
+            };
+        };
+        responses: {
+            /** @description The origins as they are now, each once and sorted. */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["NoStore"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["EchoedRequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Origins"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["NoApiKey"];
+            403: components["responses"]["InvalidApiKey"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["TransferError"];
+            503: components["responses"]["KeyedUnavailable"];
+            504: components["responses"]["KeyedTimeout"];
+            default: components["responses"]["OtherRefusal"];
+        };
+    };
     listEvents: {
         parameters: {
             query?: {
@@ -5545,7 +5889,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TestWebhookInput"];
+            };
+        };
         responses: {
             /** @description It is going to be sent. */
             202: {
@@ -5565,8 +5913,8 @@ export interface operations {
             403: components["responses"]["InvalidApiKey"];
             404: components["responses"]["NoSuchWebhook"];
             409: components["responses"]["WebhookIsDisabled"];
-            413: components["responses"]["KeyedBodyTooLong"];
-            415: components["responses"]["KeyedBodyCompressed"];
+            413: components["responses"]["KeyedPayloadTooLarge"];
+            415: components["responses"]["KeyedUnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["WebhookError"];
             503: components["responses"]["WebhooksUnavailable"];
@@ -5796,7 +6144,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5842,7 +6190,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5887,7 +6235,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5933,7 +6281,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -5978,7 +6326,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6024,7 +6372,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6070,7 +6418,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6115,7 +6463,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6161,7 +6509,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6202,7 +6550,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6248,7 +6596,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6289,7 +6637,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
@@ -6338,7 +6686,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description The id of the event, the same in every attempt. That of the feed, save for `webhook.test`.
+                 * @description The id of the event, the same in every attempt. That of the feed, save for tests.
                  * @example evt_d40dbb5d-616f-5a2a-931a-3bbb63807014
                  */
                 "webhook-id": string;
