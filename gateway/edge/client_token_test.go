@@ -235,8 +235,12 @@ func TestClientToken_RateLimit(t *testing.T) {
 	}) + "\r\n"
 	var got []string
 	for _, step := range [][2]string{
-		{tokenRequests[0], bearer(key)}, {tokenRequests[2], bearer(key)}, {tokenRequests[0], bearer(key)},
-		{"GET /v2/tokens", apiKey(key)}, {"GET /v2/transfers/0199c0de-0000-7000-8000-00000000abce", another}, {"GET /v2/tokens", apiKey(key)},
+		{tokenRequests[0], bearer(key)},
+		{tokenRequests[2], bearer(key)},
+		{tokenRequests[0], bearer(key)},
+		{"GET /v2/tokens", apiKey(key)},
+		{"GET /v2/transfers/0199c0de-0000-7000-8000-00000000abce", another},
+		{"GET /v2/tokens", apiKey(key)},
 	} {
 		r := g.ask(t, step[0], step[1])
 		got = append(got, fmt.Sprint(r.Status, " ", r.Header.Get("Ratelimit")))
