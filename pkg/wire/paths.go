@@ -115,6 +115,7 @@ var DocsPages = []string{
 	"/docs/front-ends",
 	"/docs/webhooks",
 	"/docs/errors",
+	"/docs/finding",
 	"/docs/limits",
 	"/docs/batches",
 	"/docs/signing",

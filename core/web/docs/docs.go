@@ -166,7 +166,7 @@ var guideSections = []struct {
 	names []string
 }{
 	{"Start", []string{overview, "quickstart", "clients", "testing", "front-ends"}},
-	{"Guides", []string{"webhooks", "errors", "limits", "batches", "signing", "agents"}},
+	{"Guides", []string{"webhooks", "errors", "finding", "limits", "batches", "signing", "agents"}},
 }
 
 // guideTemplates are the templates of guides that have a part made of the OpenAPI document.
