@@ -1,4 +1,5 @@
-// Package client speaks to the Transfer Intent Service with an API key. It has a method for each operation under /v2:
+// Package client speaks to the Transfer Intent Service with an API key, or with a client token for one intent, see [New]. It has a method for each
+// operation under /v2:
 //
 //	c, err := client.New("https://intents.example.com", key)
 //	quotes, err := c.Quotes.Create(ctx, client.CreateQuotes{Source: …, Destination: …})
