@@ -56,6 +56,21 @@ type TransferFilter struct {
 	Limit int
 }
 
+// AddLabel selects intents that have a label. It returns what is wrong with one that no intent can have, empty for nothing.
+func (f *TransferFilter) AddLabel(key, value string) (issue string) {
+	if !wire.IsLabelKey(key) {
+		return wire.LabelKeyRule
+	}
+	if !wire.IsLabelValue(value) {
+		return wire.LabelValueRule
+	}
+	if f.Labels == nil {
+		f.Labels = map[string]string{}
+	}
+	f.Labels[key] = value
+	return ""
+}
+
 // KeysetCursor is the last intent of a page, after which the next page begins.
 type KeysetCursor struct {
 	ID uuid.UUID

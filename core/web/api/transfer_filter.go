@@ -131,25 +131,10 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 // labelPrefix begins the parameters that filter by a label; the label's key follows.
 const labelPrefix = "label."
 
-// addLabel adds a label that the intents must have. It returns the error text for the client, empty for none.
-func (list *transferList) addLabel(key, value string) string {
-	if !wire.IsLabelKey(key) {
-		return wire.LabelKeyRule
-	}
-	if !wire.IsLabelValue(value) {
-		return wire.LabelValueRule
-	}
-	if list.filter.Labels == nil {
-		list.filter.Labels = map[string]string{}
-	}
-	list.filter.Labels[key] = value
-	return ""
-}
-
 // set parses one parameter. It returns the error text for the client, empty for none.
 func (list *transferList) set(name, given string) string {
 	if key, ok := strings.CutPrefix(name, labelPrefix); ok {
-		return list.addLabel(key, given)
+		return list.filter.AddLabel(key, given)
 	}
 	return transferParameters[name](list, given)
 }

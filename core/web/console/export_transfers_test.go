@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // The list is filtered by the day of creation, and by the accounts and tokens of both sides.
@@ -27,6 +28,7 @@ func TestListTransfers_Filters(t *testing.T) {
 	day := time.Now().UTC().AddDate(0, 0, -3)
 	pgtest.Exec(t, s.store, "UPDATE transfers SET id = $2, created_at = $3 WHERE id = $1", old.ID, transfer.NewID(day), day)
 	pgtest.Exec(t, s.store, "UPDATE transfers SET source_account = '0x3333333333333333333333333333333333333333' WHERE id = $1", fresh.ID)
+	pgtest.Exec(t, s.store, "UPDATE transfers SET labels = $2 WHERE id = $1", fresh.ID, wire.NewLabels(map[string]string{"customer": "42", "run": "a=b"}))
 	on := func(at time.Time) string { return at.Format(time.DateOnly) }
 	for query, want := range map[string]string{
 		"since=" + on(day):                              "fresh old",
@@ -41,6 +43,9 @@ func TestListTransfers_Filters(t *testing.T) {
 		"token=" + fresh.Destination.Token.String():     "fresh",
 		"token=" + fresh.Source.Token.String():          "fresh old",
 		"token=eip155:84532:" + pgtest.Alice + "&type=": "",
+		"label=customer%3D42":                           "fresh",
+		"label=run%3Da%3Db&type=bridge":                 "fresh",
+		"label=run%3Da":                                 "",
 	} {
 		var got []string
 		page := ann.get("/console/transfers?" + query).is(http.StatusOK)
@@ -53,9 +58,10 @@ func TestListTransfers_Filters(t *testing.T) {
 			t.Errorf("%s shows %q, want %q", query, shown, want)
 		}
 	}
-	bad := ann.get("/console/transfers?since=2026-13-01&account=eip155:1").is(http.StatusBadRequest)
+	bad := ann.get("/console/transfers?since=2026-13-01&account=eip155:1&label=customer").is(http.StatusBadRequest)
 	bad.tied("since", "This is not a date such as 2026-11-29.")
 	bad.tied("account", "This is neither an address nor a chain and an address, such as eip155:1:0x…")
+	bad.tied("label", "This is not a label: a key, an equals sign and a value, such as customer=42.")
 }
 
 // The file has what the list has, whole, and no cell that a spreadsheet would run.
@@ -82,6 +88,10 @@ func TestExportTransfers(t *testing.T) {
 	if others := ben.get("/console/transfers.csv?environment=all"); strings.Contains(others.body, "USDC") {
 		t.Errorf("another account's file: %s", others.body)
 	}
+	if none := ann.get("/console/transfers.csv?label=customer%3D42").is(http.StatusOK); strings.Contains(none.body, "USDC") {
+		t.Errorf("the file has intents without the label: %s", none.body)
+	}
+	ann.get("/console/transfers.csv?label=%3D42").is(http.StatusBadRequest).tied("label", "This is not a label: a key, an equals sign and a value, such as customer=42.")
 	ann.get("/console/transfers.csv?status=lost").is(http.StatusBadRequest, "There is no such status.")
 }
 

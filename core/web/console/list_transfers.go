@@ -26,7 +26,7 @@ const bothEnvironments = "all"
 var transferFilters = append([]string{"environment", "type", "status", "chain", "since", "until", "reference"}, rareFilters...)
 
 // rareFilters are those that the page folds away.
-var rareFilters = []string{"account", "token", "hash", "batch"}
+var rareFilters = []string{"account", "token", "hash", "batch", "label"}
 
 // transferRow is an intent as the list shows it.
 type transferRow struct {
@@ -112,6 +112,9 @@ func (f *form) transferFilter(shown network.Environment) (filter intents.Transfe
 	// A text that is not a hash matches no transfer.
 	filter.Hash = strings.ToLower(f.values["hash"])
 	filter.Reference = strings.TrimSpace(f.values["reference"])
+	if given := strings.TrimSpace(f.values["label"]); given != "" && !addLabel(&filter, given) {
+		fault("label", "This is not a label: a key, an equals sign and a value, such as customer=42.")
+	}
 	after, err := f.cursor("after")
 	if after != uuid.Nil {
 		filter.After = &intents.KeysetCursor{ID: after}
@@ -166,6 +169,12 @@ func parseAccount(text string) (id caip.AccountID, ok bool) {
 		return caip.AccountID{}, false
 	}
 	return id, true
+}
+
+// addLabel adds a label that is written as a key, an equals sign and a value; ok is false if no intent can have it.
+func addLabel(filter *intents.TransferFilter, text string) (ok bool) {
+	key, value, ok := strings.Cut(text, "=")
+	return ok && filter.AddLabel(key, value) == ""
 }
 
 // hasAny reports whether one of the fields was sent.

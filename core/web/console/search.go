@@ -66,6 +66,9 @@ func (c *console) find(r *http.Request, user currentUser, sought string) (string
 	if target, err := c.findAll(r, accountID, "reference", sought, intents.TransferFilter{Reference: sought}); target != "" || err != nil {
 		return target, err
 	}
+	if labelled := (intents.TransferFilter{}); addLabel(&labelled, sought) {
+		return c.findAll(r, accountID, "label", sought, labelled)
+	}
 	if account, isAccount := parseAccount(name); isAccount {
 		return c.findAll(r, accountID, "account", name, intents.TransferFilter{Account: account})
 	}
@@ -98,6 +101,8 @@ func isUUID(text string) bool {
 func whyNone(sought string) string {
 	const digits = 64
 	switch {
+	case addLabel(&intents.TransferFilter{}, sought):
+		return "No transfer of this account has this label or this reference. Enter the key and the whole value, with the same capital letters."
 	case isHex(sought) && len(sought) == len("0x")+40:
 		return "No transfer of this account is sent or received by this address. Addresses of tokens and contracts are not searched."
 	case isHex(sought) && len(sought) != len("0x")+digits:

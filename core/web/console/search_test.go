@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/wire"
 )
 
 // What is found leads to its page, several to their list, and what is not found says why. Nobody finds what is another account's.
@@ -38,6 +39,14 @@ func TestSearch(t *testing.T) {
 		find(ann, text).leadsTo(page)
 		find(ben, text).is(http.StatusOK, "Nothing was found in this account.")
 	}
+	pgtest.Exec(t, s.store, `UPDATE transfers SET labels = $1`, wire.NewLabels(map[string]string{"customer": "42=a", "run": "June"}))
+	for _, text := range []string{"customer=42=a", " run=June "} {
+		find(ann, text).leadsTo(page)
+		find(ben, text).is(http.StatusOK, "No transfer of this account has this label or this reference.")
+	}
+	for _, text := range []string{"run=june", "customer=42", "run=", "a b=1"} {
+		find(ann, text).is(http.StatusOK, "Nothing was found in this account.")
+	}
 	find(ann, "eip155:1:"+alice).is(http.StatusOK, "Nothing was found in this account.")
 	find(ann, hash+"a").is(http.StatusOK, "has 65 characters after 0x")
 	find(ann, uuid.NewString()).is(http.StatusOK, "no batch of this account has this id")
@@ -50,4 +59,12 @@ func TestSearch(t *testing.T) {
 	list = "/console/transfers?account=" + strings.ToLower(alice) + "&environment=all"
 	find(ann, alice).leadsTo(list)
 	ann.get(list).is(http.StatusOK, "created", "submitted")
+	pgtest.Exec(t, s.store, `UPDATE transfers SET labels = $1`, wire.NewLabels(map[string]string{"run": "July & more"}))
+	list = "/console/transfers?environment=all&label=run%3DJuly+%26+more"
+	find(ann, "run=July & more").leadsTo(list)
+	ann.get(list).is(http.StatusOK, "created", "submitted")
+	shown, err := url.Parse(ann.get(page).link("/console/transfers?environment=all&label="))
+	if err != nil || shown.Query().Get("label") != "run=July & more" {
+		t.Errorf("the label on the intent's page leads to %v, %v", shown, err)
+	}
 }
