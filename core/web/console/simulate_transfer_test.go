@@ -11,6 +11,9 @@ func TestSimulateTransfer(t *testing.T) {
 	ann := newPayer(t)
 	intent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-1")
 	path := "/console/transfers/" + intent.ID.String()
+	if list := ann.get("/console/transfers").is(http.StatusOK, "inv-1"); strings.Contains(list.text(), "simulated") {
+		t.Error("the list says that an intent is simulated that is not")
+	}
 	page := ann.get(path).is(http.StatusOK, "created", "The intent can never be sent then.")
 	if strings.Contains(page.text(), "simulated") {
 		t.Error("an intent that nobody has simulated says so")
@@ -27,6 +30,7 @@ func TestSimulateTransfer(t *testing.T) {
 	if page.offers("data-send") || page.offers("data-report") {
 		t.Error("an intent that was simulated can be sent")
 	}
+	ann.get("/console/transfers").is(http.StatusOK, "failed simulated")
 	ann.post(path+"/transaction", "hash", "0x"+strings.Repeat("ab", 32)).is(http.StatusConflict, "never sent")
 
 	sent := ann.record(t, ann.owner, ann.keyID, sepoliaID.String(), "inv-2")
