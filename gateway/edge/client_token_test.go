@@ -58,9 +58,9 @@ func tokenRefused() response {
 		`Have your server do this with its API key."}`)
 }
 
-func badToken(message string, headers ...string) response {
+func badToken(message string) response {
 	return refusal(401, `{"code":"INVALID_CLIENT_TOKEN","message":"`+message+` Get another one from your server."}`,
-		append(headers, "Www-Authenticate", `Bearer error="invalid_token"`)...)
+		"Www-Authenticate", `Bearer error="invalid_token"`)
 }
 
 const (

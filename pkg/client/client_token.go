@@ -23,7 +23,7 @@ type CreateClientToken struct {
 }
 
 // ClientToken lets who has it read, check and report one intent.
-type ClientToken struct {
+type ClientToken struct { //nolint:revive // the API's word, and Token is that of the registry
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expiresAt"`
 }

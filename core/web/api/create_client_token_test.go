@@ -30,7 +30,7 @@ func (s *service) mint(
 	t *testing.T, secret telemetry.Secret, location, body string, header ...string,
 ) (claims clienttoken.Claims, expiresAt time.Time) {
 	t.Helper()
-	response := s.send(t, "POST", location+"/client-token", body, header...) //nolint:bodyclose // readAll closes it
+	response := s.send(t, "POST", location+"/client-token", body, header...)
 	raw := readAll(t, response)
 	var got struct {
 		Token     string
