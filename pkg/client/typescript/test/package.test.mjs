@@ -57,7 +57,7 @@ test('a fresh project uses the packed package', (t) => {
   const [tarball] = readdirSync(dir)
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ type: 'module', dependencies: { '@transfer-intents/client': `file:${tarball}` } }))
   run(dir, 'npm', 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error')
-  assert.deepEqual(readdirSync(join(dir, 'node_modules/@transfer-intents/client')).sort(), ['LICENSE', 'README.md', 'dist', 'package.json'])
+  assert.deepEqual(readdirSync(join(dir, 'node_modules/@transfer-intents/client')).sort(), ['LICENSE', 'README.md', 'dist', 'examples', 'package.json'])
   writeFileSync(join(dir, 'program.ts'), program)
   run(dir, process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--lib', 'es2022,dom', '--module', 'nodenext', 'program.ts')
   assert.equal(run(dir, process.execPath, 'program.js'), 'function batches,chains,events,origins,quotes,tokens,transfers,usage,webhooks function\n')
