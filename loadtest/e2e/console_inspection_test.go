@@ -38,6 +38,9 @@ func (b *tab) inspect(name string) {
 	b.t.Helper()
 	b.accessible(name, "dark", colourRules)
 	b.accessible(name, "light", everyRule)
+	if nested := evaluate[int](b, "document.querySelectorAll('a button, button a').length"); nested > 0 {
+		b.t.Errorf("%s has %d buttons in links or links in buttons", name, nested)
+	}
 	b.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile))
 	widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]")
 	if widths[0] > widths[1] || widths[1] != phoneWidth {

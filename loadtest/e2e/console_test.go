@@ -86,6 +86,7 @@ func walkKeys(b *tab) {
 	b.click(`dl a[href*="status=created"]`, "2.5 USDC", "Clear the filters")
 	b.inspect("transfers-of-batch")
 	b.click("tbody a", "Transfer of 2.5 USDC", batch.ID)
+	b.inspect("transfer-of-batch")
 	b.click(`dl a[href^="/console/batches/"]`, "Batch of 2 transfers")
 
 	t.Log("rotate: the new key works, the old one dies")

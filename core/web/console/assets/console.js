@@ -27,7 +27,7 @@ function offerValues(root) {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "copy", textContent: "Copy" });
     button.setAttribute("aria-label", `Copy ${row?.querySelector("dt")?.textContent ?? "the hash"}: ${value.textContent.slice(0, 10)}`);
     button.addEventListener("click", () => copyValue(value, button));
-    value.after(" ", button);
+    (value.closest("a") ?? value).after(" ", button); // a button in a link would follow it
   }
 }
 
