@@ -73,7 +73,7 @@ func (s *Store) TokenVolumes(
 	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
 		return db.NewRaw(`SELECT source_chain, source_token, count(*) FILTER (WHERE counts) AS count,
 			coalesce(sum(source_amount) FILTER (WHERE counts), 0)::text AS sum, (sum(count(*)) OVER ())::bigint AS examined FROM (
-				SELECT source_chain, source_token, source_amount, status IN (?) AS counts FROM transfers
+				SELECT source_chain, source_token, source_amount, status IN (?) AND NOT simulated AS counts FROM transfers
 				WHERE account_id = ? AND environment = ? AND id >= ? ORDER BY id DESC LIMIT ?
 			) AS newest GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT ?`,
 			bun.List(statuses), accountID, environment, transfer.FirstID(since), postgres.LongScan, limit).Scan(ctx, &rows)

@@ -22,6 +22,7 @@ func (w *readmeWalk) walkQuotes(t *testing.T) {
 	b.base = w.value("GATEWAY_URL")
 	b.open("/console/sign-in")
 	b.signIn(w.value("ACCOUNT_EMAIL"), w.value("ACCOUNT_PASSWORD"))
+	b.click(testEnvironment, "Overview")
 
 	t.Log("a swap, whose quote runs out")
 	b.chooseChain(31337)

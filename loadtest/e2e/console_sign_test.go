@@ -32,6 +32,7 @@ func (w *readmeWalk) walkSigning(t *testing.T) {
 	s.wallet.install(b)
 	b.open("/console/sign-in")
 	b.signIn(w.value("ACCOUNT_EMAIL"), w.value("ACCOUNT_PASSWORD"))
+	b.click(testEnvironment, "Overview")
 	s.giveEuros(poor)
 
 	t.Log("the solver opens and fills what a wallet without gas has signed")

@@ -286,6 +286,9 @@ func (b *tab) signIn(email, password string, says ...string) {
 	b.click("main form button", says...)
 }
 
+// testEnvironment is the switch to the test environment, which an account with a live key does not begin with.
+const testEnvironment = `form[action="/console/environment"] button[value="test"]`
+
 // makeKey makes a key in the browser and returns its text.
 func (b *tab) makeKey(name string) string {
 	b.t.Helper()

@@ -13,8 +13,15 @@ import (
 	"intents.internal/core/pgtest"
 )
 
-// transferTable asks for a list as CSV and returns the response with its rows, the names first.
-func (s *service) transferTable(t *testing.T, query string, key []string, header ...string) (*http.Response, [][]string) {
+// table is a list as CSV.
+type table struct {
+	status int
+	header http.Header
+	// rows begin with the names of the columns.
+	rows [][]string
+}
+
+func (s *service) transferTable(t *testing.T, query string, key []string, header ...string) table {
 	t.Helper()
 	response := s.send(t, "GET", "/v2/transfers"+query, "", append(append(slices.Clip(key), "Accept", "text/csv"), header...)...)
 	text := readAll(t, response)
@@ -22,7 +29,7 @@ func (s *service) transferTable(t *testing.T, query string, key []string, header
 	if err != nil || response.StatusCode == 200 && response.Header.Get("Content-Type") != "text/csv; charset=utf-8" {
 		t.Fatalf("%s: %d %v, %v\n%s", query, response.StatusCode, response.Header, err, text)
 	}
-	return response, rows
+	return table{response.StatusCode, response.Header, rows}
 }
 
 func TestListTransfers_CSV(t *testing.T) {
@@ -49,28 +56,28 @@ func TestListTransfers_CSV(t *testing.T) {
 			"eip155:11155111", aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111", bobOnSepolia, sepoliaWETH, "4", "",
 		},
 	}
-	response, rows := s.transferTable(t, "?type=swap", ann)
-	if diff := cmp.Diff(want, rows); diff != "" {
+	swaps := s.transferTable(t, "?type=swap", ann)
+	if diff := cmp.Diff(want, swaps.rows); diff != "" {
 		t.Errorf("the whole list (-want +got):\n%s", diff)
 	}
-	again, _ := s.transferTable(t, "?type=swap", ann, "If-None-Match", response.Header.Get("Etag"))
-	other := s.send(t, "GET", "/v2/transfers?type=swap", "", append(slices.Clip(ann), "If-None-Match", response.Header.Get("Etag"))...)
+	again := s.transferTable(t, "?type=swap", ann, "If-None-Match", swaps.header.Get("Etag"))
+	other := s.send(t, "GET", "/v2/transfers?type=swap", "", append(slices.Clip(ann), "If-None-Match", swaps.header.Get("Etag"))...)
 	readAll(t, other)
-	if again.StatusCode != 304 || other.StatusCode != 200 || other.Header.Get("Content-Type") != "application/json" {
-		t.Errorf("the same again is %d, and as JSON %d %v", again.StatusCode, other.StatusCode, other.Header)
+	if again.status != 304 || other.StatusCode != 200 || other.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("the same again is %d, and as JSON %d %v", again.status, other.StatusCode, other.Header)
 	}
 
-	page, rows := s.transferTable(t, "?limit=1", ann)
-	link := page.Header.Get("Link")
-	if diff := cmp.Diff(want, rows); diff != "" || !strings.HasSuffix(link, `; rel="next"`) {
+	page := s.transferTable(t, "?limit=1", ann)
+	link := page.header.Get("Link")
+	if diff := cmp.Diff(want, page.rows); diff != "" || !strings.HasSuffix(link, `; rel="next"`) {
 		t.Fatalf("the first page, Link %s (-want +got):\n%s", link, diff)
 	}
-	_, rows = s.transferTable(t, strings.TrimPrefix(link[1:strings.Index(link, ">")], "/v2/transfers"), ann)
-	if len(rows) != 2 || rows[1][0] != strings.TrimPrefix(plain, "/v2/transfers/") {
-		t.Errorf("the next page: %q", rows)
+	next := s.transferTable(t, strings.TrimPrefix(link[1:strings.Index(link, ">")], "/v2/transfers"), ann)
+	if rows := next.rows; len(rows) != 2 || rows[1][0] != strings.TrimPrefix(plain, "/v2/transfers/") {
+		t.Errorf("the next page: %q", next.rows)
 	}
-	if _, rows = s.transferTable(t, "?label.order=none", ann); len(rows) != 1 {
-		t.Errorf("an empty list: %q", rows)
+	if none := s.transferTable(t, "?label.order=none", ann); len(none.rows) != 1 {
+		t.Errorf("an empty list: %q", none.rows)
 	}
 	faulty := s.call(t, "GET", "/v2/transfers?limit=0", "", append(ann, "Accept", "text/csv")...)
 	same(t, "a faulty query", invalid(t, "limit", "must be a whole number from 1 to 1000"), faulty)
@@ -83,13 +90,13 @@ func TestListTransfers_LongCSV(t *testing.T) {
 	ann := keyed(uuid.New(), "test")
 	_, location, _ := s.create(t, transferBody, ann...)
 	pgtest.Multiply(t, s.store, uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), 1500)
-	response, rows := s.transferTable(t, "", ann)
-	tag := response.Header.Get("Etag")
-	if len(rows) != 1502 || !strings.HasPrefix(tag, `W/"c1.`) {
-		t.Errorf("%d rows, ETag %s", len(rows), tag)
+	long := s.transferTable(t, "", ann)
+	tag := long.header.Get("Etag")
+	if len(long.rows) != 1502 || !strings.HasPrefix(tag, `W/"c1.`) {
+		t.Errorf("%d rows, ETag %s", len(long.rows), tag)
 	}
-	if again, _ := s.transferTable(t, "", ann, "If-None-Match", tag); again.StatusCode != 304 {
-		t.Errorf("the same again is %d", again.StatusCode)
+	if again := s.transferTable(t, "", ann, "If-None-Match", tag); again.status != 304 {
+		t.Errorf("the same again is %d", again.status)
 	}
 	if other := s.send(t, "GET", "/v2/transfers", "", append(ann, "If-None-Match", tag)...); other.StatusCode != 200 || readAll(t, other) == "" {
 		t.Errorf("as JSON, with the tag of the other: %d", other.StatusCode)
