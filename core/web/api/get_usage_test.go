@@ -16,7 +16,7 @@ import (
 // usage reads what the key is told.
 func (s *service) usage(t *testing.T, query string, key ...string) map[time.Time]client.UsageInterval {
 	t.Helper()
-	response := s.send(t, http.MethodGet, "/v2/usage"+query, "", key...)
+	response := s.send(t, http.MethodGet, "/v2/usage"+query, "", key...) //nolint:bodyclose // readAll closes it
 	var report client.UsageReport
 	if err := json.Unmarshal([]byte(readAll(t, response)), &report); err != nil {
 		t.Fatal(err)
