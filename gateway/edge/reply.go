@@ -202,8 +202,8 @@ const (
 )
 
 // newTooManyRequests returns the reply to a request that a rate limit refuses. Retry-After is in whole seconds and tryAgainIn in
-// milliseconds, both rounded up, so that a client that waits for this long is admitted. The message is for a refusal by the key's bucket. It is encoded by hand, and into the empty
-// buffer body, because refusals must stay cheap.
+// milliseconds, both rounded up, so that a client that waits for this long is admitted. The message is for a refusal by the key's bucket. The body is
+// encoded by hand, and into the empty buffer body, because refusals must stay cheap.
 func newTooManyRequests(d *limit.Decision, message string, body []byte) reply {
 	outcome := outcomeRateLimited
 	if d.ByAccount() {
