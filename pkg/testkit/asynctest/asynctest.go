@@ -4,6 +4,7 @@ package asynctest
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -56,4 +57,20 @@ func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.all.String()
+}
+
+// AtOnce calls do in n goroutines, again and again, until one call reports that it is done.
+func AtOnce(n int, do func() (done bool)) {
+	var done atomic.Bool
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() {
+			for !done.Load() {
+				if do() {
+					done.Store(true)
+				}
+			}
+		})
+	}
+	calls.Wait()
 }
