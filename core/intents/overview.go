@@ -56,7 +56,7 @@ type TokenVolume struct {
 }
 
 // TokenVolumes adds up what an account's intents of an environment since a time that are in one of the statuses send, by token: the tokens with
-// the most intents, up to limit. Like DayCounts it counts the newest postgres.LongScan intents of all statuses.
+// the most intents, up to limit. A simulated intent has sent nothing. Like DayCounts it counts the newest postgres.LongScan intents of all statuses.
 func (s *Store) TokenVolumes(
 	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time, statuses []transfer.Status, limit int,
 ) (volumes []TokenVolume, whole bool, err error) {

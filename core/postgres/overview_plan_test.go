@@ -43,7 +43,7 @@ func TestOverview_RowsRead(t *testing.T) {
 				return err
 			},
 			"requests": func() error {
-				_, err := store.Identities.MinuteUsage(t.Context(), account, environment, time.Now().Add(-time.Hour))
+				_, _, err := store.Identities.AccountUsage(t.Context(), account, environment, time.Now().Add(-time.Hour), time.Minute)
 				return err
 			},
 			"webhooks": func() error {

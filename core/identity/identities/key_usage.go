@@ -90,35 +90,6 @@ FROM (
 WINDOW whole AS (PARTITION BY start)
 ORDER BY start, accepted + limited + refused DESC, minute`
 
-// MinuteUsage reads the usage of all of an account's keys of an environment from the minute since on, minute by minute, oldest first. It reads at
-// most postgres.LongScan rows, one for each key and minute, the newest of both environments.
-func (s *Store) MinuteUsage(
-	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time,
-) ([]account.UsageInterval, error) {
-	release, err := s.db.LongLists.Acquire(ctx, accountID, postgres.LongScan)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	var rows []account.Usage
-	list := postgres.ListScan{Scan: postgres.LongScan}
-	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
-		return db.NewRaw(`SELECT minute, sum(accepted)::bigint AS accepted, sum(limited)::bigint AS limited, sum(refused)::bigint AS refused FROM (
-			SELECT * FROM key_usage WHERE account_id = ? AND minute >= ? ORDER BY minute DESC, key_id DESC LIMIT ?
-		) AS newest JOIN api_keys ON api_keys.id = key_id AND api_keys.environment = ?
-		GROUP BY minute ORDER BY minute`, accountID, since, postgres.LongScan, environment).Scan(ctx, &rows)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the usage of account %s: %w", accountID, err)
-	}
-	intervals := make([]account.UsageInterval, len(rows))
-	for i, row := range rows {
-		row.Minute = row.Minute.UTC()
-		intervals[i] = account.UsageInterval{From: row.Minute, Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused, Busiest: row}
-	}
-	return intervals, nil
-}
-
 // accountIntervals counts the rows of both environments, because the limit of the scan includes both.
 const accountIntervals = `SELECT date_bin(make_interval(secs => ?0), newest.minute, ?1::timestamptz) AS begins, count(*) AS scanned,
 	coalesce(sum(accepted) FILTER (WHERE api_keys.environment = ?3), 0)::bigint AS accepted,
@@ -131,7 +102,7 @@ GROUP BY begins ORDER BY begins`
 
 // AccountUsage reads the usage of an account's keys of one environment from the minute since on, in intervals of a length, oldest first. It reads at
 // most postgres.LongScan rows, one for each key and minute, the newest: intervals before whole may have more requests than were counted and are
-// omitted, as are those without a request. Busiest is not set.
+// omitted. Busiest is set for intervals of a minute alone.
 func (s *Store) AccountUsage(
 	ctx context.Context, accountID uuid.UUID, environment network.Environment, since time.Time, length time.Duration,
 ) (intervals []account.UsageInterval, whole time.Time, err error) {
@@ -144,7 +115,10 @@ func (s *Store) AccountUsage(
 		Begins                              time.Time
 		Scanned, Accepted, Limited, Refused int64
 	}
-	err = s.db.NewRaw(accountIntervals, length.Seconds(), since, accountID, environment, postgres.LongScan).Scan(ctx, &rows)
+	list := postgres.ListScan{Scan: postgres.LongScan}
+	err = list.InIndexOrder(ctx, s.db, func(ctx context.Context, db bun.IDB) error {
+		return db.NewRaw(accountIntervals, length.Seconds(), since, accountID, environment, postgres.LongScan).Scan(ctx, &rows)
+	})
 	if err != nil {
 		return nil, since, fmt.Errorf("read the usage of account %s: %w", accountID, err)
 	}
@@ -156,7 +130,11 @@ func (s *Store) AccountUsage(
 		whole, rows = rows[0].Begins.UTC().Add(length), rows[1:]
 	}
 	for _, row := range rows {
-		intervals = append(intervals, account.UsageInterval{From: row.Begins.UTC(), Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused})
+		u := account.UsageInterval{From: row.Begins.UTC(), Accepted: row.Accepted, Limited: row.Limited, Refused: row.Refused}
+		if length == time.Minute {
+			u.Busiest = account.Usage{Minute: u.From, Accepted: u.Accepted, Limited: u.Limited, Refused: u.Refused}
+		}
+		intervals = append(intervals, u)
 	}
 	return intervals, whole, nil
 }

@@ -87,7 +87,7 @@ func (c *console) showOverview(w http.ResponseWriter, r *http.Request, user curr
 		return err
 	}
 	shown.UsageLate, err = inTime(ctx, func(ctx context.Context) error {
-		usage, err := c.Identities.MinuteUsage(ctx, of.AccountID, of.Environment, chart.HourSince(now))
+		usage, _, err := c.Identities.AccountUsage(ctx, of.AccountID, of.Environment, chart.HourSince(now), time.Minute)
 		shown.Usage = chart.Hour(usage, int(time.Duration(account.Limit.Requests)*time.Minute/account.Limit.Period), now)
 		return err
 	})

@@ -40,7 +40,7 @@ func TestShowOverview(t *testing.T) {
 	ben.get("/console").is(http.StatusOK, "Nothing at the moment.", "0 are done, 0 are open")
 }
 
-// Volumes are exact beyond 64 bits, leave out what is not done, older or of the other environment, and name a token that the registry does not have.
+// Volumes are exact beyond 64 bits, leave out what is not done, simulated, older or of the other environment, and name a token that the registry does not have.
 func TestShowOverview_Volumes(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -52,6 +52,7 @@ func TestShowOverview_Volumes(t *testing.T) {
 		done + ", source_amount = " + most + ", destination_amount = " + most,
 		done + ", source_token = '0x4444444444444444444444444444444444444444', destination_token = '0x4444444444444444444444444444444444444444'",
 		"status = 'cancelled'",
+		"status = 'confirmed', simulated = true",
 		done + ", environment = 'live'",
 		done + ", id = '018c251e-5c00-7000-8000-000000000000'",
 	} {
