@@ -1,4 +1,4 @@
-import { dataOf, segment, type Api, type CreateOptions } from './client.js'
+import { dataOf, segment, type Api, type CreateOptions } from './api.js'
 import type { Clock } from './clock.js'
 import { ApiError } from './error.js'
 import type { Batch, BatchCalls, BatchItem, CallsQuery, CreatedBatch } from './records.js'

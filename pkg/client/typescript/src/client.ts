@@ -1,26 +1,20 @@
-import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
+import { apiOf, type ServiceOptions } from './api.js'
 import { batchesOf, type Batches } from './batches.js'
 import { systemClock, type Clock } from './clock.js'
 import { eventsOf, type Events } from './events.js'
 import { FeedReader } from './feed.js'
 import { referenceOf, type Chains, type Origins, type Quotes, type Tokens, type Usage } from './reference.js'
-import type { paths } from './schema.js'
 import { transfersOf, type Transfers } from './transfers.js'
-import { send, type CallOptions, type Transport } from './transport.js'
 import { webhooksOf, type Webhooks } from './webhooks.js'
 
 /** What a client needs to know. */
-export interface ClientOptions {
-  /** Where the service is, for example `https://intents.example.com`. The key goes to this origin only. */
-  baseUrl: string
+export interface ClientOptions extends ServiceOptions {
   /** An API key, `sk_test_…` or `sk_live_…`. Keep it on your servers: who has it is you. */
   key: string
-  /** In place of the global fetch. It must honor `redirect` and `signal`. */
-  fetch?: typeof globalThis.fetch
 }
 
 /** What a client in a browser or an app needs to know, which has no key. */
-export interface TokenClientOptions extends Omit<ClientOptions, 'key'> {
+export interface TokenClientOptions extends ServiceOptions {
   /**
    * The token of one intent, of `transfers.createClientToken` on your server, or a function that is asked for it before each request. A token that is
    * no longer valid is answered with the ApiError `INVALID_CLIENT_TOKEN`: get another one from your server.
@@ -68,46 +62,4 @@ export function tokenClientWith({ clientToken, ...options }: TokenClientOptions,
   const credential = async () => ['authorization', `Bearer ${typeof clientToken === 'string' ? clientToken : await clientToken()}`] as const
   const { get, preflight, report, waitFor } = transfersOf(apiOf(options, clock, credential), new FeedReader(undefined, clock), clock)
   return { transfers: { get, preflight, report, waitFor } }
-}
-
-type Credential = readonly [header: string, value: string]
-
-function apiOf({ baseUrl, fetch }: Omit<ClientOptions, 'key'>, clock: Clock, credential: () => Credential | Promise<Credential>): Api {
-  const transport: Transport = { fetch: fetch ?? ((...args) => globalThis.fetch(...args)), clock, origin: new URL(baseUrl).origin }
-  return {
-    http: createFetchClient<paths>({ baseUrl, querySerializer: { array: { style: 'form', explode: false } } }),
-    with: (options = {}, wait = 0) => ({
-      fetch: async (request) => {
-        request.headers.set(...await credential())
-        return send(transport, request, options, wait)
-      },
-    }),
-  }
-}
-
-/** What the groups of operations share. */
-export interface Api {
-  http: FetchClient<paths>
-  /** The options of a request that is sent as the caller wants it, and held by the service for up to `wait` milliseconds. */
-  with(options?: CallOptions, wait?: number): { fetch: (request: Request) => Promise<Response> }
-}
-
-/** The data of an answer: whatever is none has failed before. */
-export async function dataOf<Data>(answer: Promise<{ data?: Data }>): Promise<Data> {
-  return (await answer).data as Data
-}
-
-/** A path's parameter, which must name something. */
-export function segment(id: string): string {
-  if (id === '' || id === '.' || id === '..') throw new TypeError(`not an id: ${JSON.stringify(id)}`)
-  return id
-}
-
-/** The header of a write that may be repeated: a key of the caller's, or a fresh one. */
-export const idempotencyKey = (key: string | undefined) => ({ 'Idempotency-Key': key ?? crypto.randomUUID() })
-
-/** CallOptions of a write that makes something. */
-export interface CreateOptions extends CallOptions {
-  /** Makes calls with the same key and body one, also those of different processes. Random by default, and kept over the tries of a call. */
-  idempotencyKey?: string | undefined
 }

@@ -1,4 +1,4 @@
-import { dataOf, segment, type Api } from './client.js'
+import { dataOf, segment, type Api } from './api.js'
 import type { Event, EventPage, EventQuery, EventType } from './records.js'
 import type { CallOptions } from './transport.js'
 

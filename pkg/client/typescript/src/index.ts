@@ -1,5 +1,6 @@
+export type { CreateOptions, ServiceOptions } from './api.js'
 export type { Batches } from './batches.js'
-export { createClient, type Client, type ClientOptions, type CreateOptions, type TokenClient, type TokenClientOptions } from './client.js'
+export { createClient, type Client, type ClientOptions, type TokenClient, type TokenClientOptions } from './client.js'
 export { ApiError, type ApiErrorInit, type ErrorCode } from './error.js'
 export type { Events, FollowOptions } from './events.js'
 export type * from './records.js'

@@ -1,4 +1,4 @@
-import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
+import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './api.js'
 import type { Clock } from './clock.js'
 import type {
   ClientToken, CreateTransfer, Preflight, Refund, Relay, SimulatedStatus, Transfer, TransferEvents, TransferQuery, TransferSummary, UpdateTransfer,

@@ -1,4 +1,4 @@
-import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './client.js'
+import { dataOf, idempotencyKey, segment, type Api, type CreateOptions } from './api.js'
 import type * as records from './records.js'
 import type { CallOptions } from './transport.js'
 
