@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 

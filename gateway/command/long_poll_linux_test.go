@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/polls"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"

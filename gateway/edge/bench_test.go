@@ -17,8 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/conn"
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 )
 
 // FuzzFraming has a client say anything, in pieces of any size.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/gateway/upstream/coretest"
 )
 
 // HEAD is answered as GET on every route, without the body, and leaves the connection to the next request.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
 	"intents.internal/gateway/polls"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"

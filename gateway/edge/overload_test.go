@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/conn"
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )

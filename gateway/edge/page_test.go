@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 )
 
 // What the gateway itself says on the console's paths is a page to read, and JSON everywhere else.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
 )

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/gateway/upstream/catalog"
+	"intents.internal/gateway/catalog"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"

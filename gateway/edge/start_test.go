@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"intents.internal/gateway/command"
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/edge"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/metricstest"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"

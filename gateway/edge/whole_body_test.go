@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
 )
 

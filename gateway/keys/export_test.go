@@ -1,7 +1,7 @@
 package keys
 
 import (
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 )
 

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )

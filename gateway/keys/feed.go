@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/telemetry"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
 )
 

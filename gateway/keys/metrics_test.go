@@ -3,7 +3,7 @@ package keys_test
 import (
 	"testing"
 
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
-	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"

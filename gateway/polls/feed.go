@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/wire"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 )

@@ -14,9 +14,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"go.uber.org/goleak"
 
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/polls"
-	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/upstream"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )

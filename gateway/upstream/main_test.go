@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/upstream"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/wire"
 )
 

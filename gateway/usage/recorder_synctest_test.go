@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/gateway/usage"
 )
 

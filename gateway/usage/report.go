@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/wire"
 )
 

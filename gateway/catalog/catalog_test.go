@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/gateway/upstream/catalog"
-	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/coretest"
+	"intents.internal/gateway/catalog"
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
 )
 
 // startCatalog is a catalog of a core that answers as said.

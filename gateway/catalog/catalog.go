@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/upstream"
-	"intents.internal/gateway/upstream/control"
+	"intents.internal/gateway/control"
 	"intents.internal/pkg/wire"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/control"
+	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/upstream"
-	"intents.internal/gateway/upstream/control"
-	"intents.internal/gateway/upstream/coretest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
