@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"intents.internal/gateway/upstream"
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/wire"
 )
 

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/gateway/keys"
 	"intents.internal/gateway/limit"
-	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -207,8 +207,8 @@ func (c Config) check(f *settings.Faults) {
 
 // cores returns the base URLs. The error does not repeat the value, which may contain a password.
 func (c Config) cores() ([]*url.URL, error) {
-	if len(c.CoreURLs) > upstream.MaxCores {
-		return nil, fmt.Errorf("must have at most %d URLs, not %d", upstream.MaxCores, len(c.CoreURLs))
+	if len(c.CoreURLs) > cores.MaxCores {
+		return nil, fmt.Errorf("must have at most %d URLs, not %d", cores.MaxCores, len(c.CoreURLs))
 	}
 	var all []*url.URL
 	for n, text := range c.CoreURLs {
@@ -218,7 +218,7 @@ func (c Config) cores() ([]*url.URL, error) {
 			return nil, fmt.Errorf("must be http://host:port or https://host:port, or several with commas between; URL %d is not", n+1)
 		}
 		for earlier, other := range all {
-			if upstream.Address(core) == upstream.Address(other) {
+			if cores.Address(core) == cores.Address(other) {
 				return nil, fmt.Errorf("names one core twice: URLs %d and %d", earlier+1, n+1)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/keys"
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/keys"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-redis/redis_rate/v10"
 
-	"intents.internal/gateway/limit"
 	"intents.internal/gateway/control"
+	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"

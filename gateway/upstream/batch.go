@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/wire"
 )
 
@@ -74,7 +75,7 @@ func (c *Client) doBatch(g *group, of []*member) attempt {
 }
 
 // encode encodes the POST with all requests.
-func (b *batch) encode(core *Core) {
+func (b *batch) encode(core *cores.Core) {
 	length := 0
 	for _, m := range b.members {
 		length += wire.FrameHeadBytes + len(*m.buffer)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/wire"
 )
 
@@ -83,7 +84,7 @@ func FuzzBatch_Response(f *testing.F) {
 
 // sentBatch is a batch that was sent on a connection, of a member with each of these times left.
 func sentBatch(client *Client, on net.Conn, left ...time.Duration) *batch {
-	core, now := &Core{}, time.Now()
+	core, now := &cores.Core{}, time.Now()
 	conn := &coreConn{Conn: on, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
 	conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
 	b := &batch{client: client, group: &group{client: client, core: core, lanes: 1}, conn: conn, hasLane: true, left: len(left)}
@@ -132,7 +133,7 @@ func TestGroup_Shares(t *testing.T) {
 			waits := func(account string) *member {
 				return &member{request: &Request{Identity: Identity{AccountID: account}}, buffer: new([]byte), options: attemptOptions{deadline: time.Now().Add(time.Hour)}}
 			}
-			leader, g := waits("leader"), &group{core: &Core{}, ofAccount: map[string]int{}}
+			leader, g := waits("leader"), &group{core: &cores.Core{}, ofAccount: map[string]int{}}
 			for _, account := range c.waiting {
 				g.waiting = append(g.waiting, waits(string(account)))
 			}

@@ -1,9 +1,9 @@
-// Package upstream is the gateway's way to core: the set of cores and their health, the pools of connections to each, and the one
-// loop that sends a request to one core after another.
+// Package upstream is the gateway's exchange with core: the pools of connections to each core, and the one loop that sends a request
+// to one core after another.
 //
-// It owns the resolution of the cores' names, the choice of the core for each attempt and the ejection of a core that fails, the
-// timeouts, the retry rule, the cancellation when a client disconnects, and the streaming of long responses. Requests and responses
-// of clients are built from allowlists of headers; no other header passes.
+// It owns the timeouts, the retry rule, the cancellation when a client disconnects, the batches, and the streaming of long responses.
+// Which cores there are and which gets the next attempt is package cores'. Requests and responses of clients are built from allowlists
+// of headers; no other header passes.
 package upstream
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
@@ -38,7 +39,7 @@ var (
 
 // Options are the client's settings; all must be set unless said otherwise.
 type Options struct {
-	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A host name stands for one core per
+	// URLs are base URLs, http or https, without a path; 1 to cores.MaxCores, all different. A host name stands for one core per
 	// address.
 	URLs []*url.URL
 	// Resolve returns the addresses of a name; nil for the system's resolver.
@@ -62,10 +63,13 @@ type Options struct {
 // It speaks HTTP/1.1 over its own pools and reads responses with fasthttp's parser. fasthttp's clients report neither whether an
 // attempt sent anything nor to which core, so they cannot implement the retry rule; they also take several times the CPU time.
 type Client struct {
-	cores *Set
+	cores *cores.Set
 	// secret is the header line with the shared secret.
 	secret        string
 	timeout       time.Duration
+	tls           *tls.Config
+	maxConns      int
+	registry      prometheus.Registerer
 	retries       prometheus.Counter
 	batched       prometheus.Histogram
 	streamMetrics streamMetrics
@@ -78,7 +82,7 @@ type Client struct {
 func New(o Options) *Client {
 	c := &Client{
 		secret:  wire.HeaderGatewaySecret + ": " + o.Secret.Reveal() + "\r\n",
-		timeout: o.Timeout,
+		timeout: o.Timeout, tls: o.TLS, maxConns: o.MaxConns, registry: o.Metrics,
 		retries: promauto.With(o.Metrics).NewCounter(prometheus.CounterOpts{
 			Name: "intents_gateway_core_retries_total",
 			Help: "Second and further sends of requests: after an attempt that broke off, that core refused, or that a proxy answered in core's place, and " +
@@ -92,19 +96,15 @@ func New(o Options) *Client {
 		streamMetrics: newStreamMetrics(o.Metrics),
 	}
 	c.requestBuffers.New = func() any { return new([]byte) }
-	c.cores = newSet(c, o)
+	c.cores = cores.New(cores.Options{URLs: o.URLs, Resolve: o.Resolve, Connect: c.connect, Log: o.Log, Metrics: o.Metrics})
 	return c
 }
 
 // Cores is the set of cores.
-func (c *Client) Cores() *Set { return c.cores }
+func (c *Client) Cores() *cores.Set { return c.cores }
 
 // Run probes the cores and resolves their names until ctx ends.
-func (c *Client) Run(ctx context.Context) { c.cores.run(ctx) }
+func (c *Client) Run(ctx context.Context) { c.cores.Run(ctx) }
 
 // Close closes idle connections.
-func (c *Client) Close() {
-	for _, core := range c.cores.All() {
-		core.pools.close()
-	}
-}
+func (c *Client) Close() { c.cores.Close() }

@@ -3,8 +3,11 @@ package upstream_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,11 +18,20 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 )
 
-// Cores come and go under a name while requests pass, and none of these fails.
+// poolsOfCore is how many pools of each core are measured.
+const poolsOfCore = 4
+
+// Cores come and go under a name while requests pass, and none of these fails. Each is sent by the name, whatever address the core has: a proxy
+// before it may go by that.
 func TestClient_DNSChanges(t *testing.T) {
 	t.Parallel()
 	startAt := func(ip string, port int, answer string) (*core, int) {
-		c := newCore(t, name(answer))
+		c := newCore(t, func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasPrefix(r.Host, "core.test:") {
+				t.Errorf("a request for %s", r.Host)
+			}
+			_, _ = io.WriteString(w, answer)
+		})
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprintf("%s:%d", ip, port))
 		if err != nil {
 			t.Skip("this system has one loopback address only:", err)

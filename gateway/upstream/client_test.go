@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -163,5 +165,19 @@ func TestClient_TLS(t *testing.T) {
 	}
 	if core.hits.Load() != before {
 		t.Error("a core whose certificate nobody knows was sent a request")
+	}
+
+	// Its certificate must be for its name, whatever address the name has.
+	here := func(context.Context, string) ([]netip.Addr, error) {
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
+	_, port, _ := net.SplitHostPort(core.Listener.Addr().String())
+	for host, want := range map[string]bool{"example.com": true, "core.test": false} { // the certificate names the former, and 127.0.0.1
+		options := upstream.Options{TLS: &tls.Config{RootCAs: authorities, MinVersion: tls.VersionTLS12}, Resolve: here}
+		named := newClient(t, settings{options: options}, "https://"+net.JoinHostPort(host, port))
+		asynctest.Eventually(t, "the name is resolved", func() bool { return strings.HasPrefix(named.set.All()[0].Address, "127.0.0.1:") })
+		if _, err := named.do(write); (err == nil) != want {
+			t.Errorf("%s: %v", host, err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/conn"
+	"intents.internal/gateway/cores"
 )
 
 // dialTimeout is short because core is near.
@@ -22,19 +23,18 @@ const checkInterval = 100 * time.Millisecond
 
 // dialer opens connections to one core.
 type dialer struct {
-	cores *Set
-	core  *Core
-	tls   *tls.Config // nil for none
+	transport *transport
+	tls       *tls.Config // nil for none
 }
 
 // dial opens a connection for a request with this deadline. If another core is up, it leaves half of the time to that one. It returns
 // errGivenBack if the core is ejected meanwhile and another one is up.
 func (d dialer) dial(ctx context.Context, deadline time.Time) (*coreConn, error) {
-	if d.cores.OtherUp(d.core) {
+	if d.transport.client.cores.OtherUp(d.transport.core) {
 		now := time.Now()
 		deadline = now.Add(deadline.Sub(now) / 2)
 	}
-	ctx, done := d.core.dials.watch(ctx)
+	ctx, done := d.transport.dials.watch(ctx)
 	defer done()
 	c, err := d.dialUntil(ctx, deadline)
 	if err != nil && errors.Is(context.Cause(ctx), errGivenBack) {
@@ -56,9 +56,10 @@ func (d dialer) dialUntil(ctx context.Context, deadline time.Time) (*coreConn, e
 }
 
 func (d dialer) dialContext(ctx context.Context) (*coreConn, error) {
-	c := &coreConn{cores: d.cores, core: d.core, epoch: d.core.Generation()}
+	core := d.transport.core
+	c := &coreConn{cores: d.transport.client.cores, core: core, epoch: core.Generation()}
 	// fasthttp's own dialer caches addresses for a minute, but a replaced core may have another address.
-	plain, err := new(net.Dialer).DialContext(ctx, "tcp", d.core.Address)
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", core.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +86,8 @@ type coreConn struct {
 	plain  net.Conn
 	reader *bufio.Reader
 	peeker *conn.Peeker
-	cores  *Set
-	core   *Core
+	cores  *cores.Set
+	core   *cores.Core
 	// epoch is the core's generation, read before the connection was opened.
 	epoch uint32
 	pool  *pool

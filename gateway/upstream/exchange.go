@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/tracing"
 )
 
@@ -77,7 +78,7 @@ func (c *Client) Do(r *Request, response *Response) error {
 func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span trace.Span) error {
 	ctx, deadline := r.context(), r.deadline(c.timeout)
 	options := attemptOptions{ctx: ctx, began: r.Began, deadline: deadline, replayable: r.IsReplayable(), peer: r.Peer}
-	var tried Tried
+	var tried cores.Tried
 	failure, sent, unanswered := ErrUnreachable, 0, 0
 	for began := r.Began; began.Before(deadline); began = time.Now() {
 		core := c.cores.Pick(tried)
@@ -112,13 +113,13 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 		case final:
 			return err
 		case noBatches:
-			core.noBatches()
+			core.SetBatches(false)
 			options.alone = true
 		case notCarriedOut:
 			if errors.Is(err, ErrBusy) && r.own == nil {
 				return err
 			}
-			core.markUnsent(err)
+			markUnsent(core, err)
 			tried.Exclude(core)
 			if unanswered == 0 {
 				failure = err
@@ -126,7 +127,7 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 		case unknown, repeatable:
 			unanswered++
 			failure = err
-			core.markUnanswered(got.err, !errors.Is(err, ErrTimeout) || r.hadTime(began, options.deadline, deadline))
+			markUnanswered(core, got.err, !errors.Is(err, ErrTimeout) || r.hadTime(began, options.deadline, deadline))
 			if became == unknown || r.own == nil && unanswered == maxAttempts {
 				return err
 			}
@@ -139,7 +140,7 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 
 // exchange is one attempt at one core, until the end of the response's body.
 type exchange struct {
-	core *Core
+	core *cores.Core
 	conn *coreConn // nil without a connection
 }
 
@@ -156,16 +157,16 @@ func (x *exchange) end(complete bool, now time.Time, closing bool) {
 }
 
 // attemptAt is one attempt at one core, alone or in a batch.
-func (c *Client) attemptAt(core *Core, r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) attempt {
+func (c *Client) attemptAt(core *cores.Core, r *Request, response *Response, span trace.Span, buffer *[]byte, options attemptOptions) attempt {
 	if r.mayBatch(core, options) {
-		return core.pools.group.do(r, response, span, buffer, options)
+		return transportTo(core).group.do(r, response, span, buffer, options)
 	}
 	*buffer = c.appendRequest((*buffer)[:0], r, core.URL.Host, span)
 	return c.attempt(core, r, *buffer, options, response)
 }
 
 // attempt is one attempt at one core, alone.
-func (c *Client) attempt(core *Core, r *Request, request []byte, options attemptOptions, response *Response) attempt {
+func (c *Client) attempt(core *cores.Core, r *Request, request []byte, options attemptOptions, response *Response) attempt {
 	core.Begin()
 	x := exchange{core: core}
 	got := c.send(&x, r, request, options)
@@ -187,7 +188,7 @@ func (c *Client) attempt(core *Core, r *Request, request []byte, options attempt
 // was sent.
 func (c *Client) send(x *exchange, r *Request, request []byte, options attemptOptions) attempt {
 	for {
-		conn, err := x.core.pools.of(r).get(options.ctx, options.newConn, options.deadline)
+		conn, err := transportTo(x.core).poolFor(r).get(options.ctx, options.newConn, options.deadline)
 		if err != nil {
 			return attempt{err: err}
 		}

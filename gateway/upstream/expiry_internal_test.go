@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/wire"
 )
 
@@ -92,7 +93,7 @@ func TestGroup_NearlyExpired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				now, g, names := time.Now(), &group{core: &Core{}, ofAccount: map[string]int{}}, map[*member]string{}
+				now, g, names := time.Now(), &group{core: &cores.Core{}, ofAccount: map[string]int{}}, map[*member]string{}
 				for _, who := range []byte(c.waiting) {
 					deadline := now.Add(left[who])
 					m := &member{

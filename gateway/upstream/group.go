@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,7 +26,7 @@ const maxOfAccount = wire.MaxBatchRequests / 4
 // request of its batch.
 type group struct {
 	client *Client
-	core   *Core
+	core   *cores.Core
 
 	mu      sync.Mutex
 	waiting []*member
@@ -70,8 +71,8 @@ const (
 var members = sync.Pool{New: func() any { return &member{told: make(chan news, 3)} }}
 
 // mayBatch reports whether the request may be sent to the core with others. A request for which a lost core is the last resort is sent alone.
-func (r *Request) mayBatch(core *Core, options attemptOptions) bool {
-	return r.Batch && !options.alone && core.Batches() && !core.lost() && len(r.Client.Body()) <= wire.MaxBatchedBytes
+func (r *Request) mayBatch(core *cores.Core, options attemptOptions) bool {
+	return r.Batch && !options.alone && core.Batches() && !core.Lost() && len(r.Client.Body()) <= wire.MaxBatchedBytes
 }
 
 // do is Client.attempt for a request that may be sent with others.
@@ -140,7 +141,7 @@ func (m *member) leaveLane() {
 func (g *group) join(m *member) (leads bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.core.lost() { // since it was picked
+	if g.core.Lost() { // since it was picked
 		m.giveBack()
 		return false
 	}
@@ -158,7 +159,7 @@ func (g *group) join(m *member) (leads bool) {
 func (g *group) take(leader *member) (batch []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !leader.sent && g.core.lost() {
+	if !leader.sent && g.core.Lost() {
 		g.giveBackLocked()
 		if !leader.sent {
 			leader.giveBack()

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/upstream"
 	"intents.internal/pkg/wire"
@@ -105,7 +106,7 @@ func refusing(t *testing.T) string {
 // client forwards to cores.
 type client struct {
 	*upstream.Client
-	set      *upstream.Set
+	set      *cores.Set
 	registry *prometheus.Registry
 }
 

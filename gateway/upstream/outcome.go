@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/wire"
 )
 
@@ -53,6 +54,19 @@ type attempt struct {
 	err error
 }
 
+// isFailure reports whether an attempt says that its core fails: a status of 500 or above, whoever made it, a refusal, or no response.
+// A client that has gone, a full pool and a deadline that was used up elsewhere say nothing of the core.
+func (a attempt) isFailure() bool {
+	switch {
+	case a.err == nil:
+		return a.by == byRefusingCore || a.status >= fasthttp.StatusInternalServerError
+	case errors.Is(a.err, ErrClientGone), errors.Is(a.err, ErrBusy), errors.Is(a.err, errNoTime), errors.Is(a.err, errGivenBack):
+		return false
+	default:
+		return true
+	}
+}
+
 // decide is the one rule of what becomes of a request, alone or in a batch, and whether it may be sent again: only if it was not sent, if core
 // itself says that it has not carried it out, or if it is replayable. The error is nil if the response is the request's.
 //
@@ -95,6 +109,30 @@ var (
 	// errNotCore means that a proxy before the core has answered in its place.
 	errNotCore = fmt.Errorf("%w: a proxy before it answered", ErrBroken)
 )
+
+// markUnsent ejects a core because of a request that it did not carry out, if that is the core's failure.
+func markUnsent(core *cores.Core, cause error) {
+	switch {
+	case errors.Is(cause, errGivenBack): // it is ejected already
+	case errors.Is(cause, errNoTime), errors.Is(cause, ErrBusy), errors.Is(cause, errRefused):
+		core.ProbeNow()
+	case errors.Is(cause, errSecretRejected):
+		core.MarkFailed()
+	default:
+		core.MarkUnreachable(cause)
+	}
+}
+
+// markUnanswered ejects a core because of a request that was sent and not answered, if the core had the time for it.
+func markUnanswered(core *cores.Core, cause error, hadTime bool) {
+	switch {
+	case errors.Is(cause, errUpstreamDown): // it is ejected already
+	case hadTime:
+		core.MarkFailed()
+	default:
+		core.ProbeNow()
+	}
+}
 
 // speakerOf returns who has made the response with this header to a request that was sent alone.
 func speakerOf(head *fasthttp.ResponseHeader, session bool) speaker {

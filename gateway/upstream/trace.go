@@ -8,6 +8,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
@@ -22,7 +23,7 @@ func (r *Request) startSpan() trace.Span {
 }
 
 // setCore sets the core that gets the request, and how often it was sent to another before.
-func setCore(span trace.Span, core *Core, resent int) {
+func setCore(span trace.Span, core *cores.Core, resent int) {
 	if !span.IsRecording() {
 		return
 	}

@@ -1,8 +1,11 @@
-package upstream
+// Package cores is the set of cores as the gateway sees it: which there are, which are up, and which gets the next request.
+//
+// It owns the resolution of the cores' names, the probes' schedule, the ejection of a core that fails and its return, and the choice of the core
+// for each attempt. It sends nothing itself: a Transport probes a core and has the connections to it.
+package cores
 
 import (
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -10,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // MaxCores bounds the cores of a set.
@@ -19,17 +24,15 @@ const MaxCores = 64
 // use.
 type Set struct {
 	cores      atomic.Pointer[[]*Core]
-	client     *Client
+	connect    func(*Core) Transport
 	urls       []*url.URL
 	resolve    func(ctx context.Context, host string) ([]netip.Addr, error)
-	tls        *tls.Config
-	maxConns   int
 	log        *slog.Logger
-	metrics    coreMetrics
+	metrics    metrics
 	resolveNow chan struct{}
 	// mu is held while a core is added or removed.
 	mu sync.Mutex
-	// warned is the last warning about each name, so that none is repeated. Only run uses it.
+	// warned is the last warning about each name, so that none is repeated. Only Run uses it.
 	warned map[*url.URL]string
 	// readyAt is when a probe last found a core ready, or the set was made.
 	readyAt atomic.Pointer[time.Time]
@@ -37,10 +40,33 @@ type Set struct {
 	roundRobin atomic.Uint32
 }
 
-// newSet makes a set in which every core is up. Until run resolves names, a name is one core.
-func newSet(client *Client, o Options) *Set {
+// Options are the set's settings; all must be set unless said otherwise.
+type Options struct {
+	// URLs are base URLs, http or https, without a path; 1 to MaxCores, all different. A host name stands for one core per
+	// address.
+	URLs []*url.URL
+	// Resolve returns the addresses of a name; nil for the system's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Connect returns the transport of a core that joins the set, and opens no connection.
+	Connect func(*Core) Transport
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+}
+
+// Transport is the connections to one core. Its methods must be safe for concurrent use.
+type Transport interface {
+	// Probe asks the core whether it is ready, and ends within a second. The error says why the core is not Up.
+	Probe(ctx context.Context) (State, error)
+	// GiveBack ends the waits of requests that were not sent to the core yet, so that each goes to another one.
+	GiveBack()
+	// Close closes the idle connections now and the others when their exchanges end.
+	Close()
+}
+
+// New makes a set in which every core is up. Until Run resolves names, a name is one core.
+func New(o Options) *Set {
 	s := &Set{
-		client: client, maxConns: o.MaxConns, urls: o.URLs, resolve: o.Resolve, tls: o.TLS, log: o.Log, metrics: newCoreMetrics(o.Metrics), resolveNow: make(chan struct{}, 1),
+		connect: o.Connect, urls: o.URLs, resolve: o.Resolve, log: o.Log, metrics: newMetrics(o.Metrics), resolveNow: make(chan struct{}, 1),
 		warned: map[*url.URL]string{},
 	}
 	if s.resolve == nil {
@@ -49,16 +75,23 @@ func newSet(client *Client, o Options) *Set {
 	s.cores.Store(new([]*Core))
 	s.setReady()
 	for _, u := range o.URLs {
-		s.add(u, Address(u), up)
+		s.add(u, Address(u), Up)
 	}
 	return s
+}
+
+// Close closes the connections to all cores. Run must have returned.
+func (s *Set) Close() {
+	for _, c := range s.All() {
+		c.Transport.Close()
+	}
 }
 
 // All returns the current cores.
 func (s *Set) All() []*Core { return *s.cores.Load() }
 
 // add adds a core to the set.
-func (s *Set) add(u *url.URL, address string, as state) *Core {
+func (s *Set) add(u *url.URL, address string, as State) *Core {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.All()
@@ -68,7 +101,7 @@ func (s *Set) add(u *url.URL, address string, as state) *Core {
 		c.index++
 	}
 	c.state.Store(int32(as))
-	c.pools = newPools(s, c)
+	c.Transport = s.connect(c)
 	c.unregister = s.metrics.add(c)
 	all = append(slices.Clone(all), c)
 	s.cores.Store(&all)
@@ -83,20 +116,7 @@ func (s *Set) remove(c *Core) {
 	s.cores.Store(&all)
 	c.stop()
 	c.unregister()
-	c.pools.close()
-}
-
-// TLS is the configuration for the core, nil for plain HTTP. The caller may change it.
-func (s *Set) TLS(c *Core) *tls.Config {
-	if c.URL.Scheme != "https" {
-		return nil
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.tls != nil {
-		config = s.tls.Clone()
-	}
-	config.ServerName = c.URL.Hostname()
-	return config
+	c.Transport.Close()
 }
 
 // Tried is the result of one request's earlier attempts.
@@ -165,12 +185,11 @@ func (s *Set) OtherUp(than *Core) bool {
 // giveBack makes the unsent requests of the cores that are not up go to another core, if one is up.
 func (s *Set) giveBack() {
 	for _, c := range s.All() {
-		if c.lost() {
-			c.pools.group.giveBack()
-			c.dials.cancel()
+		if c.Lost() {
+			c.Transport.GiveBack()
 		}
 	}
 }
 
-// lost reports whether another core is up and this one is not.
-func (c *Core) lost() bool { return !c.Up() && c.set.OtherUp(c) }
+// Lost reports whether another core is up and this one is not.
+func (c *Core) Lost() bool { return !c.Up() && c.set.OtherUp(c) }

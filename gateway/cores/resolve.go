@@ -1,4 +1,4 @@
-package upstream
+package cores
 
 import (
 	"context"
@@ -28,8 +28,8 @@ func lookupNetIP(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// run probes the cores and resolves their names until ctx ends.
-func (s *Set) run(ctx context.Context) {
+// Run probes the cores and resolves their names until ctx ends.
+func (s *Set) Run(ctx context.Context) {
 	var probes sync.WaitGroup
 	watch := func(c *Core) {
 		var watched context.Context

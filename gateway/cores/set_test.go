@@ -1,11 +1,10 @@
-package upstream_test
+package cores_test
 
 import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -13,66 +12,47 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/gateway/upstream"
+	"intents.internal/gateway/cores"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/wire"
 )
 
-// readyCore is a stand-in that answers probes with a status, or not at all where that is 0.
-type readyCore struct {
-	*httptest.Server
-	status atomic.Int64
-	probes atomic.Int64
-	// host is the last probe's.
-	host atomic.Value
+// transport is a stand-in for the connections to a core, which is up unless the test says otherwise.
+type transport struct {
+	result                    atomic.Pointer[result]
+	probes, givenBack, closed atomic.Int64
 }
 
-func startReady(t *testing.T) *readyCore {
-	t.Helper()
-	c := &readyCore{}
-	c.status.Store(http.StatusNoContent)
-	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != wire.PathReady || r.Header.Get(wire.HeaderGatewaySecret) != "hush" {
-			t.Errorf("%s with the secret %q", r.URL, r.Header.Get(wire.HeaderGatewaySecret))
-		}
-		c.host.Store(r.Host)
-		c.probes.Add(1)
-		status := int(c.status.Load())
-		if status == 0 {
-			<-r.Context().Done()
-			return
-		}
-		mark := wire.CoreAnswered
-		if status == http.StatusUnauthorized {
-			mark = wire.CoreRefused
-		}
-		w.Header().Set(wire.HeaderCore, mark)
-		w.WriteHeader(status)
-	}))
-	t.Cleanup(c.Close)
-	return c
+// result is what a probe says.
+type result struct {
+	state cores.State
+	err   error
 }
+
+func (t *transport) Probe(context.Context) (cores.State, error) {
+	t.probes.Add(1)
+	if r := t.result.Load(); r != nil {
+		return r.state, r.err
+	}
+	return cores.Up, nil
+}
+
+func (t *transport) GiveBack() { t.givenBack.Add(1) }
+
+func (t *transport) Close() { t.closed.Add(1) }
 
 type set struct {
-	*upstream.Set
-	client   *upstream.Client
+	*cores.Set
 	registry *prometheus.Registry
 	log      *asynctest.Buffer
 }
 
-// newSet knows the cores and does not probe them.
-func newSet(tb testing.TB, all ...string) set {
-	tb.Helper()
-	return newNamedSet(tb, nil, all...)
-}
-
-// newNamedSet is the same with a resolver, nil for the system's.
-func newNamedSet(tb testing.TB, n *names, all ...string) set {
+// newSet does not probe its cores. The resolver is nil where all have an address.
+func newSet(tb testing.TB, resolve func(context.Context, string) ([]netip.Addr, error), all ...string) set {
 	tb.Helper()
 	s := set{registry: prometheus.NewRegistry(), log: &asynctest.Buffer{}}
-	o := upstream.Options{Secret: "hush", MaxConns: 1, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.registry}
-	if n != nil {
-		o.Resolve = n.resolve
+	o := cores.Options{
+		Resolve: resolve, Connect: func(*cores.Core) cores.Transport { return &transport{} },
+		Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: s.registry,
 	}
 	for _, text := range all {
 		u, err := url.Parse(text)
@@ -81,18 +61,19 @@ func newNamedSet(tb testing.TB, n *names, all ...string) set {
 		}
 		o.URLs = append(o.URLs, u)
 	}
-	s.client = upstream.New(o)
-	s.Set = s.client.Cores()
-	tb.Cleanup(s.client.Close)
+	s.Set = cores.New(o)
 	return s
 }
 
-// probe probes until the test ends.
-func (s set) probe(t *testing.T) {
+// transport is that of the core with this number.
+func (s set) transport(core int) *transport { return s.All()[core].Transport.(*transport) }
+
+// run resolves and probes until the test ends.
+func (s set) run(t *testing.T) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { s.client.Run(ctx) })
+	running.Go(func() { s.Run(ctx) })
 	t.Cleanup(func() {
 		stop()
 		running.Wait()
@@ -101,10 +82,10 @@ func (s set) probe(t *testing.T) {
 
 func TestPick(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, "http://a:1", "http://b:1", "http://c:1")
+	s := newSet(t, nil, "http://a:1", "http://b:1", "http://c:1")
 	a, b, c := s.All()[0], s.All()[1], s.All()[2]
-	var none upstream.Tried
-	picked := func(tried upstream.Tried) (names string) {
+	var none cores.Tried
+	picked := func(tried cores.Tried) (names string) {
 		seen := map[string]bool{}
 		for range 30 {
 			if core := s.Pick(tried); core != nil {
@@ -118,7 +99,7 @@ func TestPick(t *testing.T) {
 		}
 		return names
 	}
-	expect := func(when string, tried upstream.Tried, want string) {
+	expect := func(when string, tried cores.Tried, want string) {
 		t.Helper()
 		if got := picked(tried); got != want {
 			t.Errorf("%s: %q is picked, want %q", when, got, want)
@@ -132,7 +113,7 @@ func TestPick(t *testing.T) {
 	c.Begin()
 	expect("when c is busiest", none, "ab")
 
-	var tried upstream.Tried
+	var tried cores.Tried
 	tried.Exclude(a)
 	expect("after a refused", tried, "b")
 	tried.MarkFailed(b)
@@ -155,10 +136,10 @@ func TestPick(t *testing.T) {
 
 func TestPick_OneCore(t *testing.T) {
 	t.Parallel()
-	s := newSet(t, "http://a")
+	s := newSet(t, nil, "http://a")
 	a := s.All()[0]
 	a.MarkUnreachable(io.EOF)
-	var tried upstream.Tried
+	var tried cores.Tried
 	if s.Pick(tried) != a {
 		t.Error("the only core is not tried once it is ejected")
 	}
@@ -173,10 +154,10 @@ func TestPick_OneCore(t *testing.T) {
 }
 
 func BenchmarkPick(b *testing.B) {
-	s := newSet(b, "http://a:1", "http://b:1", "http://c:1")
+	s := newSet(b, nil, "http://a:1", "http://b:1", "http://c:1")
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Pick(upstream.Tried{}).Begin()
+		s.Pick(cores.Tried{}).Begin()
 	}
 }
 
@@ -189,8 +170,32 @@ func TestAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := upstream.Address(u); got != want {
+		if got := cores.Address(u); got != want {
 			t.Errorf("%s: %s", text, got)
 		}
+	}
+}
+
+// What waits for a core that is lost goes to another one, whoever found out.
+func TestSet_GivesBack(t *testing.T) {
+	t.Parallel()
+	s := newSet(t, nil, "http://a", "http://b")
+	a, b := s.All()[0], s.All()[1]
+	expect := func(when string, ofA, ofB int64) {
+		t.Helper()
+		if gotA, gotB := s.transport(0).givenBack.Load(), s.transport(1).givenBack.Load(); gotA != ofA || gotB != ofB {
+			t.Errorf("%s: requests are given back %d and %d times, want %d and %d", when, gotA, gotB, ofA, ofB)
+		}
+	}
+	a.MarkUnreachable(io.EOF)
+	expect("with one lost", 1, 0)
+	b.MarkFailed()
+	expect("with no core left", 1, 0)
+	if a.Lost() || b.Lost() {
+		t.Error("a core is lost although no other is up")
+	}
+	s.Close()
+	if s.transport(0).closed.Load() != 1 || s.transport(1).closed.Load() != 1 {
+		t.Error("connections stay open")
 	}
 }

@@ -1,11 +1,11 @@
-package upstream_test
+package cores_test
 
 import (
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"intents.internal/gateway/upstream"
+	"intents.internal/gateway/cores"
 )
 
 // A core that fails at once has no queue, and still gets few requests, at any rate; once it works, it has its share again.
@@ -16,13 +16,13 @@ func TestPick_FailsFast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := newSet(t, "http://a:1", "http://b:1")
+				s := newSet(t, nil, "http://a:1", "http://b:1")
 				failing, broken := s.All()[0], true
 				// share is the failing core's share of the requests within a time.
 				share := func(d time.Duration) float64 {
 					requests, its := 0.0, 0.0
 					for began := time.Now(); time.Since(began) < d; time.Sleep(pause) {
-						core := s.Pick(upstream.Tried{})
+						core := s.Pick(cores.Tried{})
 						requests++
 						if core == failing {
 							its++
@@ -53,14 +53,14 @@ func TestPick_FailsFast(t *testing.T) {
 func TestPick_FailuresBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSet(t, "http://a:1", "http://b:1")
+		s := newSet(t, nil, "http://a:1", "http://b:1")
 		for range 100_000 {
 			s.All()[0].Fail()
 		}
 		time.Sleep(12 * time.Second)
-		picked := map[*upstream.Core]int{}
+		picked := map[*cores.Core]int{}
 		for range 10 {
-			picked[s.Pick(upstream.Tried{})]++
+			picked[s.Pick(cores.Tried{})]++
 		}
 		if picked[s.All()[0]] != 5 {
 			t.Errorf("it is picked %d times of 10", picked[s.All()[0]])

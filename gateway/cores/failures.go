@@ -1,12 +1,9 @@
-package upstream
+package cores
 
 import (
-	"errors"
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 const (
@@ -60,17 +57,4 @@ func (f *failures) load() float64 {
 		return 0
 	}
 	return value
-}
-
-// isFailure reports whether an attempt says that its core fails: a status of 500 or above, whoever made it, a refusal, or no response.
-// A client that has gone, a full pool and a deadline that was used up elsewhere say nothing of the core.
-func (a attempt) isFailure() bool {
-	switch {
-	case a.err == nil:
-		return a.by == byRefusingCore || a.status >= fasthttp.StatusInternalServerError
-	case errors.Is(a.err, ErrClientGone), errors.Is(a.err, ErrBusy), errors.Is(a.err, errNoTime), errors.Is(a.err, errGivenBack):
-		return false
-	default:
-		return true
-	}
 }

@@ -1,8 +1,7 @@
-package upstream
+package cores
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/url"
@@ -14,19 +13,19 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// state is the health of a core.
-type state int32
+// State is the health of a core.
+type State int32
 
 const (
-	// up cores receive requests.
-	up state = iota
+	// Up cores receive requests.
+	Up State = iota
 	// suspect cores have failed a request. The next probe decides on their state.
 	suspect
-	// draining cores answer probes with an error: they cannot work, are shutting down or reject the shared secret. They finish
+	// Draining cores answer probes with an error: they cannot work, are shutting down or reject the shared secret. They finish
 	// the requests in flight.
-	draining
-	// down cores do not answer.
-	down
+	Draining
+	// Down cores do not answer.
+	Down
 )
 
 // Core is one core. It is safe for concurrent use.
@@ -35,6 +34,8 @@ type Core struct {
 	URL *url.URL
 	// Address is the core's host:port, which is its name in metrics and logs.
 	Address string
+	// Transport is the connections to the core, as Options.Connect made it.
+	Transport Transport
 
 	index      int // the core's bit in Tried
 	state      atomic.Int32
@@ -52,10 +53,8 @@ type Core struct {
 	resolveNow chan struct{}
 	// missed counts the consecutive resolutions without this address.
 	missed int
-	pools  *pools
-	// set is the one that the core is of, dials the connections to it that are being opened for clients' requests.
-	set   *Set
-	dials dials
+	// set is the one that the core is of.
+	set *Set
 	// stop ends the probes, unregister removes the metrics.
 	stop       context.CancelFunc
 	unregister func()
@@ -88,16 +87,16 @@ func (c *Core) Fail() { c.failures.add() }
 func (c *Core) load() float64 { return float64(c.inFlight.Load()) + c.failures.load() }
 
 // Up reports whether the core gets requests.
-func (c *Core) Up() bool { return state(c.state.Load()) == up }
+func (c *Core) Up() bool { return State(c.state.Load()) == Up }
 
 // Down reports whether the core is known to be unresponsive, so that requests in flight there may never be answered.
-func (c *Core) Down() bool { return state(c.state.Load()) == down }
+func (c *Core) Down() bool { return State(c.state.Load()) == Down }
 
-// Batches reports whether the core serves batches of wire.BatchVersion, as its last probe said.
+// Batches reports whether the core serves batches of wire.BatchVersion, as it said last.
 func (c *Core) Batches() bool { return c.batches.Load() }
 
-// noBatches records that the core has said that it serves no batches, until the next probe.
-func (c *Core) noBatches() { c.batches.Store(false) }
+// SetBatches records what the core has said: whether it serves batches.
+func (c *Core) SetBatches(serves bool) { c.batches.Store(serves) }
 
 // Generation changes when idle connections to the core may be broken.
 func (c *Core) Generation() uint32 { return c.generation.Load() }
@@ -109,8 +108,8 @@ func (c *Core) MarkUnreachable(cause error) {
 	}
 	c.generation.Add(1)
 	notify(c.resolveNow)
-	if !c.markDown(down) {
-		c.state.CompareAndSwap(int32(suspect), int32(down))
+	if !c.markDown(Down) {
+		c.state.CompareAndSwap(int32(suspect), int32(Down))
 	}
 }
 
@@ -118,33 +117,9 @@ func (c *Core) MarkUnreachable(cause error) {
 // cause.
 func (c *Core) MarkFailed() { c.markDown(suspect) }
 
-// markUnsent ejects the core because of a request that it did not carry out, if that is the core's failure.
-func (c *Core) markUnsent(cause error) {
-	switch {
-	case errors.Is(cause, errGivenBack): // it is ejected already
-	case errors.Is(cause, errNoTime), errors.Is(cause, ErrBusy), errors.Is(cause, errRefused):
-		c.ProbeNow()
-	case errors.Is(cause, errSecretRejected):
-		c.MarkFailed()
-	default:
-		c.MarkUnreachable(cause)
-	}
-}
-
-// markUnanswered ejects the core because of a request that was sent and not answered, if the core had the time for it.
-func (c *Core) markUnanswered(cause error, hadTime bool) {
-	switch {
-	case errors.Is(cause, errUpstreamDown): // it is ejected already
-	case hadTime:
-		c.MarkFailed()
-	default:
-		c.ProbeNow()
-	}
-}
-
 // markDown changes the state from up, and reports whether it was up.
-func (c *Core) markDown(next state) bool {
-	if !c.state.CompareAndSwap(int32(up), int32(next)) {
+func (c *Core) markDown(next State) bool {
+	if !c.state.CompareAndSwap(int32(Up), int32(next)) {
 		return false
 	}
 	c.ejected.Inc()
@@ -168,15 +143,15 @@ func notify(signal chan<- struct{}) {
 }
 
 // setProbeResult sets the state that a probe has determined.
-func (c *Core) setProbeResult(result state) {
-	previous := state(c.state.Swap(int32(result)))
-	if previous == up && result != up {
+func (c *Core) setProbeResult(result State) {
+	previous := State(c.state.Swap(int32(result)))
+	if previous == Up && result != Up {
 		c.ejected.Inc()
 	}
-	if result != up && result != previous {
+	if result != Up && result != previous {
 		c.generation.Add(1)
 	}
-	if result == down && result != previous {
+	if result == Down && result != previous {
 		notify(c.resolveNow)
 	}
 	if result != previous {

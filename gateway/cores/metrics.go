@@ -1,15 +1,15 @@
-package upstream
+package cores
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// coreMetrics are those of the cores in the set.
-type coreMetrics struct {
+// metrics are those of the cores in the set.
+type metrics struct {
 	registry prometheus.Registerer
 	ejected  *prometheus.CounterVec
 }
 
-func newCoreMetrics(registry prometheus.Registerer) coreMetrics {
-	m := coreMetrics{registry: registry, ejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+func newMetrics(registry prometheus.Registerer) metrics {
+	m := metrics{registry: registry, ejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "intents_gateway_core_ejections_total",
 		Help: "Times a core was ejected because it could not be reached, closed a response early, timed out or failed its probe. " +
 			"A rise means that the core, or the network to it, fails.",
@@ -19,7 +19,7 @@ func newCoreMetrics(registry prometheus.Registerer) coreMetrics {
 }
 
 // add registers a core's metrics and returns the function that unregisters them.
-func (m coreMetrics) add(c *Core) (remove func()) {
+func (m metrics) add(c *Core) (remove func()) {
 	c.ejected = m.ejected.WithLabelValues(c.Address)
 	labels := prometheus.Labels{"core": c.Address}
 	isUp := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -37,12 +37,10 @@ func (m coreMetrics) add(c *Core) (remove func()) {
 		Help:        "Requests in flight to the core. A rise without more traffic means that the core has become slow.",
 		ConstLabels: labels,
 	}, func() float64 { return float64(c.inFlight.Load()) })
-	all := append(c.pools.metrics(c), isUp, inFlight)
-	m.registry.MustRegister(all...)
+	m.registry.MustRegister(isUp, inFlight)
 	return func() {
-		for _, collector := range all {
-			m.registry.Unregister(collector)
-		}
+		m.registry.Unregister(isUp)
+		m.registry.Unregister(inFlight)
 		m.ejected.DeleteLabelValues(c.Address)
 	}
 }
