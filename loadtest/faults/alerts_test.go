@@ -2,11 +2,9 @@ package faults_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -50,8 +49,10 @@ func TestAlerts_Database(t *testing.T) {
 	backups := startTextfiles(t)
 	p := startPrometheus(t, core, backups)
 
-	p.await("the state of all servers", `intents_core_postgres_synchronous_standbys == 1 and on () intents_check_passing{check="replica"} == 1`)
-	if fired := p.firing(); len(fired) > 0 {
+	asynctest.Eventually(t, "the state of all servers is scraped", func() bool {
+		return len(p.Series(`intents_core_postgres_synchronous_standbys == 1 and on () intents_check_passing{check="replica"} == 1`)) > 0
+	})
+	if fired := firing(p); len(fired) > 0 {
 		t.Fatalf("while nothing is wrong: %q", fired)
 	}
 
@@ -63,12 +64,12 @@ func TestAlerts_Database(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped = true
+	var missing string
+	t.Cleanup(func() { t.Log("alerts (-want +fired): " + missing) })
 	asynctest.Eventually(t, "every alert fires", func() bool {
-		fired := p.firing()
-		p.last = cmp.Diff(databaseAlerts, fired)
-		return p.last == ""
+		missing = cmp.Diff(databaseAlerts, firing(p))
+		return missing == ""
 	})
-	t.Logf("fired: %q", p.firing())
 }
 
 // fillRedis gives Redis more than its memory.
@@ -134,105 +135,33 @@ func (f *textfiles) mark(t *testing.T, made time.Time) {
 	}
 }
 
-// prometheus is a real one with the shipped rules.
-type prometheus struct {
-	t    *testing.T
-	base string
-	last string
-}
-
-// startPrometheus scrapes a core and textfiles every second, until the test ends.
-func startPrometheus(t *testing.T, core *coreServer, backups *textfiles) *prometheus {
+// startPrometheus has one with the shipped rules scrape a core and textfiles every second, until the test ends.
+func startPrometheus(t *testing.T, core *coreServer, backups *textfiles) *system.Prometheus {
 	t.Helper()
-	path, err := exec.LookPath("prometheus")
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal("prometheus is missing: install the Debian package prometheus")
-	}
-	if err != nil {
-		t.Skip("prometheus is missing: install the Debian package prometheus")
-	}
 	rules, err := os.ReadFile("../../deploy/prometheus/rules/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	config := fmt.Sprintf(`
+	file := filepath.Join(t.TempDir(), "alerts.yml")
+	if err := os.WriteFile(file, regexp.MustCompile(`for: \d+[smh]`).ReplaceAll(rules, []byte("for: 1s")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return system.StartPrometheus(t, fmt.Sprintf(`
 global: {scrape_interval: 1s, evaluation_interval: 1s}
-rule_files: [%s/alerts.yml]
+rule_files: [%s]
 scrape_configs:
   - {job_name: intents-core, static_configs: [{targets: [%q]}]}
   - {job_name: node, static_configs: [{targets: [%q]}]}
-`, dir, strings.TrimPrefix(core.opsURL, "http://"), backups.address)
-	for name, text := range map[string]string{
-		"alerts.yml":     regexp.MustCompile(`for: \d+[smh]`).ReplaceAllString(string(rules), "for: 1s"),
-		"prometheus.yml": config,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	address := freeAddress(t)
-	p := &prometheus{t: t, base: "http://" + address}
-	process, err := embedded.StartProcess(embedded.Command{Name: "prometheus", Path: path, Args: []string{
-		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
-		"--web.listen-address=" + address, "--log.level=warn",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		process.Kill()
-		if t.Failed() {
-			t.Logf("(-want +firing): %s\n%s", p.last, process.Tail())
-		}
-	})
-	return p
-}
-
-// await waits until a query has a result.
-func (p *prometheus) await(what, query string) {
-	p.t.Helper()
-	asynctest.Eventually(p.t, what, func() bool { return len(p.query(query)) > 0 })
+`, file, strings.TrimPrefix(core.OpsURL, "http://"), backups.address))
 }
 
 // firing are the alerts of the group database that fire, in order.
-func (p *prometheus) firing() (names []string) {
-	p.t.Helper()
-	for _, labels := range p.query(`ALERTS{alertstate="firing"}`) {
+func firing(p *system.Prometheus) (names []string) {
+	for _, labels := range p.Series(`ALERTS{alertstate="firing"}`) {
 		if slices.Contains(databaseAlerts, labels["alertname"]) {
 			names = append(names, labels["alertname"])
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// query are the labels of each series of the result; none while Prometheus does not answer.
-func (p *prometheus) query(query string) (series []map[string]string) {
-	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.base+"/api/v1/query?"+url.Values{"query": {query}}.Encode(), nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	response, err := direct.Do(request)
-	if err != nil {
-		return nil
-	}
-	defer response.Body.Close()
-	if response.StatusCode == http.StatusServiceUnavailable {
-		return nil // it starts
-	}
-	var answer struct {
-		Error string
-		Data  struct {
-			Result []struct{ Metric map[string]string }
-		}
-	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Error != "" {
-		p.t.Fatalf("%s: %v %s", query, err, answer.Error)
-	}
-	for _, one := range answer.Data.Result {
-		series = append(series, one.Metric)
-	}
-	return series
 }

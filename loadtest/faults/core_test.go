@@ -19,10 +19,10 @@ func TestCore_Killed(t *testing.T) {
 	kills, recovered, began := times(5, 50), time.Duration(0), time.Now()
 	for range kills {
 		w.awaitMore(20)
-		core.kill()
+		core.Kill()
 		sleep(t, 100*time.Millisecond)
-		core.start(t)
-		core.awaitReady(t)
+		core.Start(t)
+		core.AwaitReady(t)
 		recovered = max(recovered, w.awaitSuccess(time.Now()))
 	}
 	all := w.stop()
@@ -50,7 +50,7 @@ func TestGateway_Killed(t *testing.T) {
 	beside := startBeside(t, fleet)
 	sleep(t, time.Second)
 	killed := time.Now()
-	fleet[0].kill()
+	fleet[0].Kill()
 	sleep(t, 2*time.Second)
 	all := w.stop()
 	stopBeside(t, beside)
@@ -81,8 +81,8 @@ func TestCores_HalfFail(t *testing.T) {
 		name          string
 		begin, remedy func()
 	}{
-		{"killed", cores[0].kill, func() { cores[0].start(t) }},
-		{"suspended", func() { cores[1].signal(t, syscall.SIGSTOP) }, func() { cores[1].signal(t, syscall.SIGCONT) }},
+		{"killed", cores[0].Kill, func() { cores[0].Start(t) }},
+		{"suspended", func() { cores[1].Signal(t, syscall.SIGSTOP) }, func() { cores[1].Signal(t, syscall.SIGCONT) }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			w := newWorkload(t, shared.database, fleet, reads, writes, keyedWrites, batches)
@@ -140,7 +140,7 @@ func TestCores_HalfFail(t *testing.T) {
 func TestCoreLink_Broken(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	proxy := startProxy(t, shared.stack.Env().CoreURL[len("http://"):])
+	proxy := startProxy(t, shared.Stack.Env().CoreURL[len("http://"):])
 	fleet := startGateways(t, 1, fleetConfig{
 		redis: startRedis(t).url(), core: proxy.url("http"), env: patient("GATEWAY_CORE_TIMEOUT=" + timeout.String()),
 	})

@@ -14,6 +14,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -31,7 +32,7 @@ type database struct {
 // startDatabase starts a Postgres that the test may break. It is durable, fsync and synchronous_commit are on, unless it is ephemeral.
 func startDatabase(t *testing.T, config embedded.PostgresConfig) *database {
 	t.Helper()
-	return startDatabaseOf(t, shared.binaries, config)
+	return startDatabaseOf(t, shared.Binaries, config)
 }
 
 // startDatabaseOf is startDatabase for the schema of the programs in a directory.
@@ -42,7 +43,7 @@ func startDatabaseOf(t *testing.T, binaries string, config embedded.PostgresConf
 		config.Dir = t.TempDir()
 	}
 	config.Log = func(line string) { fmt.Fprintln(&log, line) }
-	copied := binaries == shared.binaries && !config.Ephemeral
+	copied := binaries == shared.Binaries && !config.Ephemeral
 	if copied {
 		var err error
 		if config.From, err = template(); err != nil {
@@ -83,12 +84,12 @@ func (d *database) readOwner(t *testing.T) {
 var template = sync.OnceValues(func() (dir string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	dir = filepath.Join(filepath.Dir(shared.binaries), "database")
+	dir = filepath.Join(filepath.Dir(shared.Binaries), "database")
 	server, err := embedded.StartPostgres(ctx, embedded.PostgresConfig{Dir: dir})
 	if err != nil {
 		return "", err
 	}
-	err = (&database{url: server.URL}).fill(ctx, shared.binaries)
+	err = (&database{url: server.URL}).fill(ctx, shared.Binaries)
 	return dir, errors.Join(err, server.Stop())
 })
 
@@ -122,22 +123,12 @@ func (d *database) command(binaries string, args ...string) embedded.Command {
 // connect calls use with a connection of its own.
 func (d *database) connect(t *testing.T, use func(context.Context, *pgx.Conn) error) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if err := use(t.Context(), conn); err != nil {
-		t.Fatal(err)
-	}
+	system.Connect(t, d.url, use)
 }
 
 func (d *database) execute(t *testing.T, statement string, arguments ...any) {
 	t.Helper()
-	d.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, statement, arguments...)
-		return err
-	})
+	system.Execute(t, d.url, statement, arguments...)
 }
 
 // newKeys inserts test keys with the default limit: an account may create a hundred at most.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -33,7 +34,7 @@ func TestPatroni(t *testing.T) {
 		old, fresh := p.switchOver(t)
 		w.awaitEach(t, fleet[:2], time.Now())
 		// The address still leads to the old leader, which follows.
-		asynctest.Eventually(t, "the old leader is a standby", func() bool { return isOK(t, old.rest+"/replica") })
+		asynctest.Eventually(t, "the old leader is a standby", func() bool { return system.IsOK(t, old.rest+"/replica") })
 		await503(t, w, 2)
 		moved := time.Now()
 		moveTo(t, moving, fresh.address)
@@ -100,7 +101,7 @@ func (p *patroni) isolateLeader(t *testing.T, g *gateway) {
 func (p *patroni) leaderBut(t *testing.T, not *patroniNode) *patroniNode {
 	t.Helper()
 	for _, node := range p.nodes {
-		if node != not && isOK(t, node.rest+"/primary") {
+		if node != not && system.IsOK(t, node.rest+"/primary") {
 			return node
 		}
 	}
@@ -129,7 +130,7 @@ func (p *patroni) startWays(t *testing.T, moving *proxy) (fleet []*gateway) {
 	hosts, _, _ := strings.Cut(p.url, "?")
 	for _, url := range []string{hosts, p.startPooled(t), "postgres://postgres:" + password + "@" + moving.Listen + "/intents"} {
 		core := startCores(t, &database{url: url}, 1, "CORE_STATEMENT_TIMEOUT=1s")[0]
-		fleet = append(fleet, startGateways(t, 1, fleetConfig{redis: redis, core: core.url, env: patient("GATEWAY_CORE_TIMEOUT=2s")})...)
+		fleet = append(fleet, startGateways(t, 1, fleetConfig{redis: redis, core: core.URL, env: patient("GATEWAY_CORE_TIMEOUT=2s")})...)
 	}
 	return fleet
 }
@@ -137,7 +138,7 @@ func (p *patroni) startWays(t *testing.T, moving *proxy) (fleet []*gateway) {
 // startPooled starts HAProxy and PgBouncer with the configurations that are shipped, and returns the URL through both.
 func (p *patroni) startPooled(t *testing.T) (url string) {
 	t.Helper()
-	address := freeAddress(t)
+	address := system.FreeAddress(t)
 	replacements := map[string]string{"bind 127.0.0.1:5432": "bind " + address}
 	for n, node := range p.nodes {
 		_, rest, _ := strings.Cut(strings.TrimPrefix(node.rest, "http://"), ":")
@@ -147,10 +148,7 @@ func (p *patroni) startPooled(t *testing.T) (url string) {
 	if err := os.WriteFile(path, []byte(shippedConfig(t, "haproxy.cfg", replacements)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := &server{}
-	h.prepare(t, "haproxy", "", []string{"-db", "-f", path}, nil)
-	h.command.Path = "haproxy"
-	h.start(t)
+	system.StartProcess(t, embedded.Command{Path: "haproxy", Args: []string{"-db", "-f", path}})
 	host, port, _ := strings.Cut(address, ":")
 	pooler, err := embedded.StartPgBouncer(t.Context(), embedded.PgBouncerConfig{
 		Server: fmt.Sprintf("host=%s port=%s user=postgres password=%s", host, port, password), Settings: poolerSettings(t),

@@ -7,9 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"sync"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -57,9 +56,9 @@ func TestFeed_Killed(t *testing.T) {
 		for n := range kills {
 			w.awaitMore(20)
 			core := cores[n%len(cores)]
-			core.kill()
-			core.start(t)
-			core.awaitReady(t)
+			core.Kill()
+			core.Start(t)
+			core.AwaitReady(t)
 		}
 	}
 	kills := times(2, 15)
@@ -72,9 +71,9 @@ func TestFeed_Killed(t *testing.T) {
 	db.url = standby.URL
 	db.execute(t, `SELECT pg_promote()`)
 	for _, core := range cores {
-		core.kill()
-		core.command.Env = append(core.command.Env, "CORE_DATABASE_URL="+db.url)
-		core.start(t)
+		core.Kill()
+		core.Command.Env = append(core.Command.Env, "CORE_DATABASE_URL="+db.url)
+		core.Start(t)
 	}
 	killInTurns(kills)
 	w.awaitMore(20)
@@ -84,7 +83,7 @@ func TestFeed_Killed(t *testing.T) {
 	// Instead of waiting for the end of the leases of cores that were killed.
 	db.execute(t, `UPDATE webhooks SET lease_until = '-infinity'`)
 	db.execute(t, `UPDATE deliveries SET next_attempt_at = now() WHERE status = 'pending'`)
-	receiver.mustHave(t, mustHaveReadAll(t, db, readers))
+	mustDeliver(t, receiver, mustHaveReadAll(t, db, readers))
 }
 
 // startCancels cancels every other intent of the workload until the returned function is called, which returns how many it cancelled.
@@ -115,17 +114,10 @@ func startCancels(t *testing.T, w *workload) (stop func() (cancelled int)) {
 }
 
 func (w *workload) cancelIntent(ctx context.Context, id string) (cancelled bool) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.fleet[0].url+"/v2/transfers/"+id+"/cancel", nil)
-	if err != nil {
-		return false
-	}
-	request.Header.Set("X-Api-Key", w.keys[0])
-	response, err := w.client.Do(request)
-	if err != nil {
-		return false
-	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	var s sample
+	s.key = w.keys[0]
+	_, _ = s.send(ctx, w.client, http.MethodPost, w.fleet[0].URL+"/v2/transfers/"+id+"/cancel", "", "")
+	return s.status == http.StatusOK
 }
 
 // feedEvent is what the tests compare of an event of GET /v2/events.
@@ -154,7 +146,7 @@ type feedReader struct {
 func startFeedReader(t *testing.T, g *gateway, key string, limit int) *feedReader {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	r := &feedReader{t: t, gateway: g.url, key: key, limit: limit, client: &http.Client{Timeout: 40 * time.Second}, cancel: cancel}
+	r := &feedReader{t: t, gateway: g.URL, key: key, limit: limit, client: &http.Client{Timeout: 40 * time.Second}, cancel: cancel}
 	r.running.Go(func() { r.run(ctx) })
 	t.Cleanup(r.stop)
 	return r
@@ -189,27 +181,22 @@ func (r *feedReader) read(ctx context.Context) (events []feedEvent, next string,
 	if r.cursor != "" {
 		query.Set("after", r.cursor)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.gateway+"/v2/events?"+query.Encode(), nil)
+	s := sample{key: r.key}
+	body, err := s.send(ctx, r.client, http.MethodGet, r.gateway+"/v2/events?"+query.Encode(), "", "")
 	if err != nil {
 		return nil, "", err
 	}
-	request.Header.Set("X-Api-Key", r.key)
-	response, err := r.client.Do(request)
-	if err != nil {
-		return nil, "", err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		if response.StatusCode < http.StatusInternalServerError {
-			r.t.Errorf("a reader was answered %s", response.Status)
+	if s.status != http.StatusOK {
+		if s.status < http.StatusInternalServerError {
+			r.t.Errorf("a reader was answered %d", s.status)
 		}
-		return nil, "", fmt.Errorf("answered %s", response.Status)
+		return nil, "", fmt.Errorf("answered %d", s.status)
 	}
 	var page struct {
 		Events []feedEvent
 		Next   string
 	}
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil {
+	if err := json.Unmarshal(body, &page); err != nil {
 		return nil, "", err
 	}
 	if page.Next == "" || len(page.Events) > r.limit {
@@ -256,80 +243,39 @@ func mustHaveReadAll(t *testing.T, db *database, readers []*feedReader) (ids map
 	return ids
 }
 
-// receiver is a webhook endpoint, which keeps the body of each event by its webhook-id.
-type receiver struct {
-	mu       sync.Mutex
-	bodies   map[string][]byte
-	attempts int
-	changed  []string
-}
-
-// startReceiver starts one for all events of the key's account, until the test ends.
-func startReceiver(t *testing.T, g *gateway, key string) *receiver {
+// startReceiver starts a receiver for all events of the key's account, until the test ends.
+func startReceiver(t *testing.T, g *gateway, key string) *system.Receiver {
 	t.Helper()
-	r := &receiver{bodies: map[string][]byte{}}
-	endpoint := httptest.NewServer(r)
-	t.Cleanup(endpoint.Close)
-	body, err := json.Marshal(map[string]string{"url": endpoint.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/v2/webhooks", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-Api-Key", key)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := direct.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusCreated {
-		text, _ := io.ReadAll(response.Body)
-		t.Fatalf("create a webhook: %s %s", response.Status, text)
-	}
+	r := system.StartReceiver(t)
+	made := system.NewClient(t, g.URL, key).Do(http.MethodPost, "/v2/webhooks", map[string]string{"url": r.URL})
+	system.Expect[any](t, made, http.StatusCreated)
 	return r
 }
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return // core was killed while it sent
-	}
-	id := request.Header.Get("Webhook-Id")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if known, again := r.bodies[id]; again && !bytes.Equal(known, body) {
-		r.changed = append(r.changed, id)
-	}
-	r.bodies[id] = body
-	r.attempts++
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// mustHave waits until every event is delivered. None may be missing in the feed, nor repeated with another body.
-func (r *receiver) mustHave(t *testing.T, ids map[string]bool) {
+// mustDeliver waits until every event is delivered. None may be missing in the feed, nor repeated with another body.
+func mustDeliver(t *testing.T, r *system.Receiver, ids map[string]bool) {
 	t.Helper()
-	asynctest.Completes(t, "every event is delivered", func() (arrived int, all bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+	var all map[string][]system.Delivery
+	asynctest.Completes(t, "every event is delivered", func() (arrived int, complete bool) {
+		all = r.All()
 		for id := range ids {
-			if _, ok := r.bodies[id]; !ok {
-				return len(r.bodies), false
+			if all[id] == nil {
+				return len(all), false
 			}
 		}
-		return len(r.bodies), true
+		return len(all), true
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id := range r.bodies {
+	attempts := 0
+	for id, deliveries := range all {
+		attempts += len(deliveries)
 		if !ids[id] {
 			t.Errorf("%s was delivered and is not in the feed", id)
 		}
+		for _, d := range deliveries {
+			if !bytes.Equal(d.Body, deliveries[0].Body) {
+				t.Errorf("%s was repeated with another body", id)
+			}
+		}
 	}
-	if len(r.changed) > 0 {
-		t.Errorf("%d events were repeated with another body", len(r.changed))
-	}
-	t.Logf("delivered by %d attempts", r.attempts)
+	t.Logf("delivered by %d attempts", attempts)
 }

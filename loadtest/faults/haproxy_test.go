@@ -1,39 +1,35 @@
 package faults_test
 
 import (
+	"bytes"
 	"encoding/csv"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // haproxy is a real HAProxy before gateways, with the configuration that is shipped.
 type haproxy struct {
-	server
+	system.Process
 	statistics string
 }
 
 // startHAProxy starts one until the test ends. It differs from the shipped configuration in addresses, and has a page of statistics.
 func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("haproxy is not installed")
-		}
-		t.Skip("haproxy is not installed; on Debian: apt-get install haproxy")
-	}
-	clients, health := freeAddress(t), freeAddress(t)
+	program := system.FindProgram(t, "on Debian: apt-get install haproxy", "haproxy")
+	clients, health := system.FreeAddress(t), system.FreeAddress(t)
 	var servers strings.Builder
 	for n, g := range fleet {
-		operators := g.opsURL[strings.LastIndexByte(g.opsURL, ':')+1:]
-		fmt.Fprintf(&servers, "server gateway-%d %s check port %s\n    ", n+1, strings.TrimPrefix(g.url, "http://"), operators)
+		operators := g.OpsURL[strings.LastIndexByte(g.OpsURL, ':')+1:]
+		fmt.Fprintf(&servers, "server gateway-%d %s check port %s\n    ", n+1, strings.TrimPrefix(g.URL, "http://"), operators)
 	}
 	shipped, err := os.ReadFile("../../deploy/haproxy/haproxy.cfg")
 	if err != nil {
@@ -58,9 +54,9 @@ func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 		t.Fatal(err)
 	}
 	h := &haproxy{statistics: "http://" + health + "/statistics;csv"}
-	h.prepare(t, "haproxy", "", []string{"-db", "-f", path}, nil)
-	h.command.Path, h.url = program, "http://"+clients
-	h.start(t)
+	h.Prepare(t, embedded.Command{Path: program, Args: []string{"-db", "-f", path}})
+	h.URL = "http://" + clients
+	h.Start(t)
 	asynctest.Eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
 	return h
 }
@@ -68,16 +64,11 @@ func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 // inUse is how many gateways it sends requests to.
 func (h *haproxy) inUse(t *testing.T) (up int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.statistics, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := direct.Do(request)
+	answer, err := system.NewClient(t, h.statistics, "").Try(http.MethodGet, "", nil)
 	if err != nil {
 		return 0
 	}
-	defer response.Body.Close()
-	rows, err := csv.NewReader(response.Body).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(answer.Body)).ReadAll()
 	if err != nil || len(rows) == 0 {
 		return 0
 	}

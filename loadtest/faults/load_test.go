@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -94,13 +95,7 @@ func (g *gateway) get(s *sample, client *http.Client) {
 	if s.kind == baseline {
 		path = "/v2/health"
 	}
-	request, err := http.NewRequest(http.MethodGet, g.url+path, nil) //nolint:noctx // the client has a timeout
-	if err != nil {
-		s.fault = err.Error()
-		return
-	}
-	request.Header.Set("X-Api-Key", s.key)
-	_, _ = s.do(client, request)
+	_, _ = s.send(context.Background(), client, http.MethodGet, g.URL+path, "", "")
 }
 
 // warm makes requests with each key at each gateway until one passes, so that all keys are known there.

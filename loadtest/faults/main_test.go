@@ -10,12 +10,8 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -23,8 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/deploy/stack"
-	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/loadtest/system"
 )
 
 // secret is what gateways and cores share.
@@ -53,63 +48,24 @@ func times(usual, promised int) int {
 
 // shared is what all tests use and none may stop: core with its Postgres, and the programs.
 var shared struct {
-	stack    *stack.Stack
-	binaries string
+	system.Suite
 	database *database
 }
 
 func TestMain(m *testing.M) {
-	// Most of these tests wait for other processes. Where CI=true fewer run at a time, so that a slow machine delays Postgres less.
-	_ = flag.Set("test.parallel", "5")
+	parallel := 5
 	if os.Getenv("CI") == "true" {
-		_ = flag.Set("test.parallel", "3")
+		parallel = 3 // so that a slow machine delays Postgres less
 	}
-	flag.Parse()
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func runAll(m *testing.M) (code int, err error) {
-	data, err := os.MkdirTemp("", "intents-faults-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { _ = os.RemoveAll(data) }()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	var log asynctest.Buffer
-	shared.binaries = filepath.Join(data, "bin")
-	if err := stack.Build(ctx, "", shared.binaries, func(line string) { fmt.Fprintln(&log, line) }); err != nil {
-		return 1, fmt.Errorf("%w\n%s", err, log.String())
-	}
-	turn, err := embedded.AwaitTurn(ctx, "whole-stacks", func() { fmt.Fprintln(os.Stderr, "waiting for another test of whole stacks to end") })
-	if err != nil {
-		return 1, err
-	}
-	defer turn.Unlock()
-	shared.stack, err = stack.Start(ctx, stack.Config{
-		Data: data, Binaries: shared.binaries, Listen: "127.0.0.1:0", Ephemeral: true, InProcessRedis: true, Log: &log,
+	config := stack.Config{
+		Ephemeral: true, InProcessRedis: true,
 		CoreEnv: []string{"CORE_GATEWAY_SECRET=" + secret}, GatewayEnv: []string{"GATEWAY_CORE_SECRET=" + secret},
-	})
-	if err != nil {
-		return 1, fmt.Errorf("%w\n%s", err, log.String())
 	}
-	shared.database = &database{url: shared.stack.Env().DatabaseURL}
-	if shared.database.owner, err = ownerOf(ctx, shared.stack.Env()); err != nil {
-		return 1, errors.Join(err, shared.stack.Stop())
-	}
-	code = m.Run()
-	if err := shared.stack.Stop(); err != nil {
-		return 1, err
-	}
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "the log of the shared stack:\n"+log.String())
-	}
-	return code, nil
+	os.Exit(shared.Run(m, parallel, config, func(ctx context.Context) (err error) {
+		shared.database = &database{url: shared.Stack.Env().DatabaseURL}
+		shared.database.owner, err = ownerOf(ctx, shared.Stack.Env())
+		return err
+	}))
 }
 
 // ownerOf returns the account of a stack's demo keys.
@@ -166,14 +122,4 @@ func every(ctx context.Context, interval time.Duration, do func()) {
 		case <-ticker.C:
 		}
 	}
-}
-
-// freeAddress is a host:port where nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := embedded.FreePort("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "127.0.0.1:" + strconv.Itoa(port)
 }

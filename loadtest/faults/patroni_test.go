@@ -1,18 +1,18 @@
 package faults_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -26,7 +26,7 @@ type patroni struct {
 
 // patroniNode is a Postgres with its Patroni. What other nodes and etcd have of it goes through proxies, and clients reach it directly.
 type patroniNode struct {
-	server
+	system.Process
 	name, address, rest, data string
 	// peers is where the other nodes reach its Postgres, store its way to etcd.
 	peers, store *proxy
@@ -39,12 +39,7 @@ const password = "SUPERUSER_PASSWORD"
 func startPatroni(t *testing.T) *patroni {
 	t.Helper()
 	for _, program := range []string{"patroni", "etcd"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(program + " is not installed")
-			}
-			t.Skip(program + " is not installed; on Debian: apt-get install patroni python3-etcd etcd-server")
-		}
+		system.FindProgram(t, "on Debian: apt-get install patroni python3-etcd etcd-server", program)
 	}
 	dir, err := embedded.NewServerDir()
 	if err != nil {
@@ -57,7 +52,7 @@ func startPatroni(t *testing.T) *patroni {
 	for n := range 3 {
 		node := p.startNode(t, n+1, store)
 		if n == 0 { // it makes the cluster, and the others copy it
-			asynctest.Eventually(t, "the first node leads", func() bool { return isOK(t, node.rest+"/primary") })
+			asynctest.Eventually(t, "the first node leads", func() bool { return system.IsOK(t, node.rest+"/primary") })
 		}
 		hosts = append(hosts, node.address)
 	}
@@ -66,7 +61,7 @@ func startPatroni(t *testing.T) *patroni {
 	admin := database{url: fmt.Sprintf(p.url, "postgres")}
 	p.url = fmt.Sprintf(p.url, "intents")
 	admin.execute(t, `CREATE DATABASE intents`)
-	if err := p.fill(t.Context(), shared.binaries); err != nil {
+	if err := p.fill(t.Context(), shared.Binaries); err != nil {
 		t.Fatal(err)
 	}
 	p.readOwner(t)
@@ -76,23 +71,20 @@ func startPatroni(t *testing.T) *patroni {
 // startEtcd starts one until the test ends, and returns its host:port.
 func startEtcd(t *testing.T, dir string) (address string) {
 	t.Helper()
-	address, peers := freeAddress(t), freeAddress(t)
-	etcd := &server{}
-	etcd.prepare(t, "etcd", "", []string{
+	address, peers := system.FreeAddress(t), system.FreeAddress(t)
+	system.StartProcess(t, embedded.Command{Path: "etcd", AsServer: true, Env: stack.Environ(), Args: []string{
 		"--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
 		"--listen-peer-urls", "http://" + peers, "--initial-advertise-peer-urls", "http://" + peers, "--initial-cluster", "default=http://" + peers,
-	}, nil)
-	etcd.command.Path, etcd.command.AsServer = "etcd", true
-	etcd.start(t)
-	asynctest.Eventually(t, "etcd is healthy", func() bool { return isOK(t, "http://"+address+"/health") })
+	}})
+	asynctest.Eventually(t, "etcd is healthy", func() bool { return system.IsOK(t, "http://"+address+"/health") })
 	return address
 }
 
 // startNode starts a node with the configuration that is shipped, but for addresses and directories.
 func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode {
 	t.Helper()
-	node := &patroniNode{name: fmt.Sprintf("postgres-%d", number), address: freeAddress(t), data: filepath.Join(p.dir, strconv.Itoa(number))}
-	rest := freeAddress(t)
+	node := &patroniNode{name: fmt.Sprintf("postgres-%d", number), address: system.FreeAddress(t), data: filepath.Join(p.dir, strconv.Itoa(number))}
+	rest := system.FreeAddress(t)
 	node.rest, node.peers, node.store = "http://"+rest, startProxy(t, node.address), startProxy(t, store)
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(programs) == 0 {
@@ -110,10 +102,9 @@ func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode
 	if err := os.WriteFile(path, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	node.prepare(t, "patroni", "", []string{path}, nil)
-	node.command.Path, node.command.AsServer, node.command.OrphanSignal = "patroni", true, syscall.SIGTERM
-	t.Cleanup(func() { node.kill(t) }) // before the server's own, which would leave Postgres
-	node.start(t)
+	node.Prepare(t, embedded.Command{Path: "patroni", Args: []string{path}, Env: stack.Environ(), AsServer: true, OrphanSignal: syscall.SIGTERM})
+	t.Cleanup(func() { node.kill(t) }) // before the process's own, which would leave Postgres
+	node.Start(t)
 	p.nodes = append(p.nodes, node)
 	return node
 }
@@ -138,7 +129,7 @@ func shippedConfig(t *testing.T, name string, replacements map[string]string) st
 // kill ends Patroni and Postgres at once, as a power cut does.
 func (n *patroniNode) kill(t *testing.T) {
 	t.Helper()
-	n.process.Kill()
+	n.Kill()
 	n.killPostgres(t)
 }
 
@@ -170,7 +161,7 @@ func (n *patroniNode) heal() {
 func (p *patroni) leader(t *testing.T) *patroniNode {
 	t.Helper()
 	for _, node := range p.nodes {
-		if isOK(t, node.rest+"/primary") {
+		if system.IsOK(t, node.rest+"/primary") {
 			return node
 		}
 	}
@@ -190,19 +181,14 @@ func (p *patroni) awaitLeader(t *testing.T, not *patroniNode) (leader *patroniNo
 // inSync reports whether one node leads, another is its synchronous standby, and a third one streams.
 func (p *patroni) inSync(t *testing.T) bool {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.nodes[0].rest+"/cluster", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := direct.Do(request)
+	answer, err := system.NewClient(t, p.nodes[0].rest, "").Try(http.MethodGet, "/cluster", nil)
 	if err != nil {
 		return false
 	}
-	defer response.Body.Close()
 	var cluster struct {
 		Members []struct{ Role, State string }
 	}
-	if json.NewDecoder(response.Body).Decode(&cluster) != nil {
+	if json.Unmarshal(answer.Body, &cluster) != nil {
 		return false
 	}
 	roles := map[string]int{}
@@ -218,17 +204,9 @@ func (p *patroni) inSync(t *testing.T) bool {
 func (p *patroni) switchOver(t *testing.T) (old, fresh *patroniNode) {
 	t.Helper()
 	old = p.leader(t)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, old.rest+"/switchover", bytes.NewReader([]byte(`{"leader":"`+old.name+`"}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := direct.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("switch over: %s", response.Status)
+	answer := system.NewClient(t, old.rest, "").Do(http.MethodPost, "/switchover", map[string]string{"leader": old.name})
+	if answer.Status != http.StatusOK {
+		t.Fatalf("switch over: %d %s", answer.Status, answer.Body)
 	}
 	return old, p.awaitLeader(t, old)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -76,7 +77,7 @@ func TestPostgres_PoolExhausted(t *testing.T) {
 	watching, stop := context.WithCancel(t.Context())
 	alive.Go(func() {
 		for watching.Err() == nil {
-			if !isOK(t, core.opsURL+"/livez") || !isOK(t, fleet[0].opsURL+"/livez") {
+			if !system.IsOK(t, core.OpsURL+"/livez") || !system.IsOK(t, fleet[0].OpsURL+"/livez") {
 				dead++
 			}
 			sleep(t, watchEvery)

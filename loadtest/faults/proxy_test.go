@@ -9,6 +9,8 @@ import (
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/Shopify/toxiproxy/v2/toxics"
 	"github.com/rs/zerolog"
+
+	"intents.internal/loadtest/system"
 )
 
 // proxy is a Toxiproxy between a client and a server. It listens at the same address all the time, but while it refuses connections.
@@ -21,7 +23,7 @@ type proxy struct {
 func startProxy(t *testing.T, target string) *proxy {
 	t.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	p := &proxy{toxiproxy.NewProxy(server, t.Name(), freeAddress(t), target), t}
+	p := &proxy{toxiproxy.NewProxy(server, t.Name(), system.FreeAddress(t), target), t}
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

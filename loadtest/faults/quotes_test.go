@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -34,22 +33,22 @@ func TestQuotes_CoreKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	settlements := filepath.Join(root, "deploy", "data", "settlements-lifi-testnets.json")
-	if err := embedded.Run(t.Context(), db.command(shared.binaries, "chains", "import", settlements)); err != nil {
+	if err := embedded.Run(t.Context(), db.command(shared.Binaries, "chains", "import", settlements)); err != nil {
 		t.Fatal(err)
 	}
 	cores := startCores(t, db, 2, "CORE_QUOTES_FILE="+startQuoting(t), "CORE_QUOTES_ALLOW=127.0.0.0/8")
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).url(), core: urlsOf(cores), env: patient()})
-	u := &quoteUses{t: t, url: fleet[0].url, key: db.newUnlimitedKeys(t, 1)[0], made: map[string]string{}, keyed: map[string]int{}}
+	u := &quoteUses{t: t, url: fleet[0].URL, key: db.newUnlimitedKeys(t, 1)[0], made: map[string]string{}, keyed: map[string]int{}}
 	for _, killed := range [][]*coreServer{cores[:1], cores[1:], cores} {
 		u.ask(4)
 		before, uses := u.count(), u.begin()
 		asynctest.Eventually(t, "quotes are used", func() bool { return u.count() >= before+members })
 		for _, c := range killed {
-			c.kill()
+			c.Kill()
 		}
 		for _, c := range killed {
-			c.start(t)
-			c.awaitReady(t)
+			c.Start(t)
+			c.AwaitReady(t)
 		}
 		uses.Wait()
 	}
@@ -115,18 +114,8 @@ type quoteUses struct {
 
 // post sends a request, with an Idempotency-Key if it is not empty.
 func (u *quoteUses) post(path, body, idempotencyKey string) (s sample, answer []byte) {
-	request, err := http.NewRequestWithContext(context.WithoutCancel(u.t.Context()), http.MethodPost, u.url+path, strings.NewReader(body)) // the client has a timeout
-	if err != nil {
-		u.t.Error(err)
-		return s, nil
-	}
-	request.Header.Set("X-Api-Key", u.key)
-	request.Header.Set("Content-Type", "application/json")
-	request.GetBody = nil // net/http repeats no request whose body it cannot read again
-	if idempotencyKey != "" {
-		request.Header["idempotency-key"] = []string{idempotencyKey} // in a spelling that net/http does not know, or it would repeat the request
-	}
-	answer, _ = s.do(direct, request)
+	s.key = u.key
+	answer, _ = s.send(context.WithoutCancel(u.t.Context()), direct, http.MethodPost, u.url+path, body, idempotencyKey)
 	if s.status > 0 && s.fault != "" {
 		u.t.Errorf("%s: %s", path, s.fault)
 	}

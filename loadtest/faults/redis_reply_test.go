@@ -34,7 +34,7 @@ func TestRedisReply_Lost(t *testing.T) {
 				asynctest.Eventually(t, "Redis decides again", func() bool {
 					others++
 					c.ask(keys[2+others%(len(keys)-2)])
-					return fleet[0].metrics(t)[degraded] == 0
+					return fleet[0].Metrics(t)[degraded] == 0
 				})
 			}
 			before := c.ask(keys[0])

@@ -3,8 +3,6 @@ package faults_test
 import (
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,7 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/embedded"
 )
 
 // go-redis prints every failed dial, and here they fail on purpose.
@@ -21,7 +22,7 @@ func init() { logging.Disable() }
 
 // redisServer is a real Redis of a test's own.
 type redisServer struct {
-	server
+	system.Process
 	address string
 	client  *redis.Client // not through any proxy
 }
@@ -30,51 +31,37 @@ type redisServer struct {
 // killed, so a program is needed.
 func startRedis(t *testing.T, env ...string) *redisServer {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-		}
-	}
-	if program == "" && os.Getenv("CI") == "true" {
-		t.Fatal("no redis-server or valkey-server on PATH")
-	}
-	if program == "" {
-		t.Skip("no redis-server or valkey-server on PATH")
-	}
-	r := &redisServer{}
-	dir := t.TempDir()
-	r.prepare(t, "redis", "", nil, func(listen, _ string) []string {
-		r.address = listen
-		return env
-	})
+	r := &redisServer{address: system.FreeAddress(t)}
 	_, port, _ := net.SplitHostPort(r.address)
-	r.command.Path = program
-	r.command.Args = []string{"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--loglevel", "notice"}
+	r.Prepare(t, embedded.Command{
+		Path: system.FindProgram(t, "on Debian: apt-get install redis-server", "redis-server", "valkey-server"),
+		Args: []string{"--bind", "127.0.0.1", "--port", port, "--dir", t.TempDir(), "--save", "", "--loglevel", "notice"},
+		Env:  append(stack.Environ(), env...),
+	})
 	r.client = redis.NewClient(&redis.Options{Addr: r.address, Protocol: 2, DialTimeout: time.Second})
 	t.Cleanup(func() { _ = r.client.Close() })
-	r.start(t)
+	r.Start(t)
 	return r
 }
 
 func (r *redisServer) url() string { return "redis://" + r.address + "/0" }
 
-// start starts it, again after stop, and returns when it answers.
-func (r *redisServer) start(t *testing.T) {
+// Start starts it, again after stop, and returns when it answers.
+func (r *redisServer) Start(t *testing.T) {
 	t.Helper()
-	r.server.start(t)
+	r.Process.Start(t)
 	asynctest.Eventually(t, "Redis answers", func() bool { return r.client.Ping(t.Context()).Err() == nil })
 }
 
 // pause suspends it until resume: it accepts connections and never answers.
 func (r *redisServer) pause(t *testing.T) {
 	t.Helper()
-	r.signal(t, syscall.SIGSTOP)
+	r.Signal(t, syscall.SIGSTOP)
 }
 
 func (r *redisServer) resume(t *testing.T) {
 	t.Helper()
-	r.signal(t, syscall.SIGCONT)
+	r.Signal(t, syscall.SIGCONT)
 }
 
 // do runs one command on it.

@@ -18,10 +18,10 @@ func TestRedis_Down(t *testing.T) {
 	redis := startRedis(t)
 	tr := newTrial(t, 1, redis.url())
 	failed := tr.watch.current(t, failedCalls)
-	tr.strike(func() { redis.stop(t) })
+	tr.strike(func() { redis.Stop(t) })
 	sleep(t, outage)
 	dials := (tr.watch.current(t, failedCalls) - failed) / time.Since(tr.began).Seconds() // each failed call has dialed at most once
-	tr.end(func() { redis.start(t) })                                                     // empty
+	tr.end(func() { redis.Start(t) })                                                     // empty
 	all := tr.finish(refilled, time.Second)
 	all.mustAllPass(t)
 	all.mustLimit(t, len(tr.fleet), 1)
@@ -164,9 +164,9 @@ func TestLimit_SeveralGateways(t *testing.T) {
 		}
 	}
 	mustAdmit("Redis is there", 1)
-	redis.stop(t)
+	redis.Stop(t)
 	mustAdmit("Redis is down", gateways)
-	redis.start(t)
+	redis.Start(t)
 	w.heal(t)
 	// Any request lets its gateway find Redis again, but for refusals that the gateway remembers.
 	l := startLoad(t, fleet, stream{honest, newKeys(t, 60), honestRate}, baselineStream)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -17,9 +18,9 @@ import (
 // were made: none fails, not even a write that must not be repeated. Clients repeat nothing.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
-	d := startDeployment(t, shared.binaries, shared.database)
+	d := startDeployment(t, shared.Binaries, shared.database)
 	balancer := startHAProxy(t, d.fleet)
-	w := newWorkload(t, shared.database, []*gateway{{server{url: balancer.url}}}, reads, writes, keyedWrites, batches)
+	w := newWorkload(t, shared.database, []*gateway{{system.Process{URL: balancer.URL}}}, reads, writes, keyedWrites, batches)
 	d.inUse = func() bool { return balancer.inUse(t) == len(d.fleet) }
 	w.start(2 * members)
 	began := time.Now()
@@ -50,10 +51,10 @@ func TestUpgrade(t *testing.T) {
 	w.start(members)
 	began := time.Now()
 
-	if err := embedded.Run(t.Context(), db.command(shared.binaries, "migrate")); err != nil {
+	if err := embedded.Run(t.Context(), db.command(shared.Binaries, "migrate")); err != nil {
 		t.Fatal(err)
 	}
-	d.become(shared.binaries)
+	d.become(shared.Binaries)
 	d.setSecrets(fresh, secret, secret)
 	d.restartCores(t)
 	d.setSecrets(fresh, secret, fresh)
@@ -68,7 +69,7 @@ func TestUpgrade(t *testing.T) {
 		if before, now := core.statusFor(t, secret), core.statusFor(t, fresh); before != http.StatusUnauthorized || now != http.StatusNoContent {
 			t.Errorf("core answers %d to the old secret and %d to the new one", before, now)
 		}
-		if log := core.log.String(); strings.Contains(log, secret) || strings.Contains(log, fresh) {
+		if log := core.Log.String(); strings.Contains(log, secret) || strings.Contains(log, fresh) {
 			t.Error("the log contains a secret")
 		}
 	}
@@ -88,7 +89,7 @@ func releaseBinaries(t *testing.T, release string) string {
 	}
 	if err := git("rev-parse", "--verify", "--quiet", "refs/tags/v"+release).Run(); err != nil {
 		t.Logf("there is no tag v%s: this version takes the place of the release", release)
-		return shared.binaries
+		return shared.Binaries
 	}
 	source, binaries := t.TempDir(), t.TempDir()
 	archive := filepath.Join(source, "source.tar")
@@ -126,58 +127,48 @@ func startDeployment(t *testing.T, binaries string, db *database) *deployment {
 // become has the programs of this directory started from now on.
 func (d *deployment) become(binaries string) {
 	for _, g := range d.fleet {
-		g.command.Path = filepath.Join(binaries, "gateway")
+		g.Command.Path = filepath.Join(binaries, "gateway")
 	}
 	for _, c := range d.cores {
-		c.command.Path = filepath.Join(binaries, "core")
+		c.Command.Path = filepath.Join(binaries, "core")
 	}
 }
 
 // setSecrets sets the shared secrets of what is started from now on: cores accept the first two, gateways send the third.
 func (d *deployment) setSecrets(current, previous, gateways string) {
 	for _, c := range d.cores {
-		c.command.Env = append(c.command.Env, "CORE_GATEWAY_SECRET="+current, "CORE_GATEWAY_SECRET_PREVIOUS="+previous)
+		c.Command.Env = append(c.Command.Env, "CORE_GATEWAY_SECRET="+current, "CORE_GATEWAY_SECRET_PREVIOUS="+previous)
 	}
 	for _, g := range d.fleet {
-		g.command.Env = append(g.command.Env, "GATEWAY_CORE_SECRET="+gateways)
+		g.Command.Env = append(g.Command.Env, "GATEWAY_CORE_SECRET="+gateways)
 	}
 }
 
 func (d *deployment) restartGateways(t *testing.T) {
 	t.Helper()
 	for _, g := range d.fleet {
-		d.restart(t, &g.server)
+		d.restart(t, &g.Process)
 	}
 }
 
 func (d *deployment) restartCores(t *testing.T) {
 	t.Helper()
 	for _, c := range d.cores {
-		d.restart(t, &c.server)
+		d.restart(t, &c.Process)
 	}
 }
 
 // restart returns when the server is in use again.
-func (d *deployment) restart(t *testing.T, s *server) {
+func (d *deployment) restart(t *testing.T, s *system.Process) {
 	t.Helper()
-	s.stop(t)
-	s.start(t)
-	s.awaitReady(t)
+	s.Stop(t)
+	s.Start(t)
+	s.AwaitReady(t)
 	asynctest.Eventually(t, "all are in use again", func() bool { return d.inUse() && coresUp(t, d.fleet) == len(d.cores) })
 }
 
 // statusFor is core's response to a gateway with this secret that asks whether it is ready.
 func (c *coreServer) statusFor(t *testing.T, secret string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.url+"/internal/ready", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("X-Gateway-Secret", secret)
-	response, err := direct.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	return response.StatusCode
+	return system.NewClient(t, c.URL, "").Do(http.MethodGet, "/internal/ready", nil, "X-Gateway-Secret", secret).Status
 }

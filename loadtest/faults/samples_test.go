@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,21 +55,31 @@ type sample struct {
 	remaining, retryAfter string
 }
 
-// do sends a request and notes the response.
-func (s *sample) do(client *http.Client, request *http.Request) (body []byte, err error) {
+// send makes a request with the sample's key, with an Idempotency-Key if it is not empty, and notes the response. The client has a timeout.
+func (s *sample) send(ctx context.Context, client *http.Client, method, url, body, idempotencyKey string) (answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("X-Api-Key", s.key)
+	request.Header.Set("Content-Type", "application/json")
+	request.GetBody = nil // net/http repeats no request whose body it cannot read again
+	if idempotencyKey != "" {
+		request.Header["idempotency-key"] = []string{idempotencyKey} // in a spelling that net/http does not know, or it would repeat the request
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		s.fault = err.Error()
 		return nil, err
 	}
 	defer response.Body.Close()
-	if body, err = io.ReadAll(response.Body); err != nil {
+	if answer, err = io.ReadAll(response.Body); err != nil {
 		s.fault = err.Error()
 		return nil, err
 	}
-	s.status, s.fault, s.retryAfter = response.StatusCode, faultOf(response, body), response.Header.Get("Retry-After")
+	s.status, s.fault, s.retryAfter = response.StatusCode, faultOf(response, answer), response.Header.Get("Retry-After")
 	s.remaining, _, _ = strings.Cut(strings.TrimPrefix(response.Header.Get("RateLimit"), `"default";`), ";")
-	return body, nil
+	return answer, nil
 }
 
 // faultOf says what no response may be, whatever fails behind the gateway; empty if nothing is wrong.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,7 +22,7 @@ func TestSignature_CoreKilled(t *testing.T) {
 	t.Parallel()
 	db := shared.database
 	core, fleet := startServices(t, db)
-	s := &signatures{t: t, url: fleet[0].url, key: db.newUnlimitedKeys(t, 1)[0]}
+	s := &signatures{t: t, url: fleet[0].URL, key: db.newUnlimitedKeys(t, 1)[0]}
 	path, signature := s.create()
 	_, created := s.call(http.MethodGet, path, "")
 
@@ -41,14 +40,14 @@ func TestSignature_CoreKilled(t *testing.T) {
 			posted <- status
 		}()
 		db.awaitBlocked(t, conn.PgConn().PID()) // the write, as all that comes before it locks nothing
-		core.kill()
+		core.Kill()
 		return tx.Rollback(ctx)
 	})
 	if status := <-posted; status < 500 {
 		t.Errorf("the client of a core that was killed was answered %d", status)
 	}
-	core.start(t)
-	core.awaitReady(t)
+	core.Start(t)
+	core.AwaitReady(t)
 	asynctest.Eventually(t, "the gateway sends requests to core", func() bool {
 		status, _ := s.call(http.MethodGet, path, "")
 		return status == http.StatusOK
@@ -113,15 +112,8 @@ func (s *signatures) create() (path, signature string) {
 
 // call sends a request, once. The status is 0 where no answer came.
 func (s *signatures) call(method, path, body string) (status int, answer map[string]any) {
-	request, err := http.NewRequestWithContext(context.WithoutCancel(s.t.Context()), method, s.url+path, strings.NewReader(body)) // the client has a timeout
-	if err != nil {
-		s.t.Error(err)
-		return 0, nil
-	}
-	request.Header.Set("X-Api-Key", s.key)
-	request.Header.Set("Content-Type", "application/json")
-	var one sample
-	text, err := one.do(direct, request)
+	one := sample{key: s.key}
+	text, err := one.send(context.WithoutCancel(s.t.Context()), direct, method, s.url+path, body, "")
 	if err != nil || one.fault != "" || json.Unmarshal(text, &answer) != nil {
 		s.t.Errorf("%s %s: %d %s %v", method, path, one.status, one.fault, err)
 	}

@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
 // watch follows the metrics of gateways while something is done to them.
 type watch struct {
+	t     *testing.T
 	fleet []*gateway
 	stop  context.CancelFunc
 	done  sync.WaitGroup
@@ -19,7 +21,7 @@ type watch struct {
 	// healed is when the fault ended, atHealed has what each gateway had counted by then, and recovered when Redis was first seen to
 	// decide for it after that.
 	healed    time.Time
-	atHealed  []metrics
+	atHealed  []system.Metrics
 	recovered []time.Time
 	// goroutines and descriptors are the most that one gateway had.
 	goroutines, descriptors float64
@@ -31,7 +33,7 @@ const watchEvery = 100 * time.Millisecond
 func startWatch(t *testing.T, fleet []*gateway) *watch {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	w := &watch{fleet: fleet, stop: stop}
+	w := &watch{t: t, fleet: fleet, stop: stop}
 	w.done.Go(func() { w.run(ctx) })
 	t.Cleanup(w.end)
 	return w
@@ -45,7 +47,7 @@ func (w *watch) end() {
 func (w *watch) run(ctx context.Context) {
 	every(ctx, watchEvery, func() {
 		for n, g := range w.fleet {
-			if m, err := g.readMetrics(ctx); err == nil {
+			if m, err := g.TryMetrics(w.t); err == nil {
 				w.note(n, m)
 			}
 		}
@@ -61,12 +63,12 @@ const (
 	degraded          = "intents_gateway_limit_degraded"
 )
 
-func (m metrics) byRedis() float64 { return m[allowedByRedis] + m[refusedByRedis] }
+func byRedis(m system.Metrics) float64 { return m[allowedByRedis] + m[refusedByRedis] }
 
-func (w *watch) note(n int, m metrics) {
+func (w *watch) note(n int, m system.Metrics) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.healed.IsZero() && w.recovered[n].IsZero() && m[degraded] == 0 && m.byRedis() > w.atHealed[n].byRedis() {
+	if !w.healed.IsZero() && w.recovered[n].IsZero() && m[degraded] == 0 && byRedis(m) > byRedis(w.atHealed[n]) {
 		w.recovered[n] = time.Now()
 	}
 	w.goroutines = max(w.goroutines, m["go_goroutines"])
@@ -77,7 +79,7 @@ func (w *watch) note(n int, m metrics) {
 func (w *watch) current(t *testing.T, prefix string) (total float64) {
 	t.Helper()
 	for _, g := range w.fleet {
-		total += g.metrics(t).sum(prefix)
+		total += g.Metrics(t).Sum(prefix)
 	}
 	return total
 }
@@ -86,9 +88,9 @@ func (w *watch) current(t *testing.T, prefix string) (total float64) {
 func (w *watch) heal(t *testing.T) time.Time {
 	t.Helper()
 	now := time.Now()
-	at := make([]metrics, len(w.fleet))
+	at := make([]system.Metrics, len(w.fleet))
 	for n, g := range w.fleet {
-		at[n] = g.metrics(t)
+		at[n] = g.Metrics(t)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,6 +25,7 @@ import (
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
 	"intents.internal/loadtest/settler"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
@@ -45,32 +46,32 @@ func TestWatcher_Killed(t *testing.T) {
 	defer cancel()
 	working.Go(func() { b.mine(ctx) })
 	first := startWatcher(t, db, b)
-	asynctest.Eventually(t, "both chains are followed", func() bool { return first.follows(t, b) }) // earlier blocks are not read
-	first.kill()
+	asynctest.Eventually(t, "both chains are followed", func() bool { return b.areFollowed(t, first) }) // earlier blocks are not read
+	first.Kill()
 	b.freeLeases(t)
 	added := make(chan error, 1)
 	working.Go(func() { added <- b.addMany(t, count, time.Duration(rounds)*200*time.Millisecond/time.Duration(count)) })
-	var suspended *server
+	var suspended *system.Process
 	for n := range rounds {
 		watcher := startWatcher(t, db, b)
 		sleep(t, time.Duration(50+rand.IntN(300))*time.Millisecond)
 		if suspended != nil {
-			suspended.signal(t, syscall.SIGCONT) // its leases are another's now
+			suspended.Signal(t, syscall.SIGCONT) // its leases are another's now
 			sleep(t, time.Duration(50+rand.IntN(300))*time.Millisecond)
-			suspended.kill()
+			suspended.Kill()
 			suspended = nil
 		}
 		switch n % 3 {
 		case 1:
-			watcher.signal(t, syscall.SIGSTOP)
+			watcher.Signal(t, syscall.SIGSTOP)
 			suspended = watcher
 		case 2:
-			watcher.kill()
+			watcher.Kill()
 			if err := db.server.Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		default:
-			watcher.kill()
+			watcher.Kill()
 		}
 		b.freeLeases(t)
 	}
@@ -82,24 +83,24 @@ func TestWatcher_Killed(t *testing.T) {
 }
 
 // startWatcher starts core watch until the test ends.
-func startWatcher(t *testing.T, db *database, b *bridges) *server {
+func startWatcher(t *testing.T, db *database, b *bridges) *system.Process {
 	t.Helper()
-	w := &server{}
-	w.prepare(t, "core", "", []string{"watch"}, func(_, ops string) []string {
+	w := &system.Process{}
+	shared.PrepareService(t, w, embedded.Command{Path: "core", Args: []string{"watch"}}, func(_, ops string) []string {
 		return []string{
 			"CORE_DATABASE_URL=" + db.url, "CORE_OPS_LISTEN=" + ops, "CORE_RPC_FILE=" + b.rpcFile, "CORE_GATEWAY_SECRET=" + secret, "CORE_CHAIN_TICK=100ms",
 		}
 	})
-	w.start(t)
+	w.Start(t)
 	return w
 }
 
-// follows reports whether the process exports the heads of both chains, which only the one that follows them does.
-func (s *server) follows(t *testing.T, b *bridges) bool {
+// areFollowed reports whether the process exports the heads of both chains, which only the one that follows them does.
+func (b *bridges) areFollowed(t *testing.T, watcher *system.Process) bool {
 	t.Helper()
-	m, err := s.readMetrics(t.Context())
-	return err == nil && m.sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[0])) > 0 &&
-		m.sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[1])) > 0
+	m, err := watcher.TryMetrics(t)
+	return err == nil && m.Sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[0])) > 0 &&
+		m.Sum(fmt.Sprintf("intents_core_chain_head_block{chain=%q", b.ids[1])) > 0
 }
 
 const (

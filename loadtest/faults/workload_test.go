@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -151,14 +151,12 @@ func (w *workload) work(k kind, key string) {
 // try makes one request and notes its response.
 func (w *workload) try(k kind, key, reference string) sample {
 	s := sample{kind: k, key: key, reference: reference, began: time.Now()}
-	var body []byte
+	method, path, body, idempotencyKey := w.request(s)
+	var answer []byte
+	var err error
 	for _, s.gateway = range w.choose() {
-		request, err := w.request(s)
-		if err != nil {
-			w.t.Error(err)
-			break
-		}
-		if body, err = s.do(w.client, request); !isDialError(err) {
+		answer, err = s.send(context.WithoutCancel(w.t.Context()), w.client, method, w.fleet[s.gateway].URL+path, body, idempotencyKey)
+		if !isDialError(err) {
 			break
 		}
 	}
@@ -171,7 +169,7 @@ func (w *workload) try(k kind, key, reference string) sample {
 	}
 	if s.status == http.StatusCreated {
 		var created struct{ ID string }
-		if err := json.Unmarshal(body, &created); err != nil {
+		if err := json.Unmarshal(answer, &created); err != nil {
 			w.t.Errorf("a response to POST: %v", err)
 		}
 		if other, known := w.acknowledged[reference]; known && other != created.ID {
@@ -198,34 +196,26 @@ const (
 	ether = "eip155:11155111:0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE"
 )
 
-func (w *workload) request(s sample) (*http.Request, error) {
-	url, method, body := w.fleet[s.gateway].url+"/v2/transfers", http.MethodPost, ""
+// request is what a sample sends, to a path of its gateway. What may be repeated has the reference as its Idempotency-Key.
+func (w *workload) request(s sample) (method, path, body, idempotencyKey string) {
 	intent := func(reference string) string {
 		return fmt.Sprintf(`{"source":{"account":%q,"token":%q,"amount":"1"},"destination":{"account":%q},"reference":%q}`, payer, ether, payee, reference)
 	}
+	if s.kind.repeatable() {
+		idempotencyKey = s.reference
+	}
 	switch s.kind {
 	case reads:
-		url, method = url+"?limit=1", http.MethodGet
+		return http.MethodGet, "/v2/transfers?limit=1", "", ""
 	case batches:
 		items := make([]string, batchSize)
 		for n := range items {
 			items[n] = intent(fmt.Sprintf("%s/%d", s.reference, n))
 		}
-		url, body = url+"/batch", `{"transfers":[`+strings.Join(items, ",")+`]}`
+		return http.MethodPost, "/v2/transfers/batch", `{"transfers":[` + strings.Join(items, ",") + `]}`, idempotencyKey
 	default:
-		body = intent(s.reference)
+		return http.MethodPost, "/v2/transfers", intent(s.reference), idempotencyKey
 	}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), method, url, strings.NewReader(body)) // the client has a timeout
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("X-Api-Key", s.key)
-	request.Header.Set("Content-Type", "application/json")
-	request.GetBody = nil // net/http repeats no request whose body it cannot read again
-	if s.kind.repeatable() {
-		request.Header["idempotency-key"] = []string{s.reference} // in a spelling that net/http does not know, or it would repeat the request
-	}
-	return request, nil
 }
 
 // choose goes round the gateways: those that are ready first, and then the others.
@@ -247,7 +237,7 @@ func (w *workload) followReadiness() {
 	var following sync.WaitGroup
 	for n, g := range w.fleet {
 		following.Go(func() {
-			every(ctx, 100*time.Millisecond, func() { w.ready[n].Store(isOK(w.t, g.opsURL+"/readyz")) })
+			every(ctx, 100*time.Millisecond, func() { w.ready[n].Store(system.IsOK(w.t, g.OpsURL+"/readyz")) })
 		})
 	}
 	w.t.Cleanup(func() {
@@ -362,25 +352,11 @@ func (w *workload) mustList() {
 // list returns the ids at a path and the path of the next page, empty after the last.
 func (w *workload) list(path string) (ids []string, next string) {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.fleet[0].url+path, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	request.Header.Set("X-Api-Key", w.keys[0])
-	response, err := (&http.Client{Transport: direct.Transport, Timeout: time.Minute}).Do(request) // the list is long
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var page []struct{ ID string }
-	if err := json.NewDecoder(response.Body).Decode(&page); err != nil || response.StatusCode != http.StatusOK {
-		w.t.Fatalf("list %s: %d %v", path, response.StatusCode, err)
-	}
+	answer := system.NewClient(w.t, w.fleet[0].URL, w.keys[0]).Do(http.MethodGet, path, nil)
+	page := system.Expect[[]struct{ ID string }](w.t, answer, http.StatusOK)
 	for _, one := range page {
 		ids = append(ids, one.ID)
 	}
-	if link, _, found := bytes.Cut([]byte(response.Header.Get("Link")), []byte(">")); found {
-		next = string(link[1:])
-	}
+	next, _, _ = strings.Cut(strings.TrimPrefix(answer.Header.Get("Link"), "<"), ">")
 	return ids, next
 }
