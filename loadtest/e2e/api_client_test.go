@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 )
 
@@ -17,15 +18,15 @@ import (
 func TestAPIClient(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	developer := newPerson(t, running.Env().GatewayURL)
+	developer := newPerson(t, shared.Stack.Env().GatewayURL)
 	testKey := developer.newKey()
-	liveKey := expect[createdKey](t, developer.post("/auth/api-key/create", map[string]any{"name": "live", "environment": "live"}), 200)
+	liveKey := system.Expect[createdKey](t, developer.post("/auth/api-key/create", map[string]any{"name": "live", "environment": "live"}), 200)
 	if !strings.HasPrefix(testKey.Key, "sk_test_") || len(testKey.Key) != 72 || !strings.HasPrefix(liveKey.Key, "sk_live_") {
 		t.Fatalf("keys %+v %+v", testKey, liveKey)
 	}
-	gateway, raw := running.Env().GatewayURL, rawClient(t, running.Env().GatewayURL, testKey.Key)
-	refused(t, developer.do(http.MethodGet, "/v2/tokens", nil), 401, "INVALID_API_KEY") // a session is no key
-	refused(t, raw.do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "x"}), 401, "UNAUTHORIZED")
+	gateway, raw := shared.Stack.Env().GatewayURL, rawClient(t, shared.Stack.Env().GatewayURL, testKey.Key)
+	refused(t, developer.Do(http.MethodGet, "/v2/tokens", nil), 401, "INVALID_API_KEY") // a session is no key
+	refused(t, raw.Do(http.MethodPost, "/auth/api-key/create", map[string]any{"name": "x"}), 401, "UNAUTHORIZED")
 	tester, trader := apiClient(t, gateway, testKey.Key), apiClient(t, gateway, liveKey.Key)
 	all, some := must(tester.Tokens.List(t.Context(), ""))(t), must(tester.Tokens.List(t.Context(), "eip155:11155111"))(t)
 	if len(all) < 1000 || len(some) < 3 || len(some) >= len(all) {
@@ -40,8 +41,8 @@ func TestAPIClient(t *testing.T) {
 		t.Errorf("transfer %+v", made)
 	}
 	spelled := body(on(sepolia, alice), on(sepolia, usdc), "1000000", on(sepolia, bob), on(sepolia, usdc), "1000000")
-	again := raw.do(http.MethodPost, "/v2/transfers", spelled, "Idempotency-Key", "once")
-	if got := expect[intents.Transfer](t, again, 201); got.ID != made.ID || again.Header.Get("Idempotent-Replayed") != "true" {
+	again := raw.Do(http.MethodPost, "/v2/transfers", spelled, "Idempotency-Key", "once")
+	if got := system.Expect[intents.Transfer](t, again, 201); got.ID != made.ID || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same request: %v %+v", again.Header, got)
 	}
 
@@ -49,7 +50,7 @@ func TestAPIClient(t *testing.T) {
 	swap := body(on(sepolia, alice), on(sepolia, usdc), "1000000", on(sepolia, alice), on(sepolia, "0xfFf9976782d46CC05630D1f6eBAb18b2324d6B14"), "5")
 	_, err := tester.Transfers.Create(t.Context(), swap)
 	failed(t, err, 422, intents.CodeSettlerNotConfigured)
-	imported := mustCore(t, running, `{"chains":[
+	imported := mustCore(t, shared.Stack, `{"chains":[
 		{"chainId":"eip155:11155111","name":"Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
 		 "settlements":[`+settlement+`]},
 		{"chainId":"eip155:84532","name":"Base Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
@@ -78,14 +79,14 @@ func TestAPIClient(t *testing.T) {
 		t.Errorf("all intents (-want +got):\n%s", diff)
 	}
 	poll := "/v2/transfers?type=transfer"
-	tag := raw.do(http.MethodGet, poll, nil).Header.Get("ETag")
-	if a := raw.do(http.MethodGet, poll, nil, "If-None-Match", tag); a.Status != http.StatusNotModified {
+	tag := raw.Do(http.MethodGet, poll, nil).Header.Get("ETag")
+	if a := raw.Do(http.MethodGet, poll, nil, "If-None-Match", tag); a.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list: %d", a.Status)
 	}
 	if got := must(tester.Transfers.Cancel(t.Context(), made.ID))(t); got.Status != intents.StatusCancelled || !got.Final || got.Tx != nil {
 		t.Errorf("cancelled: %+v", got)
 	}
-	changed := expect[[]intents.TransferSummary](t, raw.do(http.MethodGet, poll, nil, "If-None-Match", tag), 200)
+	changed := system.Expect[[]intents.TransferSummary](t, raw.Do(http.MethodGet, poll, nil, "If-None-Match", tag), 200)
 	if len(changed) != 1 || changed[0].Status != "cancelled" {
 		t.Errorf("the changed list: %+v", changed)
 	}
@@ -108,7 +109,7 @@ func TestAPIClient(t *testing.T) {
 	_, err = tester.Transfers.Create(t.Context(), body(on(1, alice), on(1, nativeToken), "1", on(1, bob), "", ""))
 	ofAnotherEnvironment(err, 1, "test")
 	developer.post("/auth/sign-out", map[string]any{})
-	if a := developer.do(http.MethodGet, "/auth/get-session", nil); string(a.Body) != "null" {
+	if a := developer.Do(http.MethodGet, "/auth/get-session", nil); string(a.Body) != "null" {
 		t.Errorf("after signing out: %s", a.Body)
 	}
 }
@@ -117,7 +118,7 @@ func TestAPIClient(t *testing.T) {
 func TestLimit_SeveralGateways(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	key, gateways := freshKey(t), running.Env().GatewayURLs
+	key, gateways := freshKey(t), shared.Stack.Env().GatewayURLs
 	refusal := limited(t, key, gateways)
 	milliseconds := decoded[struct{ TryAgainIn float64 }](t, string(refusal.Details)).TryAgainIn
 	if refusal.RetryAfter < time.Second || refusal.RetryAfter > 2*time.Second || milliseconds <= 0 || milliseconds > 1200 {

@@ -25,7 +25,7 @@ func TestBetterAuthClient(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
 			own := *project
-			own.env = append(slices.Clip(own.env), "BASE_URL="+checkedGateway(t), "PUBLIC_URL="+running.Env().GatewayURL, "MAILBOX_URL="+serveMailbox(t))
+			own.env = append(slices.Clip(own.env), "BASE_URL="+checkedGateway(t), "PUBLIC_URL="+shared.Stack.Env().GatewayURL, "MAILBOX_URL="+serveMailbox(t))
 			if diff := cmp.Diff(steps, own.run(t, "node", script)); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
 			}
@@ -36,7 +36,7 @@ func TestBetterAuthClient(t *testing.T) {
 // checkedGateway is an address that passes everything on to the first gateway and holds each answer to openapi.json.
 func checkedGateway(t *testing.T) string {
 	t.Helper()
-	gateway := must(url.Parse(running.Env().GatewayURL))(t)
+	gateway := must(url.Parse(shared.Stack.Env().GatewayURL))(t)
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(gateway) },
 		Transport: checked{t},

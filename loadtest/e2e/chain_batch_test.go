@@ -11,7 +11,9 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"intents.internal/loadtest/anvil"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // A payroll of twenty payments, two of them equal, and two orders is one batch. A wallet whose account has code (EIP-7702) sends all payments as one
@@ -64,7 +66,7 @@ func paysBatch(t *testing.T, s *chainStack, c, to *evmChain) {
 // awaitBatch waits until so many intents of a batch are in each status.
 func (c *chainClient) awaitBatch(t *testing.T, id string, want map[intents.TransferStatus]int) {
 	t.Helper()
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		got := must(c.Batches.Get(t.Context(), id))(t)
 		for status, count := range want {
 			if got.Statuses[status] != count || len(got.Statuses) != len(want) {
@@ -78,7 +80,7 @@ func (c *chainClient) awaitBatch(t *testing.T, id string, want map[intents.Trans
 // wantLogsInOrder wants that each payment of a batch was confirmed by a log of its own, in the order of the batch.
 func wantLogsInOrder(t *testing.T, s *chainStack, batch string, payments int) {
 	t.Helper()
-	logs := queryRow[[]int64](t, s.Env().DatabaseURL, `SELECT array_agg(log_index ORDER BY transfers.id)
+	logs := system.QueryRow[[]int64](t, s.Env().DatabaseURL, `SELECT array_agg(log_index ORDER BY transfers.id)
 		FROM transfers JOIN transactions ON transactions.account_id = transfers.account_id AND transactions.transfer_id = transfers.id
 		WHERE batch_id = $1 AND transfers.type = 'transfer' AND transactions.state = 'mined'`, batch)
 	if len(logs) != payments || !slices.IsSorted(logs) || len(slices.Compact(slices.Clone(logs))) != payments {

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/loadtest/anvil"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // priced is the first call of a record in a transaction that has the same hash each time it is sent.
@@ -75,7 +76,7 @@ func stopsAndResumes(t *testing.T, s *chainStack, c *evmChain) {
 	unfinished := client.create(t, c.payment(account, c.native()))
 
 	c.Reorganize(t, 2*depth+2)
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		out, err := s.core(t, "chains", "check")
 		if err == nil || !strings.Contains(out, "the chain is stopped, as block ") {
 			return fmt.Errorf("core chains check: %w\n%s", err, out)

@@ -16,7 +16,9 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/loadtest/anvil"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 const (
@@ -123,8 +125,8 @@ func newChainStack(t *testing.T, chains ...*evmChain) *chainStack {
 	s, _ := startStack(t, stack.Config{CoreEnv: []string{"CORE_RPC_FILE=" + rpcFile, "CORE_CHAIN_TICK=200ms"}})
 	mustCore(t, s, string(encode(t, map[string]any{"chains": list})), "chains", "import", "-")
 	mustCore(t, s, string(encode(t, map[string]any{"name": "Tests", "tokens": tokenList})), "tokens", "import", "-")
-	eventually(t, func() error { // what happened on a chain before it was first read is not known
-		read := queryRow[int](t, s.Env().DatabaseURL, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL`)
+	asynctest.Succeeds(t, func() error { // what happened on a chain before it was first read is not known
+		read := system.QueryRow[int](t, s.Env().DatabaseURL, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL`)
 		if read < len(chains) {
 			return fmt.Errorf("%d of %d chains are read", read, len(chains))
 		}
@@ -148,7 +150,7 @@ type chainClient struct {
 func (s *chainStack) client(t *testing.T) *chainClient {
 	t.Helper()
 	key := newPerson(t, s.Env().GatewayURL).newKey()
-	execute(t, s.Env().DatabaseURL, `WITH key AS (UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1 RETURNING account_id)
+	system.Execute(t, s.Env().DatabaseURL, `WITH key AS (UPDATE api_keys SET limit_requests = 1000000 WHERE id = $1 RETURNING account_id)
 		UPDATE accounts SET limit_requests = 1000000, limit_period_seconds = 60 FROM key WHERE accounts.id = account_id`, key.ID)
 	return &chainClient{apiClient(t, s.Env().GatewayURL, key.Key), s}
 }
@@ -177,7 +179,7 @@ func (c *chainClient) wait(t *testing.T, id string, until intents.TransferStatus
 // await returns the intent once its summary is as wanted.
 func (c *chainClient) await(t *testing.T, id, want string) (r *intents.Transfer) {
 	t.Helper()
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		if r = must(c.Transfers.Get(t.Context(), id))(t); summary(r) != want {
 			return fmt.Errorf("%s is %q, want %q; confirmations %+v", id, summary(r), want, r.Confirmations)
 		}

@@ -1,18 +1,17 @@
 package e2e_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // apiClient is the Go client with an API key. It tries each request once, so that no failure passes unseen, and each response is held to
@@ -43,101 +42,19 @@ func failed(t *testing.T, err error, status int, code intents.Code) intents.Erro
 	return *refusal
 }
 
-// client sends what the Go client does not: requests of sessions, malformed ones, and those whose status or header is looked at. Each response
-// is held to openapi.json. An empty key is none.
-type client struct {
-	t    *testing.T
-	base string
-	key  string
-	http *http.Client
-}
-
-func rawClient(t *testing.T, gateway, key string) *client {
+// rawClient sends what the Go client does not: requests of sessions, malformed ones, and those whose status or header is looked at. Each
+// response is held to openapi.json. An empty key is none.
+func rawClient(t *testing.T, gateway, key string) *system.Client {
 	t.Helper()
-	return &client{t: t, base: gateway, key: key, http: &http.Client{Timeout: time.Minute, Transport: checked{t}}}
-}
-
-// answer is a response read to its end.
-type answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
-}
-
-func (c *client) do(method, path string, body any, headers ...string) answer {
-	c.t.Helper()
-	a := must(c.try(method, path, body, headers...))(c.t)
-	return a
-}
-
-// try is do for goroutines and for requests that may fail. headers are names and values in turn.
-func (c *client) try(method, path string, body any, headers ...string) (answer, error) {
-	var sent io.Reader
-	switch b := body.(type) {
-	case nil:
-	case string:
-		sent = bytes.NewReader([]byte(b))
-	default:
-		encoded, err := json.Marshal(b)
-		if err != nil {
-			return answer{}, err
-		}
-		sent = bytes.NewReader(encoded)
-	}
-	request, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, sent)
-	if err != nil {
-		return answer{}, err
-	}
-	if c.key != "" {
-		request.Header.Set("X-Api-Key", c.key)
-	}
-	if sent != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i+1 < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return answer{}, err
-	}
-	defer response.Body.Close()
-	read, err := io.ReadAll(response.Body)
-	return answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
-}
-
-// expect fails the test unless the answer has this status, and decodes its body.
-func expect[T any](t *testing.T, a answer, status int) (value T) {
-	t.Helper()
-	if a.Status != status {
-		t.Fatalf("status %d, want %d: %s", a.Status, status, a.Body)
-	}
-	if err := json.Unmarshal(a.Body, &value); err != nil {
-		t.Fatalf("%v: %s", err, a.Body)
-	}
-	return value
-}
-
-// uncheckedClient asks what openapi.json does not describe: operations listeners, Prometheus, and core itself.
-func uncheckedClient(t *testing.T, base string) *client {
-	t.Helper()
-	return &client{t: t, base: base, http: http.DefaultClient}
-}
-
-// get reads a page of the operations listeners.
-func get(t *testing.T, target string) string {
-	t.Helper()
-	a := uncheckedClient(t, target).do(http.MethodGet, "", nil)
-	if a.Status != http.StatusOK {
-		t.Errorf("%s: %d", target, a.Status)
-	}
-	return string(a.Body)
+	c := system.NewClient(t, gateway, key)
+	c.HTTP = &http.Client{Timeout: time.Minute, Transport: checked{t}}
+	return c
 }
 
 // refused fails the test unless the answer is a refusal with this status and code.
-func refused(t *testing.T, a answer, status int, code string) {
+func refused(t *testing.T, a system.Answer, status int, code string) {
 	t.Helper()
-	if got := expect[struct{ Code, Message string }](t, a, status); got.Code != code || got.Message == "" {
+	if got := system.Expect[struct{ Code, Message string }](t, a, status); got.Code != code || got.Message == "" {
 		t.Errorf("refused with %+v, want %s", got, code)
 	}
 }
@@ -146,7 +63,8 @@ type createdKey struct{ ID, Key, Prefix, Environment string }
 
 // person is an account, signed in.
 type person struct {
-	*client
+	*system.Client
+	t               *testing.T
 	email, password string
 }
 
@@ -162,24 +80,24 @@ func uniqueEmail(who string) string {
 func newPerson(t *testing.T, gateway string) person {
 	t.Helper()
 	visitor, email := rawClient(t, gateway, ""), uniqueEmail("person")
-	person{client: visitor}.post("/auth/sign-up/email", map[string]any{"name": "Person", "email": email, "password": password})
-	expect[any](t, visitor.do(http.MethodGet, "/auth/verify-email?token="+mailedLink(t, email).Query().Get("token"), nil), http.StatusOK)
+	person{Client: visitor, t: t}.post("/auth/sign-up/email", map[string]any{"name": "Person", "email": email, "password": password})
+	system.Expect[any](t, visitor.Do(http.MethodGet, "/auth/verify-email?token="+mailedLink(t, email).Query().Get("token"), nil), http.StatusOK)
 	return signIn(t, gateway, email, password)
 }
 
 // signIn is the person with this address and password.
 func signIn(t *testing.T, gateway, email, password string) person {
 	t.Helper()
-	p := person{client: rawClient(t, gateway, ""), email: email, password: password}
-	p.http.Jar = must(cookiejar.New(nil))(t)
+	p := person{Client: rawClient(t, gateway, ""), t: t, email: email, password: password}
+	p.HTTP.Jar = must(cookiejar.New(nil))(t)
 	p.post("/auth/sign-in/email", map[string]any{"email": email, "password": password})
 	return p
 }
 
 // post wants the answer 200.
-func (p person) post(path string, body any) answer {
+func (p person) post(path string, body any) system.Answer {
 	p.t.Helper()
-	a := p.do(http.MethodPost, path, body)
+	a := p.Do(http.MethodPost, path, body)
 	if a.Status != http.StatusOK {
 		p.t.Fatalf("POST %s: %d %s", path, a.Status, a.Body)
 	}
@@ -188,13 +106,13 @@ func (p person) post(path string, body any) answer {
 
 func (p person) newKey() createdKey {
 	p.t.Helper()
-	return expect[createdKey](p.t, p.post("/auth/api-key/create", map[string]any{"name": "key"}), http.StatusOK)
+	return system.Expect[createdKey](p.t, p.post("/auth/api-key/create", map[string]any{"name": "key"}), http.StatusOK)
 }
 
 // freshKey is a test key of an account of its own, whose limit nobody has touched.
 func freshKey(t *testing.T) string {
 	t.Helper()
-	return newPerson(t, running.Env().GatewayURL).newKey().Key
+	return newPerson(t, shared.Stack.Env().GatewayURL).newKey().Key
 }
 
 // Addresses of the default lists, and of well-known development accounts and contracts.
@@ -232,7 +150,7 @@ func payment(amount string) intents.CreateTransfer {
 // create makes an intent, once core knows its chains.
 func create(t *testing.T, api *intents.Client, request intents.CreateTransfer) (made *intents.Transfer) {
 	t.Helper()
-	eventually(t, func() (err error) {
+	asynctest.Succeeds(t, func() (err error) {
 		made, err = api.Transfers.Create(t.Context(), request)
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 // importSettlements configures a deployment on OP Sepolia and Arbitrum Sepolia, and so bridges between them.
 func importSettlements(t *testing.T) {
 	t.Helper()
-	mustCore(t, running, fmt.Sprintf(`{"chains":[
+	mustCore(t, shared.Stack, fmt.Sprintf(`{"chains":[
 		{"chainId":"eip155:%d","name":"OP Sepolia","environment":"test","nativeCurrency":{"name":"Sepolia Ether","symbol":"ETH","decimals":18},
 		 "settlements":[%s]},
 		{"chainId":"eip155:%d","name":"Arbitrum Sepolia","environment":"test","nativeCurrency":{"name":"Arbitrum Sepolia Ether","symbol":"ETH","decimals":18},

@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/webauthn"
 	"github.com/chromedp/chromedp"
+
+	"intents.internal/loadtest/system"
 )
 
 // A person adds a passkey in a real browser, confirms and signs in with it. Then a thief has the password and the mailbox, and is kept from a
@@ -90,7 +92,7 @@ func TestConsole_Passkeys(t *testing.T) {
 		thief.isNotFresh("POST", "/auth/unlink-account", `{"providerId":"credential"}`)
 		thief.isNotFresh("POST", "/auth/delete-user", `{"password":"`+stolen+`"}`)
 	}
-	if keys := queryRow[int](t, running.Env().DatabaseURL, `SELECT count(*) FROM api_keys JOIN accounts ON accounts.id = account_id
+	if keys := system.QueryRow[int](t, shared.Stack.Env().DatabaseURL, `SELECT count(*) FROM api_keys JOIN accounts ON accounts.id = account_id
 		WHERE email = $1 AND environment = 'live'`, email); keys != 1 {
 		t.Errorf("there are %d live keys, want the person's alone", keys)
 	}

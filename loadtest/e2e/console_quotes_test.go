@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // The tokens of the local chains.
@@ -31,9 +34,9 @@ func (w *readmeWalk) walkQuotes(t *testing.T) {
 	first := b.chosenQuote()
 	b.countsDown()
 	b.inspect("quotes")
-	execute(t, w.value("DATABASE_URL"), `UPDATE quotes SET expires_at = clock_timestamp() WHERE id = $1`, first)
+	system.Execute(t, w.value("DATABASE_URL"), `UPDATE quotes SET expires_at = clock_timestamp() WHERE id = $1`, first)
 	b.do(chromedp.Evaluate[chromedp.Void](`{ const now = Date.now; Date.now = () => now() + 60_000; }`)) // as if a minute had passed
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		if said := b.text(); !strings.Contains(said, "has run out") || !strings.Contains(said, "A quote has run out. If you go on with it, new ones are shown.") {
 			return fmt.Errorf("the page says %q", said)
 		}
@@ -88,7 +91,7 @@ func (b *tab) chosenQuote() string {
 func (b *tab) countsDown() {
 	b.t.Helper()
 	var seen []int
-	eventually(b.t, func() error {
+	asynctest.Succeeds(b.t, func() error {
 		shows, err := read[string](b, textOf("[role=timer]"))
 		if err != nil {
 			return err

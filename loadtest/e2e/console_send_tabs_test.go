@@ -24,7 +24,7 @@ func (w *sendWalk) unknownChain() {
 		"nativeCurrency": map[string]any{"name": "Ether", "symbol": "ETH", "decimals": 18},
 	}}}
 	mustCore(t, w.client.Stack, string(encode(t, list)), "chains", "import", "-")
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		has, err := read[bool](w.tab, `fetch(location.pathname).then((answer) => answer.text()).then((page) => page.includes("rpcUrls"))`)
 		if err == nil && !has {
 			err = fmt.Errorf("the page has no URL of %s", chain)

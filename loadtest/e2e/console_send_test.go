@@ -12,7 +12,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/ethereum/go-ethereum/common"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // sendWalk is a person with a browser and a wallet who pays for intents from the console.
@@ -35,7 +37,7 @@ func walkSend(t *testing.T, stack *chainStack, from, to *evmChain) {
 	w := &sendWalk{tab: b, client: &chainClient{apiClient(t, b.base, b.makeKey("payer")), stack}, email: email, from: from, to: to, wallet: &testWallet{
 		chains: map[uint64]*evmChain{from.ChainID: from, to.ChainID: to}, current: to.ChainID, added: []uint64{to.ChainID},
 	}}
-	execute(t, stack.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
+	system.Execute(t, stack.Env().DatabaseURL, `UPDATE api_keys SET limit_requests = 1000000 FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
 	unfilled := w.openUnfilled()
 
 	r := w.bridge()
@@ -89,7 +91,7 @@ func (w *sendWalk) bridge() *intents.Transfer {
 // send presses the wallet's button and waits until the page says this. The checks, which are loaded above it, move the button.
 func (w *sendWalk) send(says string) {
 	w.t.Helper()
-	eventually(w.t, func() error {
+	asynctest.Succeeds(w.t, func() error {
 		loading, err := read[bool](w.tab, `document.querySelector("[data-preflight] a") !== null`)
 		if err == nil && loading {
 			err = errors.New("the checks are not there")
@@ -103,7 +105,7 @@ func (w *sendWalk) send(says string) {
 // shows waits until the page, which nobody touches, says this.
 func (w *sendWalk) shows(says string) {
 	w.t.Helper()
-	eventually(w.t, func() error {
+	asynctest.Succeeds(w.t, func() error {
 		if said := w.text(); !strings.Contains(said, says) {
 			return fmt.Errorf("the page says %q, want %q in it", said, says)
 		}

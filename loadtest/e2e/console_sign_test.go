@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/signer/core/apitypes"
 
 	"intents.internal/loadtest/anvil"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // walkSigning has a wallet that owns no gas sign bridges: the local solver opens and fills one, and an account with gas relays another. A third is signed
@@ -87,7 +88,7 @@ func (w *sendWalk) giveEuros(account common.Address) {
 	data := append(append([]byte{0xa9, 0x05, 0x9c, 0xbb}, common.LeftPadBytes(account[:], 32)...), common.LeftPadBytes(big.NewInt(50_000_000).Bytes(), 32)...)
 	var hash common.Hash
 	w.from.Call(w.t, &hash, "eth_sendTransaction", map[string]any{"from": alice, "to": euro, "data": hexutil.Bytes(data)})
-	eventually(w.t, func() error {
+	asynctest.Succeeds(w.t, func() error {
 		var receipt *anvil.Receipt
 		w.from.Call(w.t, &receipt, "eth_getTransactionReceipt", hash)
 		if receipt == nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +15,9 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // The sizes at which pages are looked at. The small desktop is the narrowest on which the navigation has one line.
@@ -32,16 +34,7 @@ var browsers = []string{"/usr/lib/chromium/chromium-headless-shell", "chrome-hea
 // chromium starts a browser for the test.
 func chromium(t *testing.T) context.Context {
 	t.Helper()
-	program := ""
-	for _, name := range browsers {
-		if found, err := exec.LookPath(name); err == nil {
-			program = found
-			break
-		}
-	}
-	if program == "" {
-		without(t, "Chromium is not installed (Debian: apt-get install chromium-headless-shell)")
-	}
+	program := system.FindProgram(t, "on Debian: apt-get install chromium-headless-shell", browsers...)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost")) // no page shall reach another machine
 	if os.Geteuid() == 0 {
@@ -77,7 +70,7 @@ func openTab(browser context.Context, t *testing.T) *tab {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, base: running.Env().GatewayURL, axe: axeSource(t)}
+	b := &tab{t: t, ctx: ctx, base: shared.Stack.Env().GatewayURL, axe: axeSource(t)}
 	if err := chromedp.Listen(ctx, b.note); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +235,7 @@ func (b *tab) of(selector string) string {
 // tells awaits an element that says this, on the page or on one that follows.
 func (b *tab) tells(selector, says string) {
 	b.t.Helper()
-	eventually(b.t, func() error {
+	asynctest.Succeeds(b.t, func() error {
 		text, err := read[string](b, textOf(selector))
 		if err == nil && !strings.Contains(text, says) {
 			err = fmt.Errorf("%s says %q, want %q in it", selector, text, says)
@@ -258,7 +251,7 @@ func textOf(selector string) string {
 // hasFocus waits until an element of the class has the focus: a browser gives it after the page has loaded.
 func (b *tab) hasFocus(class string) {
 	b.t.Helper()
-	eventually(b.t, func() error {
+	asynctest.Succeeds(b.t, func() error {
 		got, err := read[string](b, "document.activeElement.className")
 		if err == nil && got != class {
 			err = fmt.Errorf("the focus is on %q, not %q", got, class)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // The console in a real browser, through a gateway: one journey a subtest, each in a window that knows nothing of the others.
@@ -51,7 +53,7 @@ func walkKeys(b *tab) {
 	first := b.makeKey("First key")
 	b.inspect("new-key")
 	b.do(chromedp.Click(chromedp.CSS(`[data-copy="key"]`)))
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		said, err := read[string](b, textOf("#key-copied"))
 		if err == nil && said == "" {
 			err = errors.New("the copy button says nothing")
@@ -125,7 +127,7 @@ func walkKeys(b *tab) {
 	b.inspect("account")
 	shareAccount(b)
 	b.open("/console/keys")
-	endSessions(t, running.Env().DatabaseURL, email)
+	endSessions(t, shared.Stack.Env().DatabaseURL, email)
 	b.fill("#name", "too late")
 	b.click("main form button", "Your session has ended.")
 	b.signIn(email, password)
@@ -154,7 +156,7 @@ func shareAccount(b *tab) {
 // endSessions lets the time of an account's sessions run out.
 func endSessions(t *testing.T, databaseURL, email string) {
 	t.Helper()
-	execute(t, databaseURL, `UPDATE sessions SET expires_at = now() - interval '1 second' FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
+	system.Execute(t, databaseURL, `UPDATE sessions SET expires_at = now() - interval '1 second' FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
 }
 
 var curlCommand = regexp.MustCompile(`^curl -H 'x-api-key: (\S+)' (http\S+)$`)
@@ -166,9 +168,9 @@ func tryCurl(t *testing.T, command, key string) {
 	if parts == nil || parts[1] != key {
 		t.Fatalf("the command is %q", command)
 	}
-	c := uncheckedClient(t, parts[2])
-	c.key = key
-	if a := c.do(http.MethodGet, "", nil); a.Status != http.StatusOK {
+	c := system.NewClient(t, parts[2], "")
+	c.Key = key
+	if a := c.Do(http.MethodGet, "", nil); a.Status != http.StatusOK {
 		t.Fatalf("%s: %d", command, a.Status)
 	}
 }
@@ -176,9 +178,9 @@ func tryCurl(t *testing.T, command, key string) {
 // awaitStatus asks with a key until it is answered with this status.
 func awaitStatus(t *testing.T, key string, status int) {
 	t.Helper()
-	c := rawClient(t, running.Env().GatewayURL, key)
-	eventually(t, func() error {
-		if a := c.do(http.MethodGet, "/v2/chains", nil); a.Status != status {
+	c := rawClient(t, shared.Stack.Env().GatewayURL, key)
+	asynctest.Succeeds(t, func() error {
+		if a := c.Do(http.MethodGet, "/v2/chains", nil); a.Status != status {
 			return fmt.Errorf("still %d %s, want %d", a.Status, a.Body, status)
 		}
 		return nil

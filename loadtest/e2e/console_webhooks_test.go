@@ -3,11 +3,14 @@ package e2e_test
 import (
 	"fmt"
 	"strings"
+
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // walkWebhooks is the way of a webhook: made, tried, deleted.
 func walkWebhooks(b *tab) {
-	receiver := startRecorder(b.t)
+	receiver := system.StartReceiver(b.t)
 	b.signUp(uniqueEmail("webhooks"))
 	b.open("/console/webhooks", "You have no test webhooks yet.")
 	b.inspect("webhooks-none")
@@ -17,7 +20,7 @@ func walkWebhooks(b *tab) {
 	b.click("main .actions a", "Nothing has been sent yet.")
 	page := b.path()
 	b.click(`form[action$="/test"] button`, "A test event is being sent.")
-	eventually(b.t, func() error {
+	asynctest.Succeeds(b.t, func() error {
 		b.open(page)
 		if shown := b.text(); !strings.Contains(shown, "delivered") || !strings.Contains(shown, "204 No Content") {
 			return fmt.Errorf("%s says %q", page, shown)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"intents.internal/core/web/openapitest"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -47,14 +48,14 @@ func (c checked) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // mustConform fails the test for a delivery that the document does not describe.
-func (d delivery) mustConform(t *testing.T) {
+func mustConform(t *testing.T, d system.Delivery) {
 	t.Helper()
 	held := must(openAPI())(t)
 	var body struct{ Type string }
-	if err := json.Unmarshal(d.body, &body); err != nil {
-		t.Fatalf("%v: %s", err, d.body)
+	if err := json.Unmarshal(d.Body, &body); err != nil {
+		t.Fatalf("%v: %s", err, d.Body)
 	}
-	for _, fault := range held.DeliveryFaults(body.Type, d.header, d.body) {
+	for _, fault := range held.DeliveryFaults(body.Type, d.Header, d.Body) {
 		t.Errorf("%s was delivered against openapi.json: %s", body.Type, fault)
 	}
 }
@@ -90,10 +91,10 @@ func TestContract_Gateway(t *testing.T) {
 		{key, "POST /v2/webhooks", large, nil, "413 PAYLOAD_TOO_LARGE"},
 	} {
 		method, path, _ := strings.Cut(e.request, " ")
-		a := rawClient(t, running.Env().GatewayURL, e.key).do(method, path, e.body, e.header...)
+		a := rawClient(t, shared.Stack.Env().GatewayURL, e.key).Do(method, path, e.body, e.header...)
 		var refusal struct{ Code string }
 		if a.Status >= http.StatusBadRequest {
-			refusal = expect[struct{ Code string }](t, a, a.Status)
+			refusal = system.Expect[struct{ Code string }](t, a, a.Status)
 		}
 		if got := fmt.Sprint(a.Status, " ", refusal.Code); got != e.want {
 			t.Errorf("%s %v: %s, want %s", e.request, e.header, got, e.want)

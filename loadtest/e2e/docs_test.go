@@ -16,7 +16,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/wire"
 )
 
@@ -26,7 +28,7 @@ var sampleBlock = regexp.MustCompile(`(?s)<div class="sample"><pre tabindex="0" 
 // docsPage is a page of the docs as the service serves it.
 func docsPage(t *testing.T, name string) []byte {
 	t.Helper()
-	response, err := http.Get(running.Env().GatewayURL + "/docs/" + name) //nolint:noctx // it is the test's own stack
+	response, err := http.Get(shared.Stack.Env().GatewayURL + "/docs/" + name) //nolint:noctx // it is the test's own stack
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func TestDocs_Quickstart(t *testing.T) {
 				t.Fatalf("the page has the samples %q", code[language])
 			}
 			key := freshKey(t)
-			api := apiClient(t, running.Env().GatewayURL, key)
+			api := apiClient(t, shared.Stack.Env().GatewayURL, key)
 			said := run(t, code[language][0], key)
 			made := must(api.Transfers.List(t.Context(), intents.TransferQuery{}))(t).Transfers
 			if len(made) != 1 || !strings.Contains(said, made[0].ID) || !strings.Contains(said, "created") {
@@ -73,7 +75,7 @@ func TestDocs_Quickstart(t *testing.T) {
 func runShell(t *testing.T, code, key string) string {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
-		without(t, "curl is not installed (Debian: apt-get install curl)")
+		system.Skip(t, "curl is not installed (Debian: apt-get install curl)")
 	}
 	return runSample(t, key, ".", "sh", "-c", code)
 }
@@ -135,7 +137,7 @@ func TestDocs_InstallClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath("npm"); err != nil && name == "npm" {
-				without(t, "npm is not installed (Debian: apt-get install npm)")
+				system.Skip(t, "npm is not installed (Debian: apt-get install npm)")
 			}
 			if code[name] == "" {
 				t.Fatalf("the page has %q", code)
@@ -198,7 +200,7 @@ func walkDocsScripts(b *tab) {
 	b.click(first, "Respond with 2xx within 15 seconds")
 
 	b.open("/docs#schema-TransferStatus")
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		at, err := read[string](b, "location.pathname + location.hash")
 		if err == nil && at != "/docs/reference/objects#schema-TransferStatus" {
 			err = fmt.Errorf("the old address leads to %s", at)
@@ -208,7 +210,7 @@ func walkDocsScripts(b *tab) {
 
 	b.open("/docs/quickstart")
 	b.do(chromedp.Click(chromedp.CSS(`label[for="sample-1-go"]`)), chromedp.Click(chromedp.CSS(".sample:nth-of-type(3) .copy")))
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		said, err := read[string](b, textOf(".sample:nth-of-type(3) .copy"))
 		if err == nil && said == "Copy" {
 			err = fmt.Errorf("the copy button says %q", said)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	intents "intents.internal/pkg/client"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // frontEnd is a page of another site than the service's, in a browser. It has no key.
@@ -61,7 +62,7 @@ func (f *frontEnd) fetch(method, path, token, body string) fetched {
 	return evaluate[fetched](f.tab, fmt.Sprintf(`fetch(%q, %s).then(async (answer) => {
 		const { code, status, metadata } = await answer.json()
 		return { Status: answer.status, Code: code ?? '', state: status ?? '', hash: metadata?.hash ?? '', RateLimit: answer.headers.get('ratelimit') ?? '' }
-	}, (error) => ({ Error: error.message }))`, running.Env().GatewayURL+path, text))
+	}, (error) => ({ Error: error.message }))`, shared.Stack.Env().GatewayURL+path, text))
 }
 
 // A page of another site that has a client token alone reads its intent, preflights and reports it, and can do nothing else. A page of a site that the
@@ -69,9 +70,9 @@ func (f *frontEnd) fetch(method, path, token, body string) fetched {
 func TestFrontEnd(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	developer := newPerson(t, running.Env().GatewayURL)
+	developer := newPerson(t, shared.Stack.Env().GatewayURL)
 	key := developer.newKey().Key
-	server := apiClient(t, running.Env().GatewayURL, key)
+	server := apiClient(t, shared.Stack.Env().GatewayURL, key)
 	page := openFrontEnd(t)
 	intent := create(t, server, payment("1000000"))
 	code := map[string]string{}
@@ -97,7 +98,7 @@ func TestFrontEnd(t *testing.T) {
 	if said := runShell(t, filled(code["origins"], "https://app.example.com", page.origin), key); !strings.Contains(said, page.origin) {
 		t.Fatalf("the sample of the docs said %s", said)
 	}
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		if got := page.fetch(http.MethodGet, path, token.Token, ""); got.Status != 200 || got.State != "created" || got.RateLimit == "" {
 			return fmt.Errorf("%+v", got)
 		}
@@ -128,7 +129,7 @@ func TestFrontEnd(t *testing.T) {
 		t.Errorf("another route: %+v", got)
 	}
 	brief := must(server.Transfers.CreateClientToken(t.Context(), intent.ID, intents.CreateClientToken{ExpiresIn: 1}))(t)
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		if got := page.fetch(http.MethodGet, path, brief.Token, ""); got.Status != 401 || got.Code != "INVALID_CLIENT_TOKEN" || time.Now().Before(brief.ExpiresAt) {
 			return fmt.Errorf("%+v", got)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -28,7 +29,7 @@ func receiveMail(m embedded.Mail) {
 // mailedLink waits for a mail to an address and returns the link in it.
 func mailedLink(t *testing.T, email string) (link *url.URL) {
 	t.Helper()
-	eventually(t, func() (err error) {
+	asynctest.Succeeds(t, func() (err error) {
 		got, found := mailbox.LoadAndDelete(email)
 		if !found {
 			return errors.New("no mail has come for " + email)

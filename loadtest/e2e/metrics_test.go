@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 )
 
@@ -23,7 +24,7 @@ func TestPrometheus(t *testing.T) {
 	journey(t)
 	t.Parallel()
 	use(t)
-	execute(t, running.Env().DatabaseURL, `SELECT pg_create_physical_replication_slot('metrics', true)`) // read by the cores that start now
+	system.Execute(t, shared.Stack.Env().DatabaseURL, `SELECT pg_create_physical_replication_slot('metrics', true)`) // read by the cores that start now
 	cores := append(operations("core"), startBesideReplica(t), startFollowing(t))
 	t.Run("promtool check metrics", func(t *testing.T) {
 		t.Parallel()
@@ -41,7 +42,7 @@ func TestPrometheus(t *testing.T) {
 		for place, all := range queries {
 			for _, expression := range all {
 				asked++
-				if err := p.try("query", url.Values{"query": {expression}}, nil); err != nil {
+				if err := p.TryAsk("query", url.Values{"query": {expression}}, nil); err != nil {
 					t.Errorf("%s: %s: %v", place, expression, err)
 				}
 				for _, selector := range p.unknown(expression) {
@@ -60,7 +61,7 @@ func TestPrometheus(t *testing.T) {
 func use(t *testing.T) {
 	t.Helper()
 	key := freshKey(t)
-	for _, base := range running.Env().GatewayURLs {
+	for _, base := range shared.Stack.Env().GatewayURLs {
 		tester := apiClient(t, base, key)
 		must(tester.Transfers.Cancel(t.Context(), pay(t, tester, 1)[0]))(t)
 		_, err := tester.Transfers.Get(t.Context(), uuid.NewString())
@@ -73,10 +74,10 @@ func checkMetrics(t *testing.T, address string) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
 	if err != nil {
-		without(t, "promtool is missing: install the Debian package prometheus")
+		system.Skip(t, "promtool is missing: install the Debian package prometheus")
 	}
 	command := exec.CommandContext(t.Context(), path, "check", "metrics")
-	command.Stdin = strings.NewReader(get(t, "http://"+address+"/metrics"))
+	command.Stdin = strings.NewReader(system.Get(t, "http://"+address+"/metrics"))
 	if said, err := command.CombinedOutput(); err != nil || len(said) > 0 {
 		t.Errorf("%s: %v\n%s", address, err, said)
 	}
@@ -137,7 +138,7 @@ func (p *prometheus) rules() map[string][]string {
 			Rules []struct{ Name, Query, Health, LastError string }
 		}
 	}
-	p.ask("rules", nil, &loaded)
+	p.Ask("rules", nil, &loaded)
 	all := map[string][]string{}
 	for _, group := range loaded.Groups {
 		for _, rule := range group.Rules {
@@ -155,7 +156,7 @@ func (p *prometheus) checkSeries() {
 	p.t.Helper()
 	open := regexp.MustCompile(`sk_(test|live)_|[0-9a-f]{8}-[0-9a-f]{4}-|0x[0-9a-fA-F]{8}|[0-9a-f]{32}|@|\?`)
 	var series []map[string]string
-	p.ask("series", url.Values{"match[]": {`{__name__=~".+"}`}}, &series)
+	p.Ask("series", url.Values{"match[]": {`{__name__=~".+"}`}}, &series)
 	count := map[string]int{}
 	for _, labels := range series {
 		count[labels["instance"]]++

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"intents.internal/core/rpc/rpctest"
-	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -19,9 +19,9 @@ import (
 // replica do, and returns its operations listener. The replica is one that it cannot use: the primary itself.
 func startBesideReplica(t *testing.T) (operations string) {
 	t.Helper()
-	operations = startCore(t, "core beside a replica", "CORE_READ_DATABASE_URL="+running.Env().DatabaseURL)
+	operations = startCore(t, "CORE_READ_DATABASE_URL="+shared.Stack.Env().DatabaseURL)
 	asynctest.Eventually(t, "the replica is known to be none", func() bool {
-		return strings.Contains(get(t, "http://"+operations+"/readyz"), `"degraded":{"replica":"`)
+		return strings.Contains(system.Get(t, "http://"+operations+"/readyz"), `"degraded":{"replica":"`)
 	})
 	return operations
 }
@@ -47,33 +47,28 @@ func startFollowing(t *testing.T) (operations string) {
 			t.Fatal(err)
 		}
 	}
-	operations = startCore(t, "core that follows a chain", "CORE_RPC_FILE="+file, "CORE_QUOTES_FILE="+quotes, "CORE_SCREENING_FILE="+screening)
+	operations = startCore(t, "CORE_RPC_FILE="+file, "CORE_QUOTES_FILE="+quotes, "CORE_SCREENING_FILE="+screening)
 	asynctest.Eventually(t, "the chain is read", func() bool {
-		return strings.Contains(get(t, "http://"+operations+"/metrics"), "intents_core_chain_read_timestamp_seconds{")
+		return strings.Contains(system.Get(t, "http://"+operations+"/metrics"), "intents_core_chain_read_timestamp_seconds{")
 	})
 	return operations
 }
 
-// startCore runs one more core on the shared database until the test ends and returns its operations listener.
-func startCore(t *testing.T, name string, settings ...string) (operations string) {
+// startCore runs one more core on the shared database until the test ends and returns its operations listener, which answers.
+func startCore(t *testing.T, settings ...string) (operations string) {
 	t.Helper()
-	address := func() string { return fmt.Sprintf("127.0.0.1:%d", freePort(t)) }
-	operations = address()
-	env := running.Env()
-	process, _ := startProcess(t, embedded.Command{
-		Name: name, Path: filepath.Join(binaries, "core"), Args: []string{"serve"},
-		Env: append(append(stack.Environ(),
-			"CORE_LISTEN="+address(), "CORE_OPS_LISTEN="+operations, "CORE_GATEWAY_SECRET="+rand.Text()+rand.Text(),
-			"CORE_DATABASE_URL="+env.DatabaseURL, "CORE_REDIS_URL="+env.RedisURL), settings...),
+	core, env := &system.Process{}, shared.Stack.Env()
+	shared.PrepareService(t, core, embedded.Command{Path: "core", Args: []string{"serve"}}, func(listen, ops string) []string {
+		operations = ops
+		return append([]string{
+			"CORE_LISTEN=" + listen, "CORE_OPS_LISTEN=" + ops, "CORE_GATEWAY_SECRET=" + rand.Text() + rand.Text(),
+			"CORE_DATABASE_URL=" + env.DatabaseURL, "CORE_REDIS_URL=" + env.RedisURL,
+		}, settings...)
 	})
-	eventually(t, func() error {
-		select {
-		case <-process.Done():
-			t.Fatalf("the %s ended: %v", name, process.Err())
-		default:
-		}
-		_, err := uncheckedClient(t, "http://"+operations).try(http.MethodGet, "/readyz", nil)
-		return err
+	core.Start(t)
+	core.Await(t, "it answers", func() bool {
+		_, err := system.NewClient(t, core.OpsURL, "").Try(http.MethodGet, "/readyz", nil)
+		return err == nil
 	})
 	return operations
 }

@@ -28,9 +28,9 @@ func (p *nodeProject) installClient(t *testing.T) {
 	}
 }
 
-// packedClient builds and packs the client once for all tests, beside the binaries, and returns the path of the package.
+// packedClient builds and packs the client once for all tests, beside the shared.Binaries, and returns the path of the package.
 var packedClient = sync.OnceValues(func() (packed string, err error) {
-	above := filepath.Join(filepath.Dir(binaries), "client")
+	above := filepath.Join(filepath.Dir(shared.Binaries), "client")
 	dir := filepath.Join(above, "package")
 	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(filepath.Join(clientSource, "src"))); err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -23,7 +24,7 @@ func newNodeProject(t *testing.T) *nodeProject {
 	t.Helper()
 	modules, err := nodeModules()
 	if err != nil {
-		without(t, err.Error())
+		system.Skip(t, err.Error())
 	}
 	return newNodeProjectWith(t, modules)
 }

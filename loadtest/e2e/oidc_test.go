@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -16,18 +18,18 @@ func TestOpenIDConnect(t *testing.T) {
 	journey(t)
 	t.Parallel()
 	project, browser := newNodeProject(t), chromium(t)
-	issuer := fmt.Sprintf("http://127.0.0.1:%d", freePort(t))
+	issuer := "http://" + system.FreeAddress(t)
 	s, _ := startStack(t, stack.Config{CoreEnv: []string{
 		"CORE_OIDC_ISSUER=" + issuer, "CORE_OIDC_CLIENT_ID=intents", "CORE_OIDC_CLIENT_SECRET=a secret: 100%",
 	}})
 	anyone := rawClient(t, s.Env().GatewayURL, "")
-	start := func() answer {
-		return anyone.do(http.MethodPost, "/auth/sign-in/oauth2", map[string]any{"providerId": "oidc"})
+	start := func() system.Answer {
+		return anyone.Do(http.MethodPost, "/auth/sign-in/oauth2", map[string]any{"providerId": "oidc"})
 	}
 	refused(t, start(), 503, "SERVICE_UNAVAILABLE")
-	startProcess(t, embedded.Command{Path: "node", Args: []string{"oidc-provider.mjs"}, Dir: project.dir, Env: append(project.env,
-		"ISSUER="+issuer, "CLIENT_ID=intents", "CLIENT_SECRET=a secret: 100%", "REDIRECT_URI="+anyone.base+"/auth/oauth2/callback/oidc")})
-	eventually(t, func() error { // core asks again within 30 seconds
+	system.StartProcess(t, embedded.Command{Path: "node", Args: []string{"oidc-provider.mjs"}, Dir: project.dir, Env: append(project.env,
+		"ISSUER="+issuer, "CLIENT_ID=intents", "CLIENT_SECRET=a secret: 100%", "REDIRECT_URI="+anyone.Base+"/auth/oauth2/callback/oidc")})
+	asynctest.Succeeds(t, func() error { // core asks again within 30 seconds
 		if a := start(); a.Status != http.StatusOK {
 			return fmt.Errorf("the provider is there, and sign-in answers %d", a.Status)
 		}
@@ -37,7 +39,7 @@ func TestOpenIDConnect(t *testing.T) {
 	// arrive goes through the provider's pages as somebody, from the page that leads to it.
 	newTab := func() (b *tab, arrive func(login, link string)) {
 		b = openTab(browser, t)
-		b.base, b.allowed = anyone.base, issuer
+		b.base, b.allowed = anyone.Base, issuer
 		return b, func(login, link string) {
 			t.Helper()
 			if link == signIn {
@@ -63,7 +65,7 @@ func TestOpenIDConnect(t *testing.T) {
 	again.open("/console/account", "ann@example.com") // the same account: its address is taken
 
 	t.Log("somebody else links it to an account with a password")
-	dora := newPerson(t, anyone.base)
+	dora := newPerson(t, anyone.Base)
 	b, arrive := newTab()
 	b.open("/console/sign-in")
 	b.signIn(dora.email, password)

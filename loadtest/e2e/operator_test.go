@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -37,12 +38,12 @@ func newOperator(t *testing.T, databaseURL string) *operator {
 	if len(o.blocks) != 10 {
 		t.Fatalf("deploy/BACKUP.md has %d blocks of commands, not 10", len(o.blocks))
 	}
-	programs := queryRow[string](t, databaseURL, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`)
-	home := queryRow[string](t, databaseURL, `SELECT current_setting('data_directory')`)
+	programs := system.QueryRow[string](t, databaseURL, `SELECT setting FROM pg_config WHERE name = 'BINDIR'`)
+	home := system.QueryRow[string](t, databaseURL, `SELECT current_setting('data_directory')`)
 	for _, name := range []string{"psql", "pg_receivewal", "pg_basebackup", "pg_verifybackup", "pg_dump"} {
 		command := exec.CommandContext(t.Context(), filepath.Join(programs, name), "--version")
 		if err := command.Run(); err != nil {
-			without(t, fmt.Sprintf("%s does not run: %v; on Debian: apt-get install postgresql", name, err))
+			system.Skip(t, fmt.Sprintf("%s does not run: %v; on Debian: apt-get install postgresql", name, err))
 		}
 	}
 	owner := must(os.Stat(home))(t)
@@ -138,8 +139,8 @@ func (o *operator) start(block string) (stop func()) {
 // await waits until a query gives true.
 func (o *operator) await(what, sql string) {
 	o.t.Helper()
-	eventually(o.t, func() error {
-		if !queryRow[bool](o.t, o.databaseURL, "SELECT coalesce(bool_and(held), false) FROM ("+sql+") AS t(held)") {
+	asynctest.Succeeds(o.t, func() error {
+		if !system.QueryRow[bool](o.t, o.databaseURL, "SELECT coalesce(bool_and(held), false) FROM ("+sql+") AS t(held)") {
 			return fmt.Errorf("not yet: %s", what)
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -24,10 +25,10 @@ func TestPasskeys_BetterAuthClient(t *testing.T) {
 			t.Parallel()
 			modules, err := embedded.NodeModules(packages)
 			if err != nil {
-				without(t, err.Error())
+				system.Skip(t, err.Error())
 			}
 			project := newNodeProjectWith(t, modules)
-			project.env = append(slices.Clip(project.env), "BASE_URL="+checkedGateway(t), "PUBLIC_URL="+running.Env().GatewayURL,
+			project.env = append(slices.Clip(project.env), "BASE_URL="+checkedGateway(t), "PUBLIC_URL="+shared.Stack.Env().GatewayURL,
 				"MAILBOX_URL="+serveMailbox(t), "AGE_URL="+serveAging(t), "RECORDED="+recorded)
 			if diff := cmp.Diff(steps, project.run(t, "node", "passkeys.mjs")); diff != "" {
 				t.Errorf("steps (-want +got):\n%s", diff)
@@ -48,6 +49,6 @@ func serveAging(t *testing.T) string {
 
 func ageConfirmations(t *testing.T, email string) {
 	t.Helper()
-	execute(t, running.Env().DatabaseURL, `UPDATE sessions SET confirmed_at = confirmed_at - interval '11 minutes', created_at = sessions.created_at - interval '11 minutes'
+	system.Execute(t, shared.Stack.Env().DatabaseURL, `UPDATE sessions SET confirmed_at = confirmed_at - interval '11 minutes', created_at = sessions.created_at - interval '11 minutes'
 		FROM accounts WHERE accounts.id = account_id AND email = $1`, email)
 }

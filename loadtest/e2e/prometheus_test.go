@@ -1,62 +1,38 @@
 package e2e_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // monitoring is where the operators' files are.
 const monitoring = "../../deploy/"
 
-// prometheus is a real one that scrapes the shared stack with the configuration and the rules which the repository ships.
+// prometheus scrapes the shared stack with the configuration and the rules which the repository ships.
 type prometheus struct {
-	t    *testing.T
-	base string
+	*system.Prometheus
+	t *testing.T
 }
 
 // startPrometheus runs it until the test ends. It scrapes the stack's gateways and these cores every second; all else is as
 // shipped.
 func startPrometheus(t *testing.T, cores []string) *prometheus {
 	t.Helper()
-	path, err := exec.LookPath("prometheus")
-	if err != nil {
-		without(t, "prometheus is missing: install the Debian package prometheus")
-	}
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, []byte(scrapeConfig(t, cores)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
-	process, _ := startProcess(t, embedded.Command{
-		Name: "prometheus", Path: path,
-		Args: []string{
-			"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address, "--log.level=warn",
-		},
-	})
-	p := &prometheus{t: t, base: "http://" + address}
+	p := &prometheus{system.StartPrometheus(t, scrapeConfig(t, cores)), t}
 	targets := len(operations("gateway")) + len(cores)
-	eventually(t, func() error {
-		select {
-		case <-process.Done():
-			t.Fatalf("prometheus ended: %v", process.Err())
-		default:
-		}
+	asynctest.Succeeds(t, func() error {
 		// Rates need two scrapes, rules that build on rules some evaluations.
 		var seen []any
-		if err := p.try("query", url.Values{"query": {`count_over_time(up{job=~"intents-gateway|intents-core"}[1h]) > 4`}}, &struct{ Result *[]any }{&seen}); err != nil {
+		if err := p.TryAsk("query", url.Values{"query": {`count_over_time(up{job=~"intents-gateway|intents-core"}[1h]) > 4`}}, &struct{ Result *[]any }{&seen}); err != nil {
 			return err
 		}
 		if len(seen) != targets {
@@ -94,38 +70,12 @@ func scrapeConfig(t *testing.T, cores []string) string {
 
 // operations are the host:port of the operations listeners of the stack's gateways, or cores.
 func operations(service string) (addresses []string) {
-	for _, process := range running.Env().Processes {
+	for _, process := range shared.Stack.Env().Processes {
 		if process.OpsURL != "" && strings.HasPrefix(process.Name, service) {
 			addresses = append(addresses, strings.TrimPrefix(process.OpsURL, "http://"))
 		}
 	}
 	return addresses
-}
-
-// ask reads the data of an answer of Prometheus's HTTP API.
-func (p *prometheus) ask(path string, parameters url.Values, into any) {
-	p.t.Helper()
-	if err := p.try(path, parameters, into); err != nil {
-		p.t.Fatalf("%s %v: %v", path, parameters, err)
-	}
-}
-
-func (p *prometheus) try(path string, parameters url.Values, into any) error {
-	a, err := uncheckedClient(p.t, p.base).try(http.MethodGet, "/api/v1/"+path+"?"+parameters.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	answer := struct {
-		Status, Error string
-		Data          any
-	}{Data: into}
-	if err := json.Unmarshal(a.Body, &answer); err != nil {
-		return fmt.Errorf("%d %s: %w", a.Status, a.Body, err)
-	}
-	if answer.Status != "success" {
-		return errors.New(answer.Error)
-	}
-	return nil
 }
 
 var (
@@ -141,7 +91,7 @@ func (p *prometheus) unknown(query string) (selectors []string) {
 	p.t.Helper()
 	want := func(selector string) {
 		var series []any
-		if p.ask("series", url.Values{"match[]": {selector}}, &series); len(series) == 0 {
+		if p.Ask("series", url.Values{"match[]": {selector}}, &series); len(series) == 0 {
 			selectors = append(selectors, selector)
 		}
 	}

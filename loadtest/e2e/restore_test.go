@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -35,7 +36,7 @@ func TestRestore(t *testing.T) {
 	o.run(backUp)
 	o.run(mark)
 	later := pay(t, me, 10)
-	heard := expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
+	heard := system.Expect[keyChanges](t, keyChangesAfter(t, s, ""), http.StatusOK)
 	cursor := mustRead(t, me, "", append(first, later...)...)
 	o.await("the log is saved", `SELECT sent_lsn = pg_current_wal_insert_lsn() AND flush_lsn = sent_lsn FROM pg_stat_replication WHERE application_name = 'pg_receivewal'`)
 	stop()
@@ -71,7 +72,7 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	cursor = mustRead(t, me, cursor, more...)
 	afterwards = append(afterwards, more...)
 
-	execute(t, o.restoredURL, `CREATE DATABASE intents_copy`)
+	system.Execute(t, o.restoredURL, `CREATE DATABASE intents_copy`)
 	o.environment = append(o.environment, "DATABASE_URL="+o.restoredURL, "COPY_URL="+onDatabase(t, o.restoredURL, "intents_copy"))
 	o.run(dump)
 	stop()
@@ -80,8 +81,8 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 	me = apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
 	mustHave(t, me, append(append(first, later...), afterwards...))
 	raw := rawClient(t, s.Env().GatewayURL, s.Env().TestKey)
-	tag := raw.do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
-	if again := raw.do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
+	tag := raw.Do(http.MethodGet, "/v2/transfers", nil).Header.Get("ETag")
+	if again := raw.Do(http.MethodGet, "/v2/transfers", nil, "If-None-Match", tag); again.Status != http.StatusNotModified {
 		t.Errorf("an unchanged list of the copy: status %d, want 304", again.Status)
 	}
 	mustRead(t, me, cursor, pay(t, me, 1)...)
@@ -90,9 +91,9 @@ unix_socket_directories = '${RESTORED%/*}/socket'" >>"$BACKUP/base/postgresql.au
 type keyChanges struct{ Cursor string }
 
 // keyChangesAfter asks core as a gateway does.
-func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) answer {
+func keyChangesAfter(t *testing.T, s *stack.Stack, cursor string) system.Answer {
 	t.Helper()
-	return uncheckedClient(t, s.Env().CoreURL).do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
+	return system.NewClient(t, s.Env().CoreURL, "").Do(http.MethodGet, "/internal/key-changes?wait=1ms&after="+cursor, nil, "X-Gateway-Secret", secret)
 }
 
 // stackOf runs the service on a database, with the accounts and keys of its data directory.

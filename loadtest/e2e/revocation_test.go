@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // promise is how long after a key's last moment a gateway may still let the key in.
@@ -36,13 +38,13 @@ func endByRoute(path string, body map[string]any) func(*testing.T, *stack.Stack,
 		t.Helper()
 		full := map[string]any{"keyId": key.ID}
 		maps.Copy(full, body)
-		return expect[createdKey](t, owner.post(path, full), http.StatusOK).Key
+		return system.Expect[createdKey](t, owner.post(path, full), http.StatusOK).Key
 	}
 }
 
 func expireByHand(t *testing.T, s *stack.Stack, _ person, key createdKey) string {
 	t.Helper()
-	execute(t, s.Env().DatabaseURL, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, key.ID)
+	system.Execute(t, s.Env().DatabaseURL, `UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE id = $1`, key.ID)
 	return ""
 }
 
@@ -92,7 +94,7 @@ func (r *revocations) all() {
 				key, watched := r.watchedKey(t, owner)
 				began, end, successor := r.change(func() string { return ending(t, r.stack, owner, key) })
 				// It may have been left some time.
-				expires := queryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
+				expires := system.QueryRow[*time.Time](t, r.stack.Env().DatabaseURL, `SELECT max(expires_at) FROM api_keys WHERE id = $1`, key.ID)
 				if expires != nil && expires.After(began) {
 					began, end = *expires, slices.MaxFunc([]time.Time{end, *expires}, time.Time.Compare)
 				}
@@ -168,7 +170,7 @@ func watchKey(t *testing.T, s *stack.Stack, key string) *watched {
 			defer ticker.Stop()
 			for ; ctx.Err() == nil; <-ticker.C {
 				began := time.Now()
-				if a, err := c.try(http.MethodGet, "/v2/chains", nil, "If-None-Match", "*"); err == nil {
+				if a, err := c.Try(http.MethodGet, "/v2/chains", nil, "If-None-Match", "*"); err == nil {
 					w.note(gateway, began, a)
 				} else if t.Context().Err() == nil {
 					t.Error(err)
@@ -179,7 +181,7 @@ func watchKey(t *testing.T, s *stack.Stack, key string) *watched {
 	return w
 }
 
-func (w *watched) note(gateway int, began time.Time, a answer) {
+func (w *watched) note(gateway int, began time.Time, a system.Answer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := &w.at[gateway]
@@ -212,7 +214,7 @@ func (w *watched) state() []seen {
 // await waits until this is true of every gateway.
 func (w *watched) await(t *testing.T, what string, is func(seen) bool) {
 	t.Helper()
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		for gateway, at := range w.state() {
 			if !is(at) {
 				return fmt.Errorf("gateway %d has not %s: %+v", gateway+1, what, at)

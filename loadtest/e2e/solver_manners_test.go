@@ -16,6 +16,7 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/loadtest/anvil"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 )
@@ -70,7 +71,7 @@ func TestSolverManners(t *testing.T) {
 		defer timer.Stop()
 		<-timer.C
 		var refund *intents.Refund
-		eventually(t, func() (err error) {
+		asynctest.Succeeds(t, func() (err error) {
 			refund, err = client.Transfers.Refund(t.Context(), stranded.ID)
 			return err
 		})
@@ -153,7 +154,7 @@ func startUnfriendly(t *testing.T) *chainStack {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for deadline := time.Now().Add(localStart); ; <-ticker.C { // what happened on a chain before it was first read is not known
-		if queryRow[int](t, s.Env().DatabaseURL, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL AND chain_id LIKE 'eip155:3133_'`) == 2 {
+		if system.QueryRow[int](t, s.Env().DatabaseURL, `SELECT count(*) FROM watched_chains WHERE read_at IS NOT NULL AND chain_id LIKE 'eip155:3133_'`) == 2 {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
 )
@@ -45,7 +46,7 @@ func limitsWork(t *testing.T, s *stack.Stack) {
 	wrong := map[string]any{"email": owner.email, "password": "wrong horse battery"}
 	guesses := 0
 	for status := http.StatusUnauthorized; status == http.StatusUnauthorized; guesses++ {
-		status = rawClient(t, gateways[guesses%2], "").do(http.MethodPost, "/auth/sign-in/email", wrong).Status
+		status = rawClient(t, gateways[guesses%2], "").Do(http.MethodPost, "/auth/sign-in/email", wrong).Status
 	}
 	if guesses < 4 || guesses > 8 { // the owner's own sign-in was one of five, and one more is earned now and then
 		t.Errorf("a password was guessed %d times", guesses)
@@ -54,7 +55,7 @@ func limitsWork(t *testing.T, s *stack.Stack) {
 		if process.OpsURL == "" {
 			continue
 		}
-		metrics := get(t, process.OpsURL+"/metrics")
+		metrics := system.Get(t, process.OpsURL+"/metrics")
 		for line := range strings.SplitSeq(metrics, "\n") {
 			if strings.Contains(line, `decision="fallback_`) && !strings.HasSuffix(line, " 0") {
 				t.Errorf("%s decided without Redis: %s", process.Name, line)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/tracingtest"
 )
 
@@ -23,7 +24,7 @@ func TestTraces(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	// What the caller samples itself is its own affair.
 	parent := []string{"Traceparent", "00-" + trace + "-00f067aa0ba902b7-00"}
-	expect[any](t, rawClient(t, s.Env().GatewayURL, s.Env().TestKey).do(http.MethodPost, "/v2/transfers", payment("1"), parent...), 201)
+	system.Expect[any](t, rawClient(t, s.Env().GatewayURL, s.Env().TestKey).Do(http.MethodPost, "/v2/transfers", payment("1"), parent...), 201)
 	const want = "gateway POST /v2/transfers > gateway POST /v2/transfers > core POST /v2/transfers > core INSERT transfers"
 	collector.Await(t, trace, want, func(all []tracingtest.Span) bool { return slices.Contains(paths(all), want) })
 }

@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/deploy/stack"
 	"intents.internal/deploy/walk"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
@@ -95,12 +96,12 @@ func TestReadme_Walk(t *testing.T) {
 
 	go func() { // what is left is a wait
 		underWay.Wait()
-		turn.Unlock()
+		shared.Turn.Unlock()
 	}()
 	timer := time.NewTimer(time.Until(time.Unix(unfilled.Order.Expires+2, 0))) // the chain's clock is that of its last block
 	defer timer.Stop()
 	<-timer.C
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		_, err := w.shell(filled(refund, "ID", unfilled.ID))
 		return err
 	})
@@ -122,7 +123,7 @@ type readmeWalk struct {
 func startReadmeWalk(t *testing.T) *readmeWalk {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
-		without(t, "curl is not installed (Debian: apt-get install curl)")
+		system.Skip(t, "curl is not installed (Debian: apt-get install curl)")
 	}
 	root := must(stack.FindRoot())(t)
 	dir := t.TempDir()
@@ -326,7 +327,7 @@ signed: confirmed filled filled filled cancelled expired
 func (w *readmeWalk) startLifecycles() (end func(t *testing.T)) {
 	w.t.Helper()
 	if _, err := nodeModules(); err != nil {
-		return func(t *testing.T) { t.Helper(); without(t, err.Error()) }
+		return func(t *testing.T) { t.Helper(); system.Skip(t, err.Error()) }
 	}
 	project := newNodeProject(w.t)
 	project.installClient(w.t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/client/webhook"
 )
@@ -32,7 +33,7 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 	configure(old, "")
 	s, log := startStack(t, stack.Config{Data: filepath.Join(dir, "data"), Cores: 2, CoreEnv: []string{"CORE_ENV_FILE=" + settings}})
 	me := apiClient(t, s.Env().GatewayURL, s.Env().TestKey)
-	recorded := startRecorder(t)
+	recorded := system.StartReceiver(t)
 	endpoints := []*intents.CreatedWebhook{createWebhook(t, me, recorded.URL)}
 	cursor := must(me.Events.List(t.Context(), intents.EventQuery{After: intents.Now}))(t).Next
 	sealed := strings.Count(log.String(), "all webhook secrets are sealed under the current key")
@@ -45,9 +46,12 @@ func TestWebhooks_KeyReplaced(t *testing.T) {
 			pay(t, me, 1)
 			page := nextEvents(t, me, cursor)
 			cursor = page.Next
-			all := recorded.await(t, page.Events[0].ID, len(endpoints))
+			all := awaitDeliveries(t, recorded, page.Events[0].ID, len(endpoints))
 			for _, made := range endpoints {
-				verifies := func(d delivery) bool { _, err := webhook.Verify(d.body, d.header, made.Secret); return err == nil }
+				verifies := func(d system.Delivery) bool {
+					_, err := webhook.Verify(d.Body, d.Header, made.Secret)
+					return err == nil
+				}
 				if !slices.ContainsFunc(all, verifies) {
 					t.Errorf("no delivery of %d verifies with the secret of %s", len(all), made.ID)
 				}

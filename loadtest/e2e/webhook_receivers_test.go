@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -46,9 +45,7 @@ var buildReceiver = map[string]func(t *testing.T) (path string, args []string){
 // receiver is a receiver's program with its address.
 type receiver struct {
 	url     string
-	command embedded.Command
-	process *embedded.Process
-	logs    []*asynctest.Buffer
+	program *system.Process
 	// reading is set from a page with events until one without any, with which a reading of the feed ends.
 	reading *atomic.Bool
 }
@@ -57,16 +54,18 @@ type receiver struct {
 func newReceiver(t *testing.T, language, key string) *receiver {
 	t.Helper()
 	path, args := buildReceiver[language](t)
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	address := system.FreeAddress(t)
 	reading := &atomic.Bool{}
-	return &receiver{url: "http://" + address + "/events", reading: reading, command: embedded.Command{Path: path, Args: args, Env: append(os.Environ(),
-		"API_URL="+watchFeed(t, reading), "API_KEY="+key, "LISTEN="+address)}}
+	program := &system.Process{}
+	program.Prepare(t, embedded.Command{Path: path, Args: args, Env: append(os.Environ(),
+		"API_URL="+watchFeed(t, reading), "API_KEY="+key, "LISTEN="+address)})
+	return &receiver{url: "http://" + address + "/events", reading: reading, program: program}
 }
 
 // watchFeed starts a proxy before the gateway, which says whether the last page of the feed had events.
 func watchFeed(t *testing.T, reading *atomic.Bool) (url string) {
 	t.Helper()
-	gateway := must(neturl.Parse(running.Env().GatewayURL))(t)
+	gateway := must(neturl.Parse(shared.Stack.Env().GatewayURL))(t)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(gateway)
@@ -86,15 +85,11 @@ func watchFeed(t *testing.T, reading *atomic.Bool) (url string) {
 // restart starts the receiver with this secret and waits until it listens.
 func (r *receiver) restart(t *testing.T, secret string) {
 	t.Helper()
-	if r.process != nil {
-		r.process.Kill()
-	}
-	command := r.command
-	command.Env = append(slices.Clip(command.Env), "WEBHOOK_SECRET="+secret)
-	process, log := startProcess(t, command)
-	r.process, r.logs = process, append(r.logs, log)
-	eventually(t, func() error {
-		_, err := postTo(t, r.url, nil, nil)
+	r.program.Kill()
+	r.program.Command.Env = append(r.program.Command.Env, "WEBHOOK_SECRET="+secret) // the last of a name counts
+	r.program.Start(t)
+	asynctest.Succeeds(t, func() error {
+		_, err := system.NewClient(t, r.url, "").Try(http.MethodPost, "", "")
 		return err
 	})
 }
@@ -103,13 +98,11 @@ func (r *receiver) restart(t *testing.T, secret string) {
 // the feed is read to its end, so that the next event comes as a delivery first.
 func (r *receiver) awaitHandled(t *testing.T, want ...string) {
 	t.Helper()
-	eventually(t, func() error {
+	asynctest.Succeeds(t, func() error {
 		var handled []string
-		for _, log := range r.logs {
-			for line := range strings.Lines(log.String()) {
-				if what, found := strings.CutPrefix(line, "handled "); found {
-					handled = append(handled, strings.TrimSuffix(what, "\n"))
-				}
+		for line := range strings.Lines(r.program.Log.String()) {
+			if what, found := strings.CutPrefix(line, "handled "); found {
+				handled = append(handled, strings.TrimSuffix(what, "\n"))
 			}
 		}
 		if diff := cmp.Diff(want, handled); diff != "" {
@@ -122,41 +115,30 @@ func (r *receiver) awaitHandled(t *testing.T, want ...string) {
 	})
 }
 
-// postTo posts a body with these headers and returns the status.
-func postTo(t *testing.T, url string, header http.Header, body []byte) (status int, err error) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	maps.Copy(request.Header, header)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	return response.StatusCode, response.Body.Close()
-}
-
 // mustRefuse posts what was not signed now with the receiver's secret, and a delivery that was received before.
-func (r *receiver) mustRefuse(t *testing.T, sent delivery, secret string) {
+func (r *receiver) mustRefuse(t *testing.T, sent system.Delivery, secret string) {
 	t.Helper()
-	sent = sent.signed(t, secret, time.Now())
+	sent = signed(t, sent, secret, time.Now())
 	for name, c := range map[string]struct {
 		header http.Header
 		body   []byte
 		want   int
 	}{
-		"no headers":     {nil, sent.body, http.StatusUnauthorized},
-		"another body":   {sent.header, bytes.Replace(sent.body, []byte("test"), []byte("live"), 1), http.StatusUnauthorized},
-		"an hour ago":    {sent.signed(t, secret, time.Now().Add(-time.Hour)).header, sent.body, http.StatusUnauthorized},
-		"the same again": {sent.header, sent.body, http.StatusNoContent},
+		"no headers":     {nil, sent.Body, http.StatusUnauthorized},
+		"another body":   {sent.Header, bytes.Replace(sent.Body, []byte("test"), []byte("live"), 1), http.StatusUnauthorized},
+		"an hour ago":    {signed(t, sent, secret, time.Now().Add(-time.Hour)).Header, sent.Body, http.StatusUnauthorized},
+		"the same again": {sent.Header, sent.Body, http.StatusNoContent},
 	} {
-		if got, err := postTo(t, r.url, c.header, c.body); err != nil || got != c.want {
-			t.Errorf("%s is answered %d, %v; want %d", name, got, err, c.want)
+		var headers []string
+		for header, values := range c.header {
+			headers = append(headers, header, values[0])
+		}
+		if got := system.NewClient(t, r.url, "").Do(http.MethodPost, "", c.body, headers...).Status; got != c.want {
+			t.Errorf("%s is answered %d; want %d", name, got, c.want)
 		}
 	}
 	// An empty secret would verify what anybody signs with it.
-	command := exec.CommandContext(t.Context(), r.command.Path, r.command.Args...)
+	command := exec.CommandContext(t.Context(), r.program.Command.Path, r.program.Command.Args...)
 	command.Env = append(os.Environ(), "WEBHOOK_SECRET=", "LISTEN=127.0.0.1:0")
 	if out, err := command.CombinedOutput(); err == nil {
 		t.Errorf("it started without a secret: %s", out)

@@ -2,20 +2,18 @@ package e2e_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"intents.internal/loadtest/system"
 	intents "intents.internal/pkg/client"
 	"intents.internal/pkg/client/webhook"
+	"intents.internal/pkg/testkit/asynctest"
 )
 
 // mustRead fails the test unless the feed has the events of these new intents after the cursor, in this order, and no others. It returns
@@ -58,51 +56,11 @@ func createWebhook(t *testing.T, api *intents.Client, target string) *intents.Cr
 	return made
 }
 
-// recorder is a receiver of webhooks that keeps the requests as they came.
-type recorder struct {
-	*httptest.Server
-	t *testing.T
-
-	mu       sync.Mutex
-	requests map[string][]delivery // by webhook-id
-}
-
-type delivery struct {
-	header http.Header
-	body   []byte
-}
-
-func startRecorder(t *testing.T) *recorder {
+// awaitDeliveries returns the deliveries of an event once there are so many.
+func awaitDeliveries(t *testing.T, r *system.Receiver, id string, count int) (got []system.Delivery) {
 	t.Helper()
-	r := &recorder{t: t, requests: map[string][]delivery{}}
-	r.Server = httptest.NewServer(r)
-	t.Cleanup(r.Close)
-	return r
-}
-
-func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if !strings.HasPrefix(request.Header.Get("Webhook-Signature"), "v1,") {
-		r.t.Errorf("an unsigned request: %v", request.Header)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := request.Header.Get("Webhook-Id")
-	r.requests[id] = append(r.requests[id], delivery{request.Header, body})
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// await returns the deliveries of an event once there are so many.
-func (r *recorder) await(t *testing.T, id string, count int) (got []delivery) {
-	t.Helper()
-	eventually(t, func() error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if got = r.requests[id]; len(got) != count {
+	asynctest.Succeeds(t, func() error {
+		if got = r.Deliveries(id); len(got) != count {
 			return fmt.Errorf("%s was delivered %d times, want %d", id, len(got), count)
 		}
 		return nil
@@ -112,13 +70,13 @@ func (r *recorder) await(t *testing.T, id string, count int) (got []delivery) {
 
 // mustVerify fails the test unless the delivery verifies with the secret, by the library of the specification and by the Go client, and has
 // this event.
-func (d delivery) mustVerify(t *testing.T, secret string, want intents.Event) {
+func mustVerify(t *testing.T, d system.Delivery, secret string, want intents.Event) {
 	t.Helper()
-	got := must(webhook.Verify(d.body, d.header, secret))(t)
+	got := must(webhook.Verify(d.Body, d.Header, secret))(t)
 	if diff := cmp.Diff(want, *got); diff != "" {
 		t.Errorf("the event in the feed and as it was sent (-feed +sent):\n%s", diff)
 	}
-	if err := must(standardwebhooks.NewWebhook(secret))(t).Verify(d.body, d.header); err != nil {
+	if err := must(standardwebhooks.NewWebhook(secret))(t).Verify(d.Body, d.Header); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,10 +87,10 @@ func (d delivery) mustVerify(t *testing.T, secret string, want intents.Event) {
 func TestWebhooks(t *testing.T) {
 	journey(t)
 	t.Parallel()
-	owner := newPerson(t, running.Env().GatewayURL)
+	owner := newPerson(t, shared.Stack.Env().GatewayURL)
 	key := owner.newKey().Key
-	me := apiClient(t, running.Env().GatewayURL, key)
-	recorded := startRecorder(t)
+	me := apiClient(t, shared.Stack.Env().GatewayURL, key)
+	recorded := system.StartReceiver(t)
 	endpoints := map[string]*intents.CreatedWebhook{"recorder": createWebhook(t, me, recorded.URL+"/hook")}
 	receivers := map[string]*receiver{}
 	for language := range buildReceiver {
@@ -151,9 +109,9 @@ func TestWebhooks(t *testing.T) {
 		e.Transfer.ID != made || e.Transfer.From != nil || e.Transfer.To != intents.StatusCreated {
 		t.Errorf("the event of %s: %+v %+v", made, e, e.Transfer)
 	}
-	sent := recorded.await(t, created.ID, 1)[0]
-	sent.mustConform(t)
-	sent.mustVerify(t, endpoints["recorder"].Secret, created)
+	sent := awaitDeliveries(t, recorded, created.ID, 1)[0]
+	mustConform(t, sent)
+	mustVerify(t, sent, endpoints["recorder"].Secret, created)
 	handled := []string{created.ID + " transfer.created"}
 	for _, r := range receivers {
 		r.awaitHandled(t, handled...)
@@ -171,10 +129,10 @@ func TestWebhooks(t *testing.T) {
 		return page.Events[len(page.Events)-1]
 	}
 	cancelled := cancel(made)
-	sent = recorded.await(t, cancelled.ID, 1)[0]
-	sent.mustConform(t)
-	sent.mustVerify(t, endpoints["recorder"].Secret, cancelled)
-	sent.mustVerify(t, fresh["recorder"], cancelled)
+	sent = awaitDeliveries(t, recorded, cancelled.ID, 1)[0]
+	mustConform(t, sent)
+	mustVerify(t, sent, endpoints["recorder"].Secret, cancelled)
+	mustVerify(t, sent, fresh["recorder"], cancelled)
 	handled = append(handled, cancelled.ID+" transfer.cancelled")
 	for language, r := range receivers {
 		r.awaitHandled(t, handled...)
@@ -193,7 +151,7 @@ func TestWebhooks(t *testing.T) {
 		page = nextEvents(t, me, page.Next)
 		created = page.Events[0]
 		if what == "and a cursor that is too old" {
-			execute(t, running.Env().DatabaseURL, `INSERT INTO feed_pruned (account_id, environment, position)
+			system.Execute(t, shared.Stack.Env().DatabaseURL, `INSERT INTO feed_pruned (account_id, environment, position)
 				SELECT account_id, 'test', max(position) FROM feed WHERE account_id = (SELECT id FROM accounts WHERE email = $1) GROUP BY account_id`, owner.email)
 		}
 		cancelled = cancel(made)
@@ -203,17 +161,17 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	for language, r := range receivers {
-		r.mustRefuse(t, recorded.await(t, cancelled.ID, 1)[0], fresh[language])
+		r.mustRefuse(t, awaitDeliveries(t, recorded, cancelled.ID, 1)[0], fresh[language])
 		r.awaitHandled(t, handled...)
 	}
 }
 
 // signed is the delivery as its sender would sign it at another time with another secret.
-func (d delivery) signed(t *testing.T, secret string, at time.Time) delivery {
+func signed(t *testing.T, d system.Delivery, secret string, at time.Time) system.Delivery {
 	t.Helper()
-	signature := must(must(standardwebhooks.NewWebhook(secret))(t).Sign(d.header.Get("Webhook-Id"), at, d.body))(t)
-	d.header = d.header.Clone()
-	d.header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
-	d.header.Set("Webhook-Signature", signature)
+	signature := must(must(standardwebhooks.NewWebhook(secret))(t).Sign(d.Header.Get("Webhook-Id"), at, d.Body))(t)
+	d.Header = d.Header.Clone()
+	d.Header.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix(), 10))
+	d.Header.Set("Webhook-Signature", signature)
 	return d
 }

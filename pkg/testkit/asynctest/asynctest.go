@@ -21,6 +21,22 @@ func Eventually(tb testing.TB, what string, holds func() bool) {
 	}
 }
 
+// Succeeds repeats do every 100 ms until it returns nil, and fails the test with its error after a minute.
+func Succeeds(tb testing.TB, do func() error) {
+	tb.Helper()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-ticker.C {
+		err := do()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			tb.Fatal(err)
+		}
+	}
+}
+
 // Completes returns once the work is complete, and fails the test after a minute without progress.
 func Completes(tb testing.TB, what string, state func() (progress int, complete bool)) {
 	tb.Helper()
