@@ -62,7 +62,7 @@ func (c *Client) doBatch(g *group, of []*member) attempt {
 		options.newConn = options.newConn || m.options.newConn
 	}
 	x := exchange{core: g.core}
-	if got := c.send(&x, leader.request, b.request, options); got.err != nil {
+	if got := c.send(&x, b.request, options); got.err != nil {
 		b.reader = leader
 		b.finishAll(got)
 		got = b.readerGot

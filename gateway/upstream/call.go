@@ -26,7 +26,7 @@ type Call struct {
 	Coding string
 	// Wait is how long core may hold the response to Target back.
 	Wait time.Duration
-	// MaxBody bounds the response's body; 0 for 1 MiB.
+	// MaxBody bounds the response's body; 0 for 1.5 MiB.
 	MaxBody int
 }
 
@@ -47,8 +47,8 @@ func (c *Client) Call(ctx context.Context, call Call) (*Response, error) {
 		message.SetBodyRaw(call.Body)
 	}
 	response := &Response{}
-	r := &Request{Client: &message, Target: []byte(call.Target), Began: time.Now(), own: &own{ctx: ctx, call: call}}
-	switch err := c.Do(r, response); {
+	r := &Request{Client: &message, Target: []byte(call.Target), Began: time.Now()}
+	switch err := c.do(r, c.callPolicy(ctx, r, call), response); {
 	case err == nil:
 		return response, nil
 	case errors.Is(err, ErrTimeout):
@@ -58,24 +58,14 @@ func (c *Client) Call(ctx context.Context, call Call) (*Response, error) {
 	}
 }
 
-// own is what a request of the gateway's own has and a client's has not.
-type own struct {
-	ctx      context.Context
-	call     Call
-	attempts int
-	// isProbe is set for the question whether a core is ready.
-	isProbe bool
-}
-
-// nextAttempt prepares an attempt and returns its deadline: half of the time that is left, without call.Wait, if another core is up.
-func (o *own) nextAttempt(r *Request, began, deadline time.Time, otherUp bool) time.Time {
-	if o.attempts++; o.attempts > 1 && o.call.RetryTarget != "" {
-		r.Target, o.call.Wait = []byte(o.call.RetryTarget), 0
+// callPolicy is that of a request of the gateway's own.
+func (c *Client) callPolicy(ctx context.Context, r *Request, call Call) policy {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		deadline = r.Began.Add(c.timeout)
 	}
-	if !otherUp {
-		return deadline
+	return policy{
+		attempt: attemptOptions{ctx: ctx, began: r.Began, deadline: deadline, replayable: true, pool: ownPool, maxBody: cmp.Or(call.MaxBody, maxBufferedBody)},
+		retry:   retry{everyCore: true, wait: call.Wait, target: call.RetryTarget},
 	}
-	left := deadline.Sub(began)
-	wait := min(o.call.Wait, left)
-	return began.Add(wait + (left-wait)/2)
 }

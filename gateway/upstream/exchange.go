@@ -1,19 +1,19 @@
 package upstream
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
 	"time"
 
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
 	"intents.internal/gateway/cores"
 	"intents.internal/pkg/tracing"
 )
 
-// maxAttempts bounds how often a client's request is sent, so that its load on failing cores is at most doubled.
+// maxAttempts bounds how often a client's request is sent without an outcome, so that its load on failing cores is at most doubled.
 const maxAttempts = 2
 
 var (
@@ -26,23 +26,6 @@ var (
 	// errInvalidResponse means that core's response cannot be forwarded. A retry would not change it.
 	errInvalidResponse = fmt.Errorf("%w", ErrBroken)
 )
-
-// attemptOptions are the rules of one attempt.
-type attemptOptions struct {
-	// ctx aborts the attempt. It never ends for a client's request.
-	ctx   context.Context
-	began time.Time
-	// deadline bounds the dial, the wait for the response, and the complete response unless it streams. All attempts of a client's
-	// request share it.
-	deadline time.Time
-	// replayable requests may be executed twice without harm.
-	replayable bool
-	// newConn excludes idle connections.
-	newConn bool
-	// alone excludes batches.
-	alone bool
-	peer  Peer
-}
 
 // Do sends the request to a core and reads its response. Its errors are ErrUnreachable, ErrBusy, ErrTimeout, ErrBroken and
 // ErrClientGone.
@@ -59,13 +42,18 @@ type attemptOptions struct {
 // not get 64 requests for one; each has its own response, error and retry. A core that refuses a batch gets none of its requests alone, unless it
 // says that it serves no batches: they go to the next core, and with none left they end with ErrUnreachable, of which nothing was carried out.
 func (c *Client) Do(r *Request, response *Response) error {
+	return c.do(r, c.clientPolicy(r), response)
+}
+
+// do is Do by a policy.
+func (c *Client) do(r *Request, p policy, response *Response) error {
 	if r.Span == nil {
 		r.Span = tracing.Noop
 	}
 	response.reset()
 	buffer, _ := c.requestBuffers.Get().(*[]byte)
 	span := r.startSpan()
-	err := c.tryCores(r, response, buffer, span)
+	err := c.tryCores(r, p, response, buffer, span)
 	c.requestBuffers.Put(buffer)
 	if response.Ended.IsZero() {
 		response.Ended, response.Body = time.Now(), response.Body[:0]
@@ -74,10 +62,9 @@ func (c *Client) Do(r *Request, response *Response) error {
 	return err
 }
 
-// tryCores is Do without its bookkeeping. The buffer is for the encoded request.
-func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span trace.Span) error {
-	ctx, deadline := r.context(), r.deadline(c.timeout)
-	options := attemptOptions{ctx: ctx, began: r.Began, deadline: deadline, replayable: r.IsReplayable(), peer: r.Peer}
+// tryCores is do without its bookkeeping. The buffer is for the encoded request.
+func (c *Client) tryCores(r *Request, p policy, response *Response, buffer *[]byte, span trace.Span) error {
+	options, deadline := p.attempt, p.attempt.deadline
 	var tried cores.Tried
 	failure, sent, unanswered := ErrUnreachable, 0, 0
 	for began := r.Began; began.Before(deadline); began = time.Now() {
@@ -86,8 +73,8 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 			return failure
 		}
 		setCore(span, core, sent)
-		if r.own != nil {
-			options.deadline = r.own.nextAttempt(r, began, deadline, c.cores.OtherUp(core))
+		if p.retry.everyCore {
+			options.deadline = p.retry.attemptDeadline(began, deadline, c.cores.OtherUp(core))
 		}
 		got := c.attemptAt(core, r, response, span, buffer, options)
 		if got.sent {
@@ -99,12 +86,12 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 			core.Fail()
 		}
 		became, err := decide(got, options.replayable)
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
+		if err != nil && options.ctx.Err() != nil {
+			return options.ctx.Err()
 		}
 		switch became {
 		case answered:
-			if !r.isUnserved(response) {
+			if !p.retry.everyCore || response.Status() < fasthttp.StatusInternalServerError {
 				return nil
 			}
 			unanswered++
@@ -116,7 +103,7 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 			core.SetBatches(false)
 			options.alone = true
 		case notCarriedOut:
-			if errors.Is(err, ErrBusy) && r.own == nil {
+			if errors.Is(err, ErrBusy) && !p.retry.everyCore {
 				return err
 			}
 			markUnsent(core, err)
@@ -127,13 +114,14 @@ func (c *Client) tryCores(r *Request, response *Response, buffer *[]byte, span t
 		case unknown, repeatable:
 			unanswered++
 			failure = err
-			markUnanswered(core, got.err, !errors.Is(err, ErrTimeout) || r.hadTime(began, options.deadline, deadline))
-			if became == unknown || r.own == nil && unanswered == maxAttempts {
+			markUnanswered(core, got.err, !errors.Is(err, ErrTimeout) || p.hadTime(began, options.deadline))
+			if became == unknown || !p.retry.everyCore && unanswered == maxAttempts {
 				return err
 			}
 			tried.MarkFailed(core)
 			options.newConn = true
 		}
+		p.retry.next(r)
 	}
 	return failure
 }
@@ -169,9 +157,9 @@ func (c *Client) attemptAt(core *cores.Core, r *Request, response *Response, spa
 func (c *Client) attempt(core *cores.Core, r *Request, request []byte, options attemptOptions, response *Response) attempt {
 	core.Begin()
 	x := exchange{core: core}
-	got := c.send(&x, r, request, options)
+	got := c.send(&x, request, options)
 	if got.err == nil {
-		c.read(&x, r, response, &got)
+		c.read(&x, r, options.maxBody, response, &got)
 		if got.err == nil && response.Stream != nil {
 			return got // the exchange ends with the body
 		}
@@ -186,9 +174,9 @@ func (c *Client) attempt(core *cores.Core, r *Request, request []byte, options a
 
 // send sends the request on a connection of the exchange, again on a new one if core had closed an idle one. It returns no error once the request
 // was sent.
-func (c *Client) send(x *exchange, r *Request, request []byte, options attemptOptions) attempt {
+func (c *Client) send(x *exchange, request []byte, options attemptOptions) attempt {
 	for {
-		conn, err := transportTo(x.core).poolFor(r).get(options.ctx, options.newConn, options.deadline)
+		conn, err := transportTo(x.core).pools[options.pool].get(options.ctx, options.newConn, options.deadline)
 		if err != nil {
 			return attempt{err: err}
 		}

@@ -119,7 +119,7 @@ func appendMessage(b []byte, r *Request, span trace.Span) []byte {
 // appendRequestFields appends the headers from the list above and the gateway's own. The span's context is passed on.
 func appendRequestFields(b []byte, as form, r *Request, span trace.Span) []byte {
 	b = appendFields(b, as, &r.Client.Header, requestHeaders)
-	if r.own == nil {
+	if len(r.ID) > 0 {
 		b = appendField(b, as, wire.HeaderRequestID, r.ID)
 		b = appendField(b, as, headerForwardedFor, r.ClientIP)
 		b = appendField(b, as, headerForwardedProto, r.Proto)

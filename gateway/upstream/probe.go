@@ -22,7 +22,7 @@ const probeTimeout = 500 * time.Millisecond
 // Probe implements cores.Transport. Any status below 500 of the core means ready: it may lack the endpoint.
 func (t *transport) Probe(ctx context.Context) (cores.State, error) {
 	now := time.Now()
-	options := attemptOptions{ctx: ctx, began: now, deadline: now.Add(probeTimeout)}
+	options := attemptOptions{ctx: ctx, began: now, deadline: now.Add(probeTimeout), pool: probePool, maxBody: maxBufferedBody}
 	response, got := t.askReady(options)
 	if errors.Is(got.err, ErrBroken) {
 		options.newConn = true // core may have closed the idle connection meanwhile
@@ -51,13 +51,13 @@ func (t *transport) Probe(ctx context.Context) (cores.State, error) {
 // askReady is an exchange on a connection that only probes use, so that it needs none of those that requests may have taken. Unlike
 // Client.attempt it does not count as a request in flight, and a close that core announces triggers no other probe.
 func (t *transport) askReady(options attemptOptions) (*Response, attempt) {
-	r := &Request{Client: &fasthttp.Request{}, Target: []byte(wire.PathReady), own: &own{ctx: options.ctx, isProbe: true}}
+	r := &Request{Client: &fasthttp.Request{}, Target: []byte(wire.PathReady)}
 	response, x := &Response{}, exchange{core: t.core}
-	got := t.client.send(&x, r, t.client.appendRequest(nil, r, t.core.URL.Host, tracing.Noop), options)
+	got := t.client.send(&x, t.client.appendRequest(nil, r, t.core.URL.Host, tracing.Noop), options)
 	if got.err != nil {
 		return nil, got
 	}
-	t.client.read(&x, r, response, &got)
+	t.client.read(&x, r, options.maxBody, response, &got)
 	if got.err != nil || got.by != byCore || response.Head.ConnectionClose() {
 		x.conn.discard()
 	} else {

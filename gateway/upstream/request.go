@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"context"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -16,7 +15,7 @@ type Request struct {
 	Client *fasthttp.Request
 	// Target is the path and query, sent unchanged.
 	Target []byte
-	// ID is the request id.
+	// ID is the request id, empty for a request that is no client's.
 	ID []byte
 	// Span is the request's span, nil for none. If it does not record, core gets its trace context unchanged. End it after the
 	// body of a streamed response, whose failure it records.
@@ -42,8 +41,6 @@ type Request struct {
 	Batch bool
 	// MinTimeout replaces a shorter Options.Timeout; zero for none.
 	MinTimeout time.Duration
-	// own is set for a request of the gateway's own, nil for a client's.
-	own *own
 }
 
 // Peer is the client's connection.
@@ -78,46 +75,8 @@ func (r *Request) IsWrite() bool {
 
 // IsReplayable reports whether core may get the request twice without harm: a read, or a write that core carries out once.
 func (r *Request) IsReplayable() bool {
-	return r.own != nil || !r.IsWrite() || r.HonorsIdempotencyKey && len(r.Client.Header.Peek(headerIdempotencyKey)) > 0
+	return !r.IsWrite() || r.HonorsIdempotencyKey && len(r.Client.Header.Peek(headerIdempotencyKey)) > 0
 }
 
 // hasKey reports whether the request has an identity.
 func (r *Request) hasKey() bool { return r.Identity.KeyID != "" }
-
-// context is what aborts the request. Only the connection of a client does, which Peer watches.
-func (r *Request) context() context.Context {
-	if r.own == nil {
-		return context.Background()
-	}
-	return r.own.ctx
-}
-
-// deadline is the end of the last attempt.
-func (r *Request) deadline(timeout time.Duration) time.Time {
-	if end, bounded := r.context().Deadline(); bounded {
-		return end
-	}
-	return r.Began.Add(max(timeout, r.MinTimeout))
-}
-
-// hadTime reports whether an attempt had so much of the request's time that its end is the core's failure: half of it, or, of a
-// request of the gateway's own, the attempt's share and not only what the caller had left.
-func (r *Request) hadTime(began, attemptDeadline, deadline time.Time) bool {
-	if r.own != nil {
-		return attemptDeadline.Before(deadline)
-	}
-	return deadline.Sub(began) >= deadline.Sub(r.Began)/2
-}
-
-// isUnserved reports whether another core may be able to serve what this one was not. A client gets the first response.
-func (r *Request) isUnserved(response *Response) bool {
-	return r.own != nil && response.Status() >= fasthttp.StatusInternalServerError
-}
-
-// maxBody bounds a body that is buffered.
-func (r *Request) maxBody() int {
-	if r.own != nil && r.own.call.MaxBody > 0 {
-		return r.own.call.MaxBody
-	}
-	return maxBufferedBody
-}

@@ -58,7 +58,7 @@ func (p *Response) reset() {
 func (p *Response) Status() int { return p.Head.StatusCode() }
 
 // read reads the response, without its body if it streams or is not core's.
-func (c *Client) read(x *exchange, r *Request, p *Response, got *attempt) {
+func (c *Client) read(x *exchange, r *Request, maxBody int, p *Response, got *attempt) {
 	p.session = r.Session
 	if err := x.conn.readHead(&p.Head); err != nil {
 		got.err = x.conn.wrapErr(err)
@@ -68,13 +68,13 @@ func (c *Client) read(x *exchange, r *Request, p *Response, got *attempt) {
 	if got.by != byCore {
 		return
 	}
-	if err := c.readContent(x, r, p); err != nil {
+	if err := c.readContent(x, r, maxBody, p); err != nil {
 		got.err = x.conn.wrapErr(err)
 	}
 }
 
 // readContent reads what follows the header of core's response.
-func (c *Client) readContent(x *exchange, r *Request, p *Response) error {
+func (c *Client) readContent(x *exchange, r *Request, maxBody int, p *Response) error {
 	length, status := p.Head.ContentLength(), p.Status()
 	p.HasNoBody = status == fasthttp.StatusNoContent || status == fasthttp.StatusNotModified
 	switch {
@@ -86,7 +86,7 @@ func (c *Client) readContent(x *exchange, r *Request, p *Response) error {
 		p.Stream = newStream(*x, &p.Head, c.timeout, &c.streamMetrics)
 		return nil
 	}
-	if err := c.readBody(r, x.conn.reader, length, p); err != nil {
+	if err := c.readBody(r, x.conn.reader, length, maxBody, p); err != nil {
 		return err
 	}
 	if r.Stream {
@@ -114,12 +114,12 @@ func (c *coreConn) readHead(h *fasthttp.ResponseHeader) error {
 }
 
 // readBody reads the complete body.
-func (c *Client) readBody(r *Request, from *bufio.Reader, length int, p *Response) error {
-	if length > r.maxBody() {
+func (c *Client) readBody(r *Request, from *bufio.Reader, length, maxBody int, p *Response) error {
+	if length > maxBody {
 		return ErrTooLong
 	}
 	if length == chunked {
-		return p.readChunks(from, r.maxBody())
+		return p.readChunks(from, maxBody)
 	}
 	if r.Stream && length > recycledBody {
 		if recycled, ok := c.bodies.Get().(*[]byte); ok {

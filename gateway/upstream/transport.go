@@ -18,13 +18,30 @@ const (
 	connWait = 100 * time.Millisecond
 )
 
-// transport is the connections to one core: a pool for short exchanges, one for those that may stream, one for requests without a key, which
-// anyone can send, one for the gateway's own requests, and the one connection of the probes. None of them takes the connections of the others.
+// poolKind is what the connections of a pool are for. None takes the connections of the others.
+type poolKind int
+
+const (
+	// shortPool is for requests with a key whose response does not stream, streamedPool for those that may.
+	shortPool poolKind = iota
+	streamedPool
+	// keylessPool is for requests without a key, which anyone can send.
+	keylessPool
+	// ownPool is for the gateway's own requests.
+	ownPool
+	// probePool has the one connection of the probes.
+	probePool
+)
+
+// poolNames are the kinds' names in metrics. Probes have none.
+var poolNames = [...]string{shortPool: "short", streamedPool: "streamed", keylessPool: "open", ownPool: "own"}
+
+// transport is the connections to one core, and the batches that wait for it.
 type transport struct {
-	client                               *Client
-	core                                 *cores.Core
-	short, streamed, keyless, own, probe pool
-	group                                *group
+	client *Client
+	core   *cores.Core
+	pools  [probePool + 1]pool
+	group  *group
 	// dials are the connections that are being opened for clients' requests.
 	dials   dials
 	metrics []prometheus.Collector
@@ -34,13 +51,13 @@ type transport struct {
 func (c *Client) connect(core *cores.Core) cores.Transport {
 	t := &transport{client: c, core: core, group: &group{client: c, core: core, ofAccount: map[string]int{}}}
 	d := dialer{transport: t, tls: c.tlsOf(core)}
-	t.short = pool{dial: d.dial, maxConns: c.maxConns}
-	t.streamed = pool{dial: d.dial, maxConns: c.maxConns}
-	t.keyless = pool{dial: d.dial, maxConns: c.maxConns}
-	t.own = pool{dial: d.dialUntil, maxConns: c.maxConns, patient: true}
-	t.probe = pool{dial: d.dialUntil, maxConns: 1}
-	for name, p := range map[string]*pool{"short": &t.short, "streamed": &t.streamed, "open": &t.keyless, "own": &t.own} {
-		t.metrics = append(t.metrics, telemetry.Pool("gateway", core.Address+" "+name, p.state))
+	for kind := range t.pools {
+		t.pools[kind].dial, t.pools[kind].maxConns = d.dial, c.maxConns
+	}
+	t.pools[ownPool].dial, t.pools[ownPool].patient = d.dialUntil, true
+	t.pools[probePool].dial, t.pools[probePool].maxConns = d.dialUntil, 1
+	for kind, name := range poolNames {
+		t.metrics = append(t.metrics, telemetry.Pool("gateway", core.Address+" "+name, t.pools[kind].state))
 	}
 	c.registry.MustRegister(t.metrics...)
 	return t
@@ -62,22 +79,6 @@ func (c *Client) tlsOf(core *cores.Core) *tls.Config {
 	return config
 }
 
-// poolFor returns the pool for a request.
-func (t *transport) poolFor(r *Request) *pool {
-	switch {
-	case r.own != nil && r.own.isProbe:
-		return &t.probe
-	case r.own != nil:
-		return &t.own
-	case !r.hasKey():
-		return &t.keyless
-	case r.Stream:
-		return &t.streamed
-	default:
-		return &t.short
-	}
-}
-
 // GiveBack implements cores.Transport.
 func (t *transport) GiveBack() {
 	t.group.giveBack()
@@ -86,8 +87,8 @@ func (t *transport) GiveBack() {
 
 // Close implements cores.Transport.
 func (t *transport) Close() {
-	for _, p := range []*pool{&t.short, &t.streamed, &t.keyless, &t.own, &t.probe} {
-		p.close()
+	for kind := range t.pools {
+		t.pools[kind].close()
 	}
 	for _, collector := range t.metrics {
 		t.client.registry.Unregister(collector)
