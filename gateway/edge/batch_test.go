@@ -54,7 +54,7 @@ func TestBatch_Identities(t *testing.T) {
 			got[n] = g.send(t, request("POST", "/v2/transfers", apiKey(key)+jsonType+"X-Request-Id: "+id+"\r\n"+fmt.Sprintf("Idempotency-Key: own-%d\r\n", n), text))
 		})
 	}
-	asynctest.Eventually(t, "the lanes are taken", func() bool { return len(core.Requests()) >= 3 })
+	asynctest.Eventually(t, "the permits are taken", func() bool { return len(core.Requests()) >= 3 })
 	close(full)
 	all.Wait()
 	for n := range clients {

@@ -23,11 +23,11 @@ type batch struct {
 	// members are by number, nil once they have their result; left is how many have none.
 	members []*member
 	left    int
-	// reader is the member that reads. It is not told its result, which is in readerGot.
+	// reader is the member that reads. It is not notified of its result, which is in readerGot.
 	reader    *member
 	readerGot attempt
-	// hasLane is set until the lane was handed on.
-	hasLane bool
+	// hasPermit is set until the permit was passed on.
+	hasPermit bool
 
 	head fasthttp.ResponseHeader
 	// body is the response's, nil before the header has arrived.
@@ -48,16 +48,16 @@ func (b *batch) release() {
 	batches.Put(b)
 }
 
-// doBatch sends requests as one, and returns the result of the first, which leads.
+// doBatch sends requests as one, and returns the result of the first, the leader.
 func (c *Client) doBatch(g *group, of []*member) attempt {
 	b, _ := batches.Get().(*batch)
-	b.client, b.group, b.hasLane, b.left = c, g, true, len(of)
+	b.client, b.group, b.hasPermit, b.left = c, g, true, len(of)
 	b.members = append(b.members, of...)
 	c.batched.Observe(float64(len(of)))
 	leader := of[0]
 	b.encode(g.core)
 	options := leader.options
-	options.deadline, options.replayable, options.peer = b.deadline(), false, b
+	options.deadline, options.replayable, options.waiter = b.deadline(), false, b
 	for _, m := range of {
 		options.newConn = options.newConn || m.options.newConn
 	}
@@ -66,7 +66,7 @@ func (c *Client) doBatch(g *group, of []*member) attempt {
 		b.reader = leader
 		b.finishAll(got)
 		got = b.readerGot
-		g.handOn()
+		g.passPermit()
 		b.release()
 		return got
 	}
@@ -114,9 +114,9 @@ func (b *batch) read(reader *member) attempt {
 			b.finishAll(attempt{sent: true, err: b.conn.wrapErr(err)})
 		}
 	}
-	if b.hasLane {
-		b.group.handOn()
-		b.hasLane = false
+	if b.hasPermit {
+		b.group.passPermit()
+		b.hasPermit = false
 	}
 	got := b.readerGot
 	if b.left == 0 {
@@ -126,7 +126,7 @@ func (b *batch) read(reader *member) attempt {
 	for _, m := range b.members {
 		if m != nil {
 			m.batch = b
-			m.told <- read // this goroutine may not use the batch any more
+			m.notified <- read // this goroutine may not use the batch any more
 			break
 		}
 	}
@@ -288,25 +288,29 @@ func (b *batch) expire() (any bool) {
 	return any
 }
 
-// Disconnected implements Peer: it is called every checkInterval. It ends the members whose clients have disconnected, and those that
-// another core can answer while this one is down. It reports whether the reader is one of them, or nobody is left.
-func (b *batch) Disconnected() bool {
-	if b.hasLane { // others do not wait for a batch that takes so long
-		b.group.handOn()
-		b.hasLane = false
+// tick implements waiter. It passes the permit on, because others do not wait for a batch that takes longer than checkInterval. It ends the
+// members whose clients have disconnected, and those that another core can answer while this one is down, and aborts the wait if the reader is
+// one of them, or nobody is left.
+func (b *batch) tick() error {
+	if b.hasPermit {
+		b.group.passPermit()
+		b.hasPermit = false
 	}
 	core, now := b.group.core, time.Now()
 	lost := core.Down() && b.client.cores.OtherUp(core)
 	for number, m := range b.members {
 		switch {
 		case m == nil:
-		case m.options.peer != nil && m.options.peer.Disconnected():
+		case m.request.tick() != nil:
 			b.finish(number, attempt{sent: true, err: ErrClientGone}, now)
 		case lost && m.options.replayable:
 			b.finish(number, attempt{sent: true, err: errUpstreamDown}, now)
 		}
 	}
-	return b.left == 0 || !slices.Contains(b.members, b.reader)
+	if b.left == 0 || !slices.Contains(b.members, b.reader) {
+		return ErrClientGone
+	}
+	return nil
 }
 
 // end ends the exchange once all members have their results. The connection is reused only after the complete body.
@@ -327,7 +331,7 @@ func (b *batch) complete() bool {
 		return false
 	}
 	now := time.Now()
-	b.conn.options.peer, b.conn.options.began, b.conn.options.deadline = nil, now, now.Add(checkInterval)
+	b.conn.options.waiter, b.conn.options.began, b.conn.options.deadline = nil, now, now.Add(checkInterval)
 	for !b.body.ended() {
 		var more [1]byte
 		if n, err := b.body.read(b.conn.reader, more[:]); n > 0 || err != nil && !errors.Is(err, io.EOF) {

@@ -70,11 +70,11 @@ func FuzzBatch_Response(f *testing.F) {
 			t.Errorf("request 0 ended without a response that can be written: %s", &of[0].response.Head)
 		}
 		ended.Wait()
-		if group.lanes != 0 {
-			t.Errorf("%d lanes are in use", group.lanes)
+		if group.permits != 0 {
+			t.Errorf("%d permits are in use", group.permits)
 		}
 		for _, m := range of {
-			if len(m.told) > 0 {
+			if len(m.notified) > 0 {
 				t.Error("a request ended twice")
 			}
 		}
@@ -87,10 +87,10 @@ func sentBatch(client *Client, on net.Conn, left ...time.Duration) *batch {
 	core, now := &cores.Core{}, time.Now()
 	conn := &coreConn{Conn: on, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
 	conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
-	b := &batch{client: client, group: &group{client: client, core: core, lanes: 1}, conn: conn, hasLane: true, left: len(left)}
+	b := &batch{client: client, group: &group{client: client, core: core, permits: 1}, conn: conn, hasPermit: true, left: len(left)}
 	for _, d := range left {
 		b.members = append(b.members, &member{
-			request: &Request{Client: &fasthttp.Request{}}, response: &Response{}, told: make(chan news, 3),
+			request: &Request{Client: &fasthttp.Request{}}, response: &Response{}, notified: make(chan notification, 3),
 			options: attemptOptions{began: now, deadline: now.Add(d)},
 		})
 	}
@@ -99,7 +99,7 @@ func sentBatch(client *Client, on net.Conn, left ...time.Duration) *batch {
 
 // awaitEnd waits for the result of a member that waits, as group.run does.
 func (m *member) awaitEnd() attempt {
-	if <-m.told == read {
+	if <-m.notified == read {
 		return m.batch.read(m)
 	}
 	return m.got

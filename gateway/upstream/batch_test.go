@@ -31,7 +31,7 @@ func repeated(id string) request {
 	return r
 }
 
-// crowd is a core whose three lanes are taken by requests that wait, so that all others gather for one batch, for checkInterval at most.
+// crowd is a core whose three permits are taken by requests that wait, so that all others gather for one batch, for checkInterval at most.
 type crowd struct {
 	core   *core
 	client client
@@ -39,21 +39,21 @@ type crowd struct {
 	mu      sync.Mutex
 	batches [][]string
 
-	lanes   chan struct{}
+	permits chan struct{}
 	waiting sync.WaitGroup
 }
 
-// lanes are how many batches to a core may be without a response.
-const lanes = 3
+// permits are how many batches to a core may be without a response.
+const permits = 3
 
 // startCrowd answers the requests in batches with the handler.
 func startCrowd(t *testing.T, s settings, answer http.HandlerFunc) *crowd {
 	t.Helper()
-	c := &crowd{lanes: make(chan struct{})}
+	c := &crowd{permits: make(chan struct{})}
 	inner := func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.Header.Get(wire.HeaderRequestID), "lane") {
+		if strings.HasPrefix(r.Header.Get(wire.HeaderRequestID), "permit") {
 			select {
-			case <-c.lanes:
+			case <-c.permits:
 			case <-r.Context().Done():
 			}
 		}
@@ -72,10 +72,10 @@ func startCrowd(t *testing.T, s settings, answer http.HandlerFunc) *crowd {
 	})
 	c.client = newClient(t, s, c.core.URL)
 	asynctest.Eventually(t, "the core is known to serve batches", func() bool { return c.client.set.All()[0].Batches() })
-	for n := range lanes {
-		c.waiting.Go(func() { c.client.answer(batched(fmt.Sprintf("lane%d", n))) })
+	for n := range permits {
+		c.waiting.Go(func() { c.client.answer(batched(fmt.Sprintf("permit%d", n))) })
 	}
-	asynctest.Eventually(t, "all lanes are taken", func() bool { return c.core.hits.Load() == lanes })
+	asynctest.Eventually(t, "all permits are taken", func() bool { return c.core.hits.Load() == permits })
 	t.Cleanup(c.waiting.Wait)
 	t.Cleanup(c.free)
 	return c
@@ -99,16 +99,16 @@ func (c *crowd) note(body []byte) {
 	c.batches = append(c.batches, ids)
 }
 
-// free answers what has taken the lanes.
+// free answers what has taken the permits.
 func (c *crowd) free() {
 	select {
-	case <-c.lanes:
+	case <-c.permits:
 	default:
-		close(c.lanes)
+		close(c.permits)
 	}
 }
 
-// all makes requests that wait for a lane, frees the lanes, and returns the answers by id.
+// all makes requests that wait for a permit, frees the permits, and returns the answers by id.
 func (c *crowd) all(t *testing.T, requests ...request) map[string]string {
 	t.Helper()
 	var mu sync.Mutex
@@ -197,7 +197,7 @@ func TestBatch_Alone(t *testing.T) {
 			for n := range 5 {
 				r := batched(fmt.Sprint(n))
 				change(&r)
-				if got := c.client.answer(r); got != "/v2/transfers" { // though the lanes are taken
+				if got := c.client.answer(r); got != "/v2/transfers" { // though the permits are taken
 					t.Errorf("answered %q", got)
 				}
 			}
@@ -256,7 +256,7 @@ func TestBatch_OtherVersion(t *testing.T) {
 	expectAlone := func() {
 		t.Helper()
 		var running sync.WaitGroup
-		for n := range 4 * lanes {
+		for n := range 4 * permits {
 			running.Go(func() {
 				if got := client.answer(batched(fmt.Sprint(n))); got != "alone" {
 					t.Errorf("request %d: answered %q", n, got)
@@ -286,7 +286,7 @@ func TestBatch_BrokenOff(t *testing.T) {
 	seen := sync.Map{}
 	c := startCrowd(t, settings{}, func(w http.ResponseWriter, r *http.Request) {
 		_, again := seen.LoadOrStore(idOf(r), true)
-		if strings.HasPrefix(idOf(r), "good") || strings.HasPrefix(idOf(r), "lane") || again {
+		if strings.HasPrefix(idOf(r), "good") || strings.HasPrefix(idOf(r), "permit") || again {
 			answered.Add(1)
 			_, _ = io.WriteString(w, "fine")
 			return
@@ -313,14 +313,14 @@ func TestBatch_SlowMember(t *testing.T) {
 		_, _ = io.WriteString(w, "fine")
 	})
 	began := time.Now()
-	if got := c.client.answer(batched("beside")); got != "fine" { // though requests that were sent alone hold the lanes
+	if got := c.client.answer(batched("beside")); got != "fine" { // though requests that were sent alone hold the permits
 		t.Errorf("answered %q", got)
 	}
 	if took := time.Since(began); took > timeout/2 {
 		t.Errorf("a request beside three that are not answered took %s", took)
 	}
 	var slow sync.WaitGroup
-	for n := range 2 * lanes { // more than there are lanes
+	for n := range 2 * permits { // more than there are permits
 		slow.Go(func() {
 			began := time.Now()
 			if got := c.client.answer(batched(fmt.Sprintf("slow%d", n))); got != upstream.ErrTimeout.Error() {
@@ -360,7 +360,7 @@ func TestBatch_ClientGone(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	c := startCrowd(t, settings{}, func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(idOf(r), "lane") {
+		if !strings.HasPrefix(idOf(r), "permit") {
 			<-release
 		}
 		_, _ = io.WriteString(w, "fine")
@@ -392,7 +392,7 @@ func TestBatch_SecretRejected(t *testing.T) {
 	c := startCrowd(t, settings{}, name("carried out"))
 	served := c.core.Config.Handler
 	c.core.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(idOf(r), "lane") || r.URL.Path == wire.PathReady {
+		if strings.HasPrefix(idOf(r), "permit") || r.URL.Path == wire.PathReady {
 			served.ServeHTTP(w, r)
 			return
 		}

@@ -159,7 +159,7 @@ func (c *coreConn) discard() {
 // endExchange drops what belongs to the request, which has ended, and reports whether its context has not closed the connection.
 func (c *coreConn) endExchange() (isOpen bool) {
 	unwatch := c.unwatch
-	c.options.peer, c.options.ctx, c.unwatch = nil, nil, nil
+	c.options.waiter, c.options.ctx, c.unwatch = nil, nil, nil
 	return unwatch == nil || unwatch()
 }
 
@@ -196,12 +196,11 @@ func (c *coreConn) Read(p []byte) (int, error) {
 }
 
 // checkAbort returns why to abort the wait for the response, nil to continue.
-//
-// A client that has closed only its sending side counts as disconnected, as in net/http and nginx: both look the same until
-// something is sent.
 func (c *coreConn) checkAbort() error {
-	if c.options.peer != nil && c.options.peer.Disconnected() {
-		return ErrClientGone
+	if c.options.waiter != nil {
+		if err := c.options.waiter.tick(); err != nil {
+			return err
+		}
 	}
 	if c.options.replayable && c.core.Down() && c.cores.OtherUp(c.core) {
 		return errUpstreamDown

@@ -97,7 +97,7 @@ func TestGroup_NearlyExpired(t *testing.T) {
 				for _, who := range []byte(c.waiting) {
 					deadline := now.Add(left[who])
 					m := &member{
-						request: &Request{}, buffer: new([]byte), told: make(chan news, 3), options: attemptOptions{began: deadline.Add(-timeout), deadline: deadline},
+						request: &Request{}, buffer: new([]byte), notified: make(chan notification, 3), options: attemptOptions{began: deadline.Add(-timeout), deadline: deadline},
 					}
 					names[m] = string(who)
 					g.waiting = append(g.waiting, m)

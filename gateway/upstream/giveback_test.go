@@ -14,7 +14,7 @@ import (
 )
 
 // POSTs that wait for a core whose network is cut off go to another core as soon as the first dial has failed, as they would if they were sent alone:
-// those that wait for a lane, and those of a batch that dials.
+// those that wait for a permit, and those of a batch that dials.
 func TestGroup_GivesQueueBack(t *testing.T) {
 	t.Parallel()
 	const posts = 300

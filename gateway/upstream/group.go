@@ -12,17 +12,17 @@ import (
 	"intents.internal/pkg/wire"
 )
 
-// maxLanes is how many batches to a core may be without a response. With one, core and the disk would be idle in turn; more only make the
+// maxPermits is how many batches to a core may be without a response. With one, core and the disk would be idle in turn; more only make the
 // batches smaller.
-const maxLanes = 3
+const maxPermits = 3
 
 // maxOfAccount is how many requests of one account are in a batch while more wait than it has room for, so that the burst of one account holds
 // others up for a batch or two and not for all of its own.
 const maxOfAccount = wire.MaxBatchRequests / 4
 
 // group sends the requests to one core that wait at the same time as one batch, without a timer or a goroutine (flat combining). A request
-// that finds a lane idle leads: it sends all that wait, and reads responses until its own has arrived. A lone request is sent as if there
-// were no group. With its response the leader hands its lane to the first request that waits meanwhile, and the rest of the reading to a
+// that gets a permit is a leader: it sends all that wait, and reads responses until its own has arrived. A lone request is sent as if there
+// were no group. With its response the leader passes its permit to the first request that waits meanwhile, and the rest of the reading to a
 // request of its batch.
 type group struct {
 	client *Client
@@ -30,7 +30,7 @@ type group struct {
 
 	mu      sync.Mutex
 	waiting []*member
-	lanes   int
+	permits int
 	// ofAccount and others are the memory of giveShares.
 	ofAccount map[string]int
 	others    []*member
@@ -44,31 +44,31 @@ type member struct {
 	options  attemptOptions
 	// buffer has the encoded request.
 	buffer *[]byte
-	// leads is set once the member was handed a lane, sent once a leader has taken it for its batch. The group's mutex guards both.
-	leads, sent bool
-	// lane is the group whose lane a request that was sent alone still has, else nil.
-	lane *group
-	// batch is the one that the member is told to read.
+	// isLeader is set once the member has got a permit, sent once a leader has taken it for its batch. The group's mutex guards both.
+	isLeader, sent bool
+	// permit is the group whose permit a request that was sent alone still has, else nil.
+	permit *group
+	// batch is the one that a member notified by read is to read.
 	batch *batch
-	// got is the result of a member that is told so.
+	// got is the result of a member notified by done.
 	got attempt
-	// told has room for all that a member is told.
-	told chan news
+	// notified has room for all notifications of a member.
+	notified chan notification
 }
 
-// news is what a waiting member is told.
-type news int
+// notification is what a waiting member is to do next.
+type notification int
 
 const (
-	// lead: a lane is the member's.
-	lead news = iota
+	// lead: the member has got a permit.
+	lead notification = iota
 	// read: the rest of the batch is the member's to read.
 	read
 	// done: the response, or the error, has arrived.
 	done
 )
 
-var members = sync.Pool{New: func() any { return &member{told: make(chan news, 3)} }}
+var members = sync.Pool{New: func() any { return &member{notified: make(chan notification, 3)} }}
 
 // mayBatch reports whether the request may be sent to the core with others. A request for which a lost core is the last resort is sent alone.
 func (r *Request) mayBatch(core *cores.Core, options attemptOptions) bool {
@@ -81,7 +81,7 @@ func (g *group) do(r *Request, response *Response, span trace.Span, buffer *[]by
 	m, _ := members.Get().(*member)
 	m.request, m.response, m.span, m.buffer, m.options = r, response, span, buffer, options
 	got := g.run(m)
-	*m = member{told: m.told}
+	*m = member{notified: m.notified}
 	members.Put(m)
 	return got
 }
@@ -89,9 +89,9 @@ func (g *group) do(r *Request, response *Response, span trace.Span, buffer *[]by
 func (g *group) run(m *member) attempt {
 	g.core.Begin()
 	defer g.core.End()
-	leads := g.join(m)
+	isLeader := g.join(m)
 	for {
-		if leads {
+		if isLeader {
 			// Other runnable goroutines run first, so that their requests join this batch.
 			runtime.Gosched()
 			runtime.Gosched()
@@ -103,9 +103,9 @@ func (g *group) run(m *member) attempt {
 				return g.client.doBatch(g, batch)
 			}
 		}
-		switch <-m.told {
+		switch <-m.notified {
 		case lead:
-			leads = true
+			isLeader = true
 		case read:
 			return m.batch.read(m)
 		case done:
@@ -117,45 +117,45 @@ func (g *group) run(m *member) attempt {
 // runAlone sends a request for which no others have waited.
 func (g *group) runAlone(m *member) attempt {
 	*m.buffer = g.client.appendRequest((*m.buffer)[:0], m.request, g.core.URL.Host, m.span)
-	m.lane = g
-	defer m.leaveLane()
+	m.permit = g
+	defer m.releasePermit()
 	options := m.options
-	options.peer = m
+	options.waiter = m
 	return g.client.attempt(g.core, m.request, *m.buffer, options, m.response)
 }
 
-// Disconnected implements Peer for a request that was sent alone: others do not wait for one that takes longer than checkInterval.
-func (m *member) Disconnected() bool {
-	m.leaveLane()
-	return m.options.peer != nil && m.options.peer.Disconnected()
+// tick implements waiter for a request that was sent alone: others do not wait for one that takes longer than checkInterval.
+func (m *member) tick() error {
+	m.releasePermit()
+	return m.request.tick()
 }
 
-func (m *member) leaveLane() {
-	if m.lane != nil {
-		m.lane.handOn()
-		m.lane = nil
+func (m *member) releasePermit() {
+	if m.permit != nil {
+		m.permit.passPermit()
+		m.permit = nil
 	}
 }
 
-// join reports whether the member leads. Otherwise it waits until it is told.
-func (g *group) join(m *member) (leads bool) {
+// join gives the member a permit, and reports whether there was one. Otherwise the member waits for its notification.
+func (g *group) join(m *member) (isLeader bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.core.Lost() { // since it was picked
 		m.giveBack()
 		return false
 	}
-	if g.lanes < maxLanes {
-		g.lanes++
-		m.leads = true
+	if g.permits < maxPermits {
+		g.permits++
+		m.isLeader = true
 		return true
 	}
 	g.waiting = append(g.waiting, m)
 	return false
 }
 
-// take returns the requests for the leader's batch, its own first; none if the leader was taken by another leader meanwhile, whose lane it hands
-// on then, or is given back.
+// take returns the requests for the leader's batch, its own first; none if the leader was taken by another leader meanwhile, or
+// is given back; it passes its permit on then.
 func (g *group) take(leader *member) (batch []*member) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -166,7 +166,7 @@ func (g *group) take(leader *member) (batch []*member) {
 		}
 	}
 	if leader.sent {
-		g.handOnLocked()
+		g.passPermitLocked()
 		return nil
 	}
 	leader.sent = true
@@ -249,28 +249,28 @@ func (g *group) giveShares(room int) {
 	clear(g.others)
 }
 
-// handOn passes a lane on to the first request that waits and leads none, or makes it idle.
-func (g *group) handOn() {
+// passPermit passes a permit on to the first request that waits and has none, or frees it.
+func (g *group) passPermit() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.handOnLocked()
+	g.passPermitLocked()
 }
 
-func (g *group) handOnLocked() {
+func (g *group) passPermitLocked() {
 	for _, m := range g.waiting {
-		if !m.leads {
-			m.leads = true
-			m.told <- lead // before anything else that it is told, because this goroutine holds the mutex
+		if !m.isLeader {
+			m.isLeader = true
+			m.notified <- lead // before any other notification, because this goroutine holds the mutex
 			return
 		}
 	}
-	g.lanes--
+	g.permits--
 }
 
-// finish tells a waiting member its result. The member may not be used any more.
+// finish notifies a waiting member of its result. The member may not be used any more.
 func (m *member) finish(got attempt, now time.Time) {
 	if m.got = got; got.err == nil && got.by == byCore && !got.batch {
 		m.response.Ended = now
 	}
-	m.told <- done
+	m.notified <- done
 }

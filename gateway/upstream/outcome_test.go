@@ -49,7 +49,7 @@ func checkOutcome(t *testing.T, status int, mark string, grouped bool) {
 			r.Body = io.NopCloser(strings.NewReader(string(body)))
 			ids = idsIn(body)
 		}
-		if strings.HasPrefix(ids[0], "lane") || r.URL.Path == wire.PathReady {
+		if strings.HasPrefix(ids[0], "permit") || r.URL.Path == wire.PathReady {
 			served.ServeHTTP(w, r)
 			return
 		}
@@ -119,7 +119,7 @@ func TestOutcome_BatchRefused(t *testing.T) {
 				case r.URL.Path == wire.PathBatch:
 					w.Header().Set(wire.HeaderCore, wire.CoreRefused)
 					w.WriteHeader(status)
-				case r.URL.Path != wire.PathReady && !strings.HasPrefix(idOf(r), "lane"):
+				case r.URL.Path != wire.PathReady && !strings.HasPrefix(idOf(r), "permit"):
 					alone.Add(1)
 					fallthrough
 				default:
@@ -137,7 +137,7 @@ func TestOutcome_BatchRefused(t *testing.T) {
 				}
 			}
 			// One that finds nobody waiting is sent alone, as ever.
-			if sent := int(alone.Load()); sent > 2*lanes || refused != len(requests)-sent {
+			if sent := int(alone.Load()); sent > 2*permits || refused != len(requests)-sent {
 				t.Errorf("of %d requests %d were sent alone and %d refused", len(requests), sent, refused)
 			}
 		})

@@ -43,14 +43,21 @@ type attemptOptions struct {
 	newConn bool
 	// alone excludes batches.
 	alone bool
-	peer  Peer
+	// waiter is what waits for the response; nil if only ctx aborts the attempt.
+	waiter waiter
+}
+
+// waiter is what waits for core's response: a client's request, a member of a group, or a batch.
+type waiter interface {
+	// tick is called every checkInterval of the wait, and returns why to abort it, nil to continue.
+	tick() error
 }
 
 // clientPolicy is that of a client's request: its load on failing cores is at most doubled.
 func (c *Client) clientPolicy(r *Request) policy {
 	return policy{attempt: attemptOptions{
 		ctx: context.Background(), began: r.Began, deadline: r.Began.Add(max(c.timeout, r.MinTimeout)),
-		replayable: r.IsReplayable(), pool: r.pool(), maxBody: maxBufferedBody, peer: r.Peer,
+		replayable: r.IsReplayable(), pool: r.pool(), maxBody: maxBufferedBody, waiter: r,
 	}}
 }
 

@@ -50,6 +50,15 @@ type Peer interface {
 	Disconnected() bool
 }
 
+// tick implements waiter. A client that has closed only its sending side counts as disconnected, as in net/http and nginx: both look the same
+// until something is sent.
+func (r *Request) tick() error {
+	if r.Peer != nil && r.Peer.Disconnected() {
+		return ErrClientGone
+	}
+	return nil
+}
+
 // Identity is the verified key of a request, and whom and what it is for.
 type Identity struct {
 	AccountID, KeyID string

@@ -50,7 +50,7 @@ func newStreamMetrics(registry prometheus.Registerer) streamMetrics {
 
 // newStream returns the body of the response with this header. It owns the exchange until it is closed.
 func newStream(x exchange, head *fasthttp.ResponseHeader, timeout time.Duration, metrics *streamMetrics) *Stream {
-	x.conn.options.peer = nil // the request may end before the stream does
+	x.conn.options.waiter = nil // the request may end before the stream does
 	length := head.ContentLength()
 	s := &Stream{exchange: x, length: length, closing: head.ConnectionClose(), remaining: length, timeout: timeout, metrics: metrics}
 	if length == chunked {
