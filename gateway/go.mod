@@ -3,7 +3,6 @@ module intents.internal/gateway
 go 1.26.0
 
 require (
-	github.com/go-redis/redis_rate/v10 v10.0.1
 	github.com/google/go-cmp v0.7.0
 	github.com/google/uuid v1.6.0
 	github.com/maypok86/otter/v2 v2.4.0

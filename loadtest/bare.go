@@ -161,8 +161,8 @@ func (g *bareGateway) lead(own *bareTake) {
 	// The script wants the requests of one key one after the other.
 	slices.SortFunc(batch, func(a, b *bareTake) int { return cmp.Compare(a.key.field.(string), b.key.field.(string)) })
 	limit := account.DefaultLimit
-	g.call.Begin(tokenbucket.Rule{Rate: limit.Requests, Burst: limit.Requests, Period: limit.Period},
-		tokenbucket.Rule{Rate: 1e9, Burst: 1e9, Period: time.Minute}, 1)
+	g.call.Begin(tokenbucket.Per(limit.Requests, limit.Period),
+		tokenbucket.Per(1e9, time.Minute), 1)
 	for _, t := range batch {
 		g.call.Add(t.key.field, g.account)
 	}

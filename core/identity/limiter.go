@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
@@ -43,8 +42,7 @@ func NewRedis(mode topology.Mode, rawURL string, budget time.Duration) (redis.Un
 // limiter keeps buckets in Redis, which all cores share, and in this core's memory while Redis does not answer. It is safe for
 // concurrent use.
 type limiter struct {
-	client  redis.UniversalClient
-	redis   *redis_rate.Limiter // nil without Redis
+	client  redis.UniversalClient // nil without Redis
 	memory  *tokenbucket.Memory
 	tripped sync.Map // of time.Time, the end of the cooldown, by node of a Cluster or ""
 	warn    rate.Sometimes
@@ -53,14 +51,10 @@ type limiter struct {
 }
 
 func newLimiter(config Config) *limiter {
-	l := &limiter{
+	return &limiter{
 		client: config.Redis, memory: tokenbucket.NewMemory(memoryBuckets), warn: rate.Sometimes{Interval: logEvery},
 		log: config.Log, metrics: newLimiterMetrics(config.Metrics),
 	}
-	if config.Redis != nil {
-		l.redis = redis_rate.NewLimiter(topology.AtMostOnce{UniversalClient: config.Redis})
-	}
-	return l
 }
 
 // alone returns a limiter of this core alone, with memory of its own: a flood of its subjects evicts no other limit's buckets.
@@ -78,7 +72,7 @@ type limit struct {
 // limit returns a limit of n tries a period.
 func (l *limiter) limit(name string, n int, period time.Duration) limit {
 	l.metrics.create(name)
-	return limit{l, name, tokenbucket.Rule{Rate: n, Burst: n, Period: period}}
+	return limit{l, name, tokenbucket.Per(n, period)}
 }
 
 func (l limit) bucket(subject string) tokenbucket.Bucket {
@@ -88,7 +82,7 @@ func (l limit) bucket(subject string) tokenbucket.Bucket {
 // take takes one token from the subject's bucket, or returns a *LimitedError and takes none.
 func (l limit) take(ctx context.Context, subject string) error {
 	bucket := l.bucket(subject)
-	return l.takeAll(ctx, l.name, tokenbucket.Prefix+bucket.Name, func() (wait time.Duration, err error) {
+	return l.takeAll(ctx, l.name, tokenbucket.OneKey(bucket.Name), func() (wait time.Duration, err error) {
 		return tokenbucket.TakeOne(ctx, l.client, bucket)
 	}, bucket)
 }
@@ -111,7 +105,7 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 	})
 	if errors.Is(err, errNoRedis) {
 		wait, err = l.memory.Take(buckets...), nil
-		if l.redis != nil {
+		if l.client != nil {
 			source = "fallback_"
 		}
 	}
@@ -130,17 +124,13 @@ func (l *limiter) takeAll(ctx context.Context, limit, key string, allow func() (
 func (l limit) reset(ctx context.Context, subject string) {
 	bucket := l.bucket(subject)
 	l.memory.Reset(bucket.Name)
-	_ = l.call(ctx, tokenbucket.Prefix+bucket.Name, func() error { return l.redis.Reset(ctx, bucket.Name) }) // call has logged it
+	_ = l.call(ctx, tokenbucket.OneKey(bucket.Name), func() error { return tokenbucket.ResetOne(ctx, l.client, bucket.Name) }) // call has logged it
 }
 
-// refund returns one token to the subject's bucket. A bucket in Redis that would become full stays one token short until it has
-// refilled.
+// refund returns one token to the subject's bucket. A bucket in Redis is unchanged if Redis fails after it was asked.
 func (l limit) refund(ctx context.Context, subject string) {
 	bucket := l.bucket(subject)
-	err := l.call(ctx, tokenbucket.Prefix+bucket.Name, func() error {
-		_, err := l.redis.AllowN(ctx, bucket.Name, redis_rate.Limit(l.rule), -1)
-		return err
-	})
+	err := l.call(ctx, tokenbucket.OneKey(bucket.Name), func() error { return tokenbucket.RefundOne(ctx, l.client, bucket) })
 	if errors.Is(err, errNoRedis) {
 		l.memory.Refund(bucket)
 	}
@@ -149,7 +139,7 @@ func (l limit) refund(ctx context.Context, subject string) {
 // call runs a command on a key in Redis. It returns errNoRedis if Redis is unavailable, or the error of ctx. After a failure the
 // node of the key, "" without a Cluster, cools down. A client that disconnected is not a failure.
 func (l *limiter) call(ctx context.Context, key string, command func() error) error {
-	if l.redis == nil {
+	if l.client == nil {
 		return errNoRedis
 	}
 	node := topology.Node(l.client, key)

@@ -73,13 +73,12 @@ func (s *Service) TakeRequest(ctx context.Context, owner *account.Account, key *
 	return s.limiter.takeRequest(ctx, key.Bucket(), owner.Bucket(key.Environment))
 }
 
-// newRateLimit computes the state like redis_rate (GCRA), without a request. full is when the bucket is full, 0 for a bucket that
+// newRateLimit computes the state without a request. full is when the bucket is full, 0 for a bucket that
 // is not stored, NaN for a malformed value. It uses this machine's clock instead of Redis's, because the state is only displayed.
 func newRateLimit(full float64, now time.Time, rule tokenbucket.Rule) RateLimit {
 	if math.IsNaN(full) {
 		return RateLimit{}
 	}
-	debt := rule.Debt(time.UnixMicro(int64((full+tokenbucket.Epoch)*1e6)), now)
-	emission, burst := rule.Intervals()
-	return RateLimit{Known: true, Remaining: int((burst - debt) / emission), ResetAfter: debt}
+	quota := rule.Quota(time.UnixMicro(int64((full+tokenbucket.Epoch)*1e6)), 1, now)
+	return RateLimit{Known: true, Remaining: quota.Remaining, ResetAfter: quota.ResetAfter}
 }

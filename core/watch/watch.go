@@ -97,7 +97,7 @@ func New(config Config) *Watcher {
 	return &Watcher{
 		Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics),
 		reports: make(chan report, reportQueue), loops: map[caip.ChainID]*loop{},
-		lookUpRule: tokenbucket.Rule{Rate: lookUpsPerDay, Burst: lookUpsPerDay, Period: 24 * time.Hour}, lookedUp: tokenbucket.NewMemory(lookingAccounts),
+		lookUpRule: tokenbucket.Per(lookUpsPerDay, 24*time.Hour), lookedUp: tokenbucket.NewMemory(lookingAccounts),
 		pollBytes: pollBytes, accountBytes: accountBytes,
 	}
 }

@@ -87,11 +87,11 @@ func transferID(path []byte) []byte {
 
 // keyLimit returns the bucket that the request takes a token from besides its account's, and what remembers the bucket's refusals. All client
 // tokens of one key and intent share a bucket, so that no page uses up the key's.
-func (x *exchange) keyLimit() (limit.Limit, *limit.Refusals) {
+func (x *exchange) keyLimit() (tokenbucket.Bucket, *limit.Refusals) {
 	l := x.verdict.Limit()
 	if x.token == nil {
 		return l, &x.verdict.Refusals
 	}
-	l.Bucket = tokenbucket.ClientTokenName(l.Bucket, x.token.TransferID.String())
+	l.Name = tokenbucket.ClientTokenName(l.Name, x.token.TransferID.String())
 	return l, &limit.Refusals{}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
@@ -17,6 +16,7 @@ import (
 	"intents.internal/gateway/usage"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/clienttoken"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/wire"
 )
 
@@ -185,12 +185,12 @@ func appendQuotas(b []byte, d *limit.Decision) []byte {
 	return appendQuota(b, `, "account";r=`, &d.Account)
 }
 
-func appendPolicy(b []byte, name string, rule redis_rate.Limit) []byte {
+func appendPolicy(b []byte, name string, rule tokenbucket.Rule) []byte {
 	b = strconv.AppendInt(append(b, name...), int64(rule.Burst), 10)
 	return strconv.AppendInt(append(b, ";w="...), int64(rule.Period/time.Second), 10)
 }
 
-func appendQuota(b []byte, name string, q *limit.Quota) []byte {
+func appendQuota(b []byte, name string, q *tokenbucket.Quota) []byte {
 	b = strconv.AppendInt(append(b, name...), int64(q.Remaining), 10)
 	return strconv.AppendInt(append(b, ";t="...), max(0, ceil(q.ResetAfter, time.Second)), 10)
 }

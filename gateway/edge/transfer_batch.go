@@ -3,7 +3,7 @@ package edge
 import (
 	"github.com/valyala/fasthttp"
 
-	"intents.internal/gateway/limit"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/wire"
 )
 
@@ -64,7 +64,7 @@ func checkTransferBatch(x *exchange) ([]wire.TransferRequest, *reply) {
 }
 
 // maxTransferBatch is how many intents a batch of an account may have: its bucket never has more tokens than its burst.
-func maxTransferBatch(account limit.Limit) int {
+func maxTransferBatch(account tokenbucket.Bucket) int {
 	if account.Rule.Rate == 0 {
 		return wire.MaxTransferBatch
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/limit"
 	"intents.internal/gateway/usage"
@@ -118,13 +116,13 @@ var liveBuckets = tokenbucket.AccountName(network.Live, "")
 func (v *Verdict) AccountID() string { return v.accountBucket()[len(liveBuckets):] } // the prefix of test is as long
 
 // Limit is the key's rate limit.
-func (v *Verdict) Limit() limit.Limit {
-	return limit.Limit{Bucket: v.names[:v.bucketEnd], Rule: v.limit.rule()}
+func (v *Verdict) Limit() tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: v.names[:v.bucketEnd], Rule: v.limit.rule()}
 }
 
 // AccountLimit is the rate limit of all keys of the account in the key's environment together.
-func (v *Verdict) AccountLimit() limit.Limit {
-	return limit.Limit{Bucket: v.accountBucket(), Rule: v.accountLimit.rule()}
+func (v *Verdict) AccountLimit() tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: v.accountBucket(), Rule: v.accountLimit.rule()}
 }
 
 func (v *Verdict) accountBucket() string { return v.names[v.bucketEnd:v.accountEnd] }
@@ -139,8 +137,8 @@ func newCompactLimit(l wire.KeyLimit) compactLimit {
 	}
 }
 
-func (l compactLimit) rule() redis_rate.Limit {
-	return redis_rate.Limit{Rate: int(l.requests), Burst: int(l.requests), Period: time.Duration(l.periodSeconds) * time.Second}
+func (l compactLimit) rule() tokenbucket.Rule {
+	return tokenbucket.Per(int(l.requests), time.Duration(l.periodSeconds)*time.Second)
 }
 
 func (v *Verdict) expired(now time.Duration) bool { return now >= v.expires }

@@ -9,17 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/control"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/keys"
-	"intents.internal/gateway/limit"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/wire"
 )
 
@@ -114,7 +113,7 @@ func TestVerdict_Fields(t *testing.T) {
 	type said struct {
 		KeyID, AccountID string
 		Environment      network.Environment
-		Limit, Account   limit.Limit
+		Limit, Account   tokenbucket.Bucket
 	}
 	for _, test := range []struct {
 		environment network.Environment
@@ -126,8 +125,8 @@ func TestVerdict_Fields(t *testing.T) {
 			wire.VerifiedKey{KeyID: "the-key", AccountID: "the-account", Limit: wire.KeyLimit{Requests: 7, PeriodSeconds: 10}},
 			said{
 				"the-key", "the-account", network.Test,
-				limit.Limit{Bucket: "key:the-key", Rule: redis_rate.Limit{Rate: 7, Burst: 7, Period: 10 * time.Second}},
-				limit.Limit{Bucket: "account:test:the-account", Rule: redis_rate.Limit{Rate: 140, Burst: 140, Period: 10 * time.Second}},
+				tokenbucket.Bucket{Name: "key:the-key", Rule: tokenbucket.Per(7, 10*time.Second)},
+				tokenbucket.Bucket{Name: "account:test:the-account", Rule: tokenbucket.Per(140, 10*time.Second)},
 			},
 		},
 		{ // of a rotation
@@ -137,8 +136,8 @@ func TestVerdict_Fields(t *testing.T) {
 			},
 			said{
 				"second", "the-account", network.Live,
-				limit.Limit{Bucket: "key:first", Rule: redis_rate.PerMinute(50)},
-				limit.Limit{Bucket: "account:live:the-account", Rule: redis_rate.PerMinute(9)},
+				tokenbucket.Bucket{Name: "key:first", Rule: tokenbucket.Per(50, time.Minute)},
+				tokenbucket.Bucket{Name: "account:live:the-account", Rule: tokenbucket.Per(9, time.Minute)},
 			},
 		},
 	} {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
@@ -17,18 +16,18 @@ import (
 )
 
 // newAccount is the bucket of a new account, which refills nothing while a test runs.
-func newAccount(requests int) limit.Limit {
-	return limit.Limit{
-		Bucket: tokenbucket.AccountName(network.Live, uuid.NewString()),
-		Rule:   redis_rate.Limit{Rate: requests, Burst: requests, Period: 24 * time.Hour},
+func newAccount(requests int) tokenbucket.Bucket {
+	return tokenbucket.Bucket{
+		Name: tokenbucket.AccountName(network.Live, uuid.NewString()),
+		Rule: tokenbucket.Per(requests, 24*time.Hour),
 	}
 }
 
-func newKey(rule redis_rate.Limit) limit.Limit {
-	return limit.Limit{Bucket: tokenbucket.KeyName(uuid.NewString()), Rule: rule}
+func newKey(rule tokenbucket.Rule) tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: tokenbucket.KeyName(uuid.NewString()), Rule: rule}
 }
 
-func (l limiter) takeBoth(t *testing.T, key, account limit.Limit) limit.Decision {
+func (l limiter) takeBoth(t *testing.T, key, account tokenbucket.Bucket) limit.Decision {
 	t.Helper()
 	return l.takeCost(t, key, account, 1)
 }
@@ -40,12 +39,12 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 	exact := func(t *testing.T, replicas []limiter) {
 		t.Helper()
 		const keysEach, clients = 25, 12
-		var accounts []limit.Limit
+		var accounts []tokenbucket.Bucket
 		for range 3 {
 			accounts = append(accounts, newAccount(1000), newAccount(700), newAccount(5000))
 		}
 		passed, byAccount, ofKey := make([]atomic.Int64, len(accounts)), make([]atomic.Int64, len(accounts)), sync.Map{}
-		var keys [][]limit.Limit
+		var keys [][]tokenbucket.Bucket
 		for range accounts {
 			keys = append(keys, nil)
 			for range keysEach {
@@ -64,7 +63,7 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 						t.Error(err)
 					case d.Allowed:
 						passed[a].Add(1)
-						count, _ := ofKey.LoadOrStore(key.Bucket, new(atomic.Int64))
+						count, _ := ofKey.LoadOrStore(key.Name, new(atomic.Int64))
 						count.(*atomic.Int64).Add(1)
 					case d.ByAccount():
 						byAccount[a].Add(1)
@@ -152,7 +151,7 @@ func TestAccount_CachedRefusal(t *testing.T) {
 		t.Errorf("%d calls for refusals that were certain", calls)
 	}
 	test := account
-	test.Bucket = strings.Replace(account.Bucket, "live", "test", 1)
+	test.Name = strings.Replace(account.Name, "live", "test", 1)
 	if d := l.takeBoth(t, newKey(fiftyADay), test); !d.Allowed || d.Account.Remaining != 19 {
 		t.Errorf("a test key of the account: %+v", d)
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // fiftyADay gives back nothing while a test runs, so that what passes can be counted to the last request.
-var fiftyADay = redis_rate.Limit{Rate: 50, Burst: 50, Period: 24 * time.Hour}
+var fiftyADay = tokenbucket.Per(50, 24*time.Hour)
 
 // Requests at once share calls, also where they are of different rules.
 func TestLimiter_SharesCalls(t *testing.T) {
@@ -23,7 +23,7 @@ func TestLimiter_SharesCalls(t *testing.T) {
 	l := newLimiter(t, startRedis(t, false).URL, generous, limit.Closed)
 	var asked callCounter
 	l.redis.AddHook(&asked)
-	rules := []redis_rate.Limit{fiftyADay, redis_rate.PerHour(1000)}
+	rules := []tokenbucket.Rule{fiftyADay, tokenbucket.Per(1000, time.Hour)}
 	const clients, each = 64, 50
 	var passed atomic.Int64
 	var load sync.WaitGroup

@@ -8,18 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/topologytest"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // A key's aMillion and an account's aBillion are never used up here.
 var (
-	aMillion = redis_rate.Limit{Rate: 1 << 20, Burst: 1 << 20, Period: time.Minute}
-	aBillion = redis_rate.Limit{Rate: 1 << 30, Burst: 1 << 30, Period: time.Minute}
+	aMillion = tokenbucket.Per(1<<20, time.Minute)
+	aBillion = tokenbucket.Per(1<<30, time.Minute)
 )
 
 func BenchmarkLimiter_Serial(b *testing.B) {
@@ -50,13 +50,13 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 	b.Helper()
 	b.ReportAllocs()
 	b.SetParallelism(clients)
-	names, accounts := make([]string, benchKeys), make([]limit.Limit, benchKeys)
+	names, accounts := make([]string, benchKeys), make([]tokenbucket.Bucket, benchKeys)
 	for i := range names {
 		names[i] = "key:" + uuid.NewString()
-		accounts[i] = limit.Limit{Bucket: "account:live:" + uuid.NewString(), Rule: aBillion}
+		accounts[i] = tokenbucket.Bucket{Name: "account:live:" + uuid.NewString(), Rule: aBillion}
 		switch {
 		case keysEach == 0:
-			accounts[i].Rule = redis_rate.Limit{}
+			accounts[i].Rule = tokenbucket.Rule{}
 		case i%keysEach > 0:
 			accounts[i] = accounts[i-1]
 		}
@@ -66,7 +66,7 @@ func takes(b *testing.B, l limiter, keysEach, clients int, servers ...*redis.Cli
 		next, refusals := int(client.Add(1))*benchKeys/64, limit.Refusals{}
 		return func() {
 			next++
-			if d, err := l.Limiter.Take(limit.Limit{Bucket: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], 1, &refusals, time.Now()); err != nil || !d.Allowed {
+			if d, err := l.Limiter.Take(tokenbucket.Bucket{Name: names[next%benchKeys], Rule: aMillion}, accounts[next%benchKeys], 1, &refusals, time.Now()); err != nil || !d.Allowed {
 				b.Errorf("%+v, %v", d, err)
 			}
 		}

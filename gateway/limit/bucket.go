@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/maypok86/otter/v2"
 
 	"intents.internal/pkg/tokenbucket"
@@ -13,8 +12,8 @@ import (
 // refusalTTL bounds how long a rejection is repeated without a call to Redis.
 const refusalTTL = 5 * time.Second
 
-// bucket is this replica's copy of a shared bucket. It uses the algorithm of redis_rate, GCRA: the state is the theoretical
-// arrival time (TAT), at which the bucket will be full again, and each admitted token adds one emission interval to it.
+// bucket is this replica's copy of a shared bucket. Its state is the theoretical arrival time (TAT), at which it will be
+// full again.
 //
 // A copy saves calls: a bucket that lacks a request's tokens can only reject it until the time that Redis returned, because a
 // rejection takes no token and other replicas can only have taken more. It says nothing of requests of fewer tokens, which the bucket
@@ -35,7 +34,7 @@ type bucket struct {
 }
 
 // update stores a response of Redis to a call that began at askedAt and took rtt.
-func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
+func (b *bucket) update(q tokenbucket.Quota, askedAt time.Time, rtt time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tat, b.askedAt, b.rtt = askedAt.Add(q.ResetAfter), askedAt, rtt
@@ -45,10 +44,10 @@ func (b *bucket) update(q Quota, askedAt time.Time, rtt time.Duration) {
 // peek returns the bucket's state by Redis's last response, and whether Redis could only reject a request of so many tokens now. It
 // never rejects what redis_rate would admit, with one exception: after a bucket was deleted in Redis, the rejection lasts for one
 // emission interval (1.2 s at 50 a minute) for each token that the copy lacks, at most refusalTTL.
-func (b *bucket) peek(rule redis_rate.Limit, tokens int, now time.Time) (q Quota, refused bool) {
+func (b *bucket) peek(rule tokenbucket.Rule, tokens int, now time.Time) (q tokenbucket.Quota, refused bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	q = state(b.tat, rule, tokens, now)
+	q = rule.Quota(b.tat, tokens, now)
 	// A bucket that lacks more than this rule allows was charged by another rule: Redis clamps it when the next request asks.
 	if q.RetryAfter == 0 || b.tat.Sub(now) > q.ResetAfter || now.Sub(b.askedAt) > refusalTTL {
 		q.RetryAfter = 0
@@ -62,7 +61,7 @@ func (b *bucket) peek(rule redis_rate.Limit, tokens int, now time.Time) (q Quota
 
 // rules are the limits of a key and of its account, and how many tokens of the account a request takes.
 type rules struct {
-	key, account redis_rate.Limit
+	key, account tokenbucket.Rule
 	cost         int
 }
 
@@ -91,34 +90,13 @@ func (r request) takeLocal(now time.Time) Decision {
 	defer r.key.mu.Unlock()
 	r.account.mu.Lock()
 	defer r.account.mu.Unlock()
-	r.key.localTAT = tokenbucket.Rule(r.rules.key).Clamp(r.key.localTAT, now)
-	r.account.localTAT = tokenbucket.Rule(r.rules.account).Clamp(r.account.localTAT, now)
-	d := decide(state(r.key.localTAT, r.rules.key, 1, now), state(r.account.localTAT, r.rules.account, r.rules.cost, now))
+	r.key.localTAT = r.rules.key.Clamp(r.key.localTAT, now)
+	r.account.localTAT = r.rules.account.Clamp(r.account.localTAT, now)
+	d := decide(r.rules.key.Quota(r.key.localTAT, 1, now), r.rules.account.Quota(r.account.localTAT, r.rules.cost, now))
 	if d.Allowed {
-		r.key.localTAT, r.account.localTAT = d.spend(1, now), d.Account.spend(r.rules.cost, now)
+		r.key.localTAT, r.account.localTAT = d.Spend(1, now), d.Account.Spend(r.rules.cost, now)
 	}
 	return d
-}
-
-// state returns the quota of a bucket with this TAT at the time now, for a request of so many tokens.
-func state(tat time.Time, rule redis_rate.Limit, tokens int, now time.Time) Quota {
-	if rule.Rate == 0 {
-		return Quota{}
-	}
-	q := Quota{Rule: rule, ResetAfter: tokenbucket.Rule(rule).Debt(tat, now)}
-	q.Remaining, q.RetryAfter = tokenbucket.Rule(rule).Left(q.ResetAfter, tokens)
-	return q
-}
-
-// spend takes tokens that the bucket has and returns the TAT after that.
-func (q *Quota) spend(tokens int, now time.Time) time.Time {
-	if q.Rule.Rate == 0 {
-		return now
-	}
-	emission, _ := tokenbucket.Rule(q.Rule).Intervals()
-	q.Remaining -= tokens
-	q.ResetAfter += time.Duration(tokens) * emission
-	return now.Add(q.ResetAfter)
 }
 
 // buckets is a bounded cache of copies. An evicted copy is created again without Redis's response.

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // A bucket without Redis has the tokens that it should have, counted in quarters, whose times are whole nanoseconds; a number of
@@ -15,7 +14,7 @@ import (
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, rule := range []redis_rate.Limit{redis_rate.PerMinute(50), redis_rate.PerSecond(4), {Rate: 7, Burst: 20, Period: 7 * time.Minute}} {
+	for _, rule := range []tokenbucket.Rule{tokenbucket.Per(50, time.Minute), tokenbucket.Per(4, time.Second), {Rate: 7, Burst: 20, Period: 7 * time.Minute}} {
 		quarter := rule.Period / time.Duration(4*rule.Rate)
 		now, quarters, certain := time.Unix(1_800_000_000, 0), 4*rule.Burst, 0
 		var local, told limit.Request
@@ -26,7 +25,7 @@ func TestBucket(t *testing.T) {
 				quarters = min(4*rule.Burst, quarters+passed)
 			}
 			_, refused := told.CachedRefusal(rule, another, now)
-			want := limit.Quota{Rule: rule}
+			want := tokenbucket.Quota{Rule: rule}
 			allowed := quarters >= 4
 			if allowed {
 				quarters -= 4
@@ -43,7 +42,7 @@ func TestBucket(t *testing.T) {
 			if !allowed {
 				number = -1 - number
 			}
-			if read := limit.ParseQuota(number, rule, 1); read != want {
+			if read := rule.ParseQuota(number, 1); read != want {
 				t.Fatalf("%v: %d is read as %+v, want %+v", rule, number, read, want)
 			}
 			if refused {
@@ -61,14 +60,14 @@ func TestBucket(t *testing.T) {
 }
 
 // another is the limit of an account that refuses nothing.
-var another = redis_rate.PerSecond(1 << 20)
+var another = tokenbucket.Per(1<<20, time.Second)
 
 // A limit may be high and its period long: their product is more nanoseconds than there are.
 func TestBucket_HighLimitLongPeriod(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	for _, rule := range []redis_rate.Limit{
-		{Rate: 1 << 30, Burst: 1 << 30, Period: 366 * 24 * time.Hour}, {Rate: 200_000, Burst: 200_000, Period: 24 * time.Hour}, redis_rate.PerMinute(50),
+	for _, rule := range []tokenbucket.Rule{
+		{Rate: 1 << 30, Burst: 1 << 30, Period: 366 * 24 * time.Hour}, {Rate: 200_000, Burst: 200_000, Period: 24 * time.Hour}, tokenbucket.Per(50, time.Minute),
 	} {
 		var b limit.Request
 		first := b.TakeLocal(rule, another, now)

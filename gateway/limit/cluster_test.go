@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/topologytest"
+	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
 
@@ -90,7 +90,7 @@ func TestCluster_SlotsMigrateUnderLoad(t *testing.T) {
 }
 
 // plenty outlasts the test, and gives back one request in 84 s.
-var plenty = redis_rate.Limit{Rate: 1 << 10, Burst: 1 << 16, Period: 24 * time.Hour}
+var plenty = tokenbucket.Rule{Rate: 1 << 10, Burst: 1 << 16, Period: 24 * time.Hour}
 
 // A connection that is lost after Redis has charged a request costs that request its answer, and no second charge.
 func TestCluster_ChargesOnce(t *testing.T) {

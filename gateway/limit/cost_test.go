@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/topologytest"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // result is a decision, with what is left in both buckets and how many tokens of which bucket a refused request waits for.
@@ -24,7 +24,7 @@ type result struct {
 }
 
 // fiveADay is the rule of a key; that of its account is twenty a day.
-var fiveADay = redis_rate.Limit{Rate: 5, Burst: 5, Period: 24 * time.Hour}
+var fiveADay = tokenbucket.Per(5, 24*time.Hour)
 
 func resultOf(d limit.Decision) result {
 	r := result{Allowed: d.Allowed, Key: d.Remaining, Account: d.Account.Remaining, ByAccount: d.ByAccount()}
@@ -171,7 +171,7 @@ func TestTake_CostsShareRoundTrip(t *testing.T) {
 	}
 }
 
-func (l limiter) takeCost(t *testing.T, key, account limit.Limit, cost int) limit.Decision {
+func (l limiter) takeCost(t *testing.T, key, account tokenbucket.Bucket, cost int) limit.Decision {
 	t.Helper()
 	d, err := l.Limiter.Take(key, account, cost, new(limit.Refusals), time.Now())
 	if err != nil {

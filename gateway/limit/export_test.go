@@ -3,29 +3,26 @@ package limit
 import (
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
+	"intents.internal/pkg/tokenbucket"
 )
-
-// ParseQuota parses a number of Redis's reply.
-var ParseQuota = parseQuota
 
 // Request is one request whose buckets are local and whose clock is the caller's, for comparing it with redis_rate.
 type Request struct{ key, account bucket }
 
-func (r *Request) under(key, account redis_rate.Limit) request {
+func (r *Request) under(key, account tokenbucket.Rule) request {
 	return request{&r.key, &r.account, rules{key, account, 1}}
 }
 
 // TakeLocal decides without Redis.
-func (r *Request) TakeLocal(key, account redis_rate.Limit, now time.Time) Decision {
+func (r *Request) TakeLocal(key, account tokenbucket.Rule, now time.Time) Decision {
 	return r.under(key, account).takeLocal(now)
 }
 
 // Update stores Redis's answer on the key.
-func (r *Request) Update(q Quota, askedAt time.Time) { r.key.update(q, askedAt, 0) }
+func (r *Request) Update(q tokenbucket.Quota, askedAt time.Time) { r.key.update(q, askedAt, 0) }
 
 // CachedRefusal is the refusal without a call to Redis.
-func (r *Request) CachedRefusal(key, account redis_rate.Limit, now time.Time) (Decision, bool) {
+func (r *Request) CachedRefusal(key, account tokenbucket.Rule, now time.Time) (Decision, bool) {
 	last := r.under(key, account)
 	return last.cachedRefusal(1, now)
 }

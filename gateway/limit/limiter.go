@@ -11,12 +11,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/sony/gobreaker/v2"
 
 	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/tokenbucket"
 )
 
 const (
@@ -32,37 +32,19 @@ const (
 // ErrUnavailable means that Redis did not respond and the fallback is closed.
 var ErrUnavailable = errors.New("the rate limiter does not answer and GATEWAY_LIMIT_FALLBACK is closed")
 
-// Limit is a bucket's name and its rule.
-type Limit struct {
-	Bucket string
-	Rule   redis_rate.Limit
-}
-
-// Quota is the state of a bucket after a decision.
-type Quota struct {
-	// Rule is the limit that was applied.
-	Rule redis_rate.Limit
-	// Remaining is how many more requests of one token would pass now.
-	Remaining int
-	// RetryAfter is the time until the bucket has the request's tokens, 0 if it admitted the request.
-	RetryAfter time.Duration
-	// ResetAfter is the time until the bucket will be full.
-	ResetAfter time.Duration
-}
-
 // Decision is the result of one Take.
 type Decision struct {
 	Allowed bool
 	// Quota is the key's.
-	Quota
+	tokenbucket.Quota
 	// Account is the account's; its Rule is zero if the account has no limit.
-	Account Quota
+	Account tokenbucket.Quota
 	// Cached is set if the request was rejected without a call to Redis, which could only have rejected it.
 	Cached bool
 }
 
 // decide allows a request that neither bucket refuses.
-func decide(key, account Quota) Decision {
+func decide(key, account tokenbucket.Quota) Decision {
 	return Decision{Allowed: key.RetryAfter == 0 && account.RetryAfter == 0, Quota: key, Account: account}
 }
 
@@ -152,7 +134,7 @@ func (l *Limiter) Close() {
 // Take takes one token from the bucket of a key and cost tokens from the bucket of its account, or none from either. The cost must be
 // at least 1 and at most the account's burst, which is never reached otherwise. All replicas share the buckets. The refusals are the
 // key's. The only error is ErrUnavailable.
-func (l *Limiter) Take(key, account Limit, cost int, refusals *Refusals, now time.Time) (Decision, error) {
+func (l *Limiter) Take(key, account tokenbucket.Bucket, cost int, refusals *Refusals, now time.Time) (Decision, error) {
 	r, d, refused := l.cachedRefusal(key, account, cost, refusals, now)
 	if refused {
 		return d, nil
@@ -171,24 +153,29 @@ func (l *Limiter) Take(key, account Limit, cost int, refusals *Refusals, now tim
 
 // CachedRefusal returns the decision of Take on a request of one token if it needs no call to Redis, which could only refuse the request.
 // Such a request would be refused at any cost.
-func (l *Limiter) CachedRefusal(key, account Limit, refusals *Refusals, now time.Time) (d Decision, refused bool) {
+func (l *Limiter) CachedRefusal(key, account tokenbucket.Bucket, refusals *Refusals, now time.Time) (d Decision, refused bool) {
 	_, d, refused = l.cachedRefusal(key, account, 1, refusals, now)
 	return d, refused
 }
 
 // cachedRefusal returns the decision on a request that Redis could only refuse, or else the request.
-func (l *Limiter) cachedRefusal(key, account Limit, cost int, refusals *Refusals, now time.Time) (r request, d Decision, refused bool) {
+func (l *Limiter) cachedRefusal(key, account tokenbucket.Bucket, cost int, refusals *Refusals, now time.Time) (r request, d Decision, refused bool) {
 	if d, refused = refusals.take(cost, now); refused {
 		l.metrics.refusedFromMemory.Inc()
 		return request{}, d, true
 	}
-	r = request{key: l.buckets.get(key.Bucket), account: l.buckets.get(account.Bucket), rules: rules{key.Rule, account.Rule, cost}}
+	r = request{key: l.buckets.get(key.Name), account: l.buckets.get(account.Name), rules: rules{key.Rule, account.Rule, cost}}
 	if d, refused = r.cachedRefusal(cost, now); refused {
 		last := r // a copy, so that a request that passes stays on the stack
 		refusals.last.Store(&last)
 		l.metrics.refusedFromMemory.Inc()
 	}
 	return r, d, refused
+}
+
+// full is the quota of an unused bucket.
+func full(rule tokenbucket.Rule) tokenbucket.Quota {
+	return tokenbucket.Quota{Rule: rule, Remaining: rule.Burst}
 }
 
 // isBreakerOpen reports whether the breaker blocked a call to Redis.
@@ -206,7 +193,7 @@ func (l *Limiter) takeWithoutRedis(r request, cause error) (Decision, error) {
 	switch l.fallback {
 	case Open:
 		l.metrics.fallbackAllowed.Inc()
-		return decide(Quota{Rule: r.rules.key, Remaining: r.rules.key.Burst}, Quota{Rule: r.rules.account, Remaining: r.rules.account.Burst}), nil
+		return decide(full(r.rules.key), full(r.rules.account)), nil
 	case Closed:
 		l.metrics.fallbackUnavailable.Inc()
 		return Decision{}, ErrUnavailable

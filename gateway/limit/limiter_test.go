@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -21,7 +20,7 @@ import (
 	"intents.internal/pkg/topology"
 )
 
-var fiftyAMinute = redis_rate.PerMinute(50)
+var fiftyAMinute = tokenbucket.Per(50, time.Minute)
 
 // generous is a budget that a busy machine keeps; what is tested is not the time.
 const generous = 5 * time.Second
@@ -88,20 +87,20 @@ func onBoth(t *testing.T, test func(*testing.T, *embedded.Redis)) {
 }
 
 // accountOf is the account's bucket of a key that is alone in its account, whose limit is 20 times the key's.
-func accountOf(name string, rule redis_rate.Limit) limit.Limit {
-	return limit.Limit{Bucket: "account:" + name, Rule: redis_rate.Limit{Rate: 20 * rule.Rate, Burst: 20 * rule.Burst, Period: rule.Period}}
+func accountOf(name string, rule tokenbucket.Rule) tokenbucket.Bucket {
+	return tokenbucket.Bucket{Name: "account:" + name, Rule: tokenbucket.Rule{Rate: 20 * rule.Rate, Burst: 20 * rule.Burst, Period: rule.Period}}
 }
 
 // hashOf is the key of the hash that a Cluster has for a key that is alone in its account.
 func hashOf(name string) string { return tokenbucket.AccountHash("account:" + name) }
 
 // Take takes from the buckets of a key that is alone in its account.
-func (l limiter) Take(name string, rule redis_rate.Limit, now time.Time) (limit.Decision, error) {
-	return l.Limiter.Take(limit.Limit{Bucket: name, Rule: rule}, accountOf(name, rule), 1, new(limit.Refusals), now)
+func (l limiter) Take(name string, rule tokenbucket.Rule, now time.Time) (limit.Decision, error) {
+	return l.Limiter.Take(tokenbucket.Bucket{Name: name, Rule: rule}, accountOf(name, rule), 1, new(limit.Refusals), now)
 }
 
 // charged is how many requests the bucket of a key that is alone in its account has been charged, and has not got back.
-func (l limiter) charged(t *testing.T, name string, rule redis_rate.Limit) int {
+func (l limiter) charged(t *testing.T, name string, rule tokenbucket.Rule) int {
 	t.Helper()
 	full, err := tokenbucket.Full(t.Context(), l.redis, "account:"+name, name)
 	if err != nil {
@@ -111,7 +110,7 @@ func (l limiter) charged(t *testing.T, name string, rule redis_rate.Limit) int {
 	return int(math.Round(max(0, full[0]-now) / rule.Period.Seconds() * float64(rule.Rate)))
 }
 
-func (l limiter) take(t *testing.T, name string, rule redis_rate.Limit) limit.Decision {
+func (l limiter) take(t *testing.T, name string, rule tokenbucket.Rule) limit.Decision {
 	t.Helper()
 	d, err := l.Take(name, rule, time.Now())
 	if err != nil {
@@ -172,7 +171,7 @@ func TestLimiter_CachedRefusal(t *testing.T) {
 		t.Errorf("%d calls for 100 refusals", calls)
 	}
 	// A raised limit counts at once: Redis is asked again, and names the shorter time of one of its tokens.
-	if d := l.take(t, name, redis_rate.PerMinute(500)); d.RetryAfter > 120*time.Millisecond {
+	if d := l.take(t, name, tokenbucket.Per(500, time.Minute)); d.RetryAfter > 120*time.Millisecond {
 		t.Errorf("refused by memory under the raised limit: %+v", d)
 	}
 }

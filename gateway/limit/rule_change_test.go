@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
@@ -16,12 +15,12 @@ import (
 
 // ruleChanges are rules of a bucket that is emptied, the next ones, and how long a request waits under these.
 var ruleChanges = map[string]struct {
-	old, next redis_rate.Limit
+	old, next tokenbucket.Rule
 	wait      time.Duration
 }{
-	"raised":         {redis_rate.PerHour(3), redis_rate.PerMinute(1000), 60 * time.Millisecond},
-	"lowered":        {redis_rate.PerMinute(200), redis_rate.PerHour(3), 0}, // a minute of the hour is lacking
-	"shorter period": {redis_rate.PerHour(50), redis_rate.PerMinute(50), 1200 * time.Millisecond},
+	"raised":         {tokenbucket.Per(3, time.Hour), tokenbucket.Per(1000, time.Minute), 60 * time.Millisecond},
+	"lowered":        {tokenbucket.Per(200, time.Minute), tokenbucket.Per(3, time.Hour), 0}, // a minute of the hour is lacking
+	"shorter period": {tokenbucket.Per(50, time.Hour), tokenbucket.Per(50, time.Minute), 1200 * time.Millisecond},
 }
 
 // A changed limit of a key or of its account applies from the next request on: what the bucket lacks by the old one makes nobody wait
@@ -46,8 +45,8 @@ func changesRules(t *testing.T, l limiter) {
 	t.Helper()
 	for name, change := range ruleChanges {
 		for _, ofAccount := range []bool{false, true} {
-			key, account := limit.Limit{Bucket: "key:" + uuid.NewString()}, limit.Limit{Bucket: "account:live:" + uuid.NewString()}
-			take := func(rule redis_rate.Limit, refusals *limit.Refusals) limit.Decision {
+			key, account := tokenbucket.Bucket{Name: "key:" + uuid.NewString()}, tokenbucket.Bucket{Name: "account:live:" + uuid.NewString()}
+			take := func(rule tokenbucket.Rule, refusals *limit.Refusals) limit.Decision {
 				key.Rule, account.Rule = rule, plenty
 				if ofAccount {
 					key.Rule, account.Rule = plenty, rule

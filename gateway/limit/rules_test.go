@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/tokenbucket"
 )
 
 // gate lets the first round trip to Redis go on only once open is closed, and counts all.
@@ -61,7 +61,7 @@ func TestLimiter_RulesShareRoundTrip(t *testing.T) {
 		var allowed [rules]atomic.Int64
 		for n := range rules {
 			// Each key has one token less than requests, or none less.
-			rule, key := redis_rate.Limit{Rate: each - n%2, Burst: each - n%2, Period: time.Duration(24+n) * time.Hour}, uuid.NewString()
+			rule, key := tokenbucket.Per(each-n%2, time.Duration(24+n)*time.Hour), uuid.NewString()
 			for range each {
 				all.Go(func() {
 					if d, err := l.Take(key, rule, time.Now()); err != nil {

@@ -167,7 +167,7 @@ func TestCall_WholeBurst(t *testing.T) {
 					if refused[1] >= 0 || refused[0] < 0 {
 						t.Fatalf("%s, %v: an empty bucket has %d: %v", form, account, n, refused)
 					}
-					_, wait := account.Left(time.Duration(-1-refused[1])*time.Microsecond, n)
+					wait := account.ParseQuota(refused[1], n).RetryAfter
 					c.pass((wait - time.Millisecond).Truncate(time.Microsecond))
 					if got := take(n, plenty, account, of); got[1] >= 0 {
 						t.Fatalf("%s, %v: %d tokens a millisecond before their time: %v", form, account, n, got)

@@ -28,22 +28,23 @@ func NewMemory(size int) *Memory {
 func (m *Memory) Take(buckets ...Bucket) (wait time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now, after := time.Now(), make([]time.Time, len(buckets))
+	now, quotas := time.Now(), make([]Quota, len(buckets))
 	for i, bucket := range buckets {
 		tat, _ := m.tat.Get(bucket.Name)
 		if clamped := bucket.Rule.Clamp(tat, now); clamped != tat {
 			tat = clamped
 			m.tat.Add(bucket.Name, tat) // else it would be as empty after every wait
 		}
-		var late time.Duration
-		after[i], late = bucket.Rule.Spend(tat, now)
-		wait = max(wait, late)
+		quotas[i] = bucket.Rule.Quota(tat, 1, now)
+		if retry := quotas[i].RetryAfter; retry > 0 {
+			wait = max(wait, retry, time.Millisecond)
+		}
 	}
 	if wait > 0 {
 		return wait
 	}
 	for i, bucket := range buckets {
-		m.tat.Add(bucket.Name, after[i])
+		m.tat.Add(bucket.Name, quotas[i].Spend(1, now))
 	}
 	return 0
 }

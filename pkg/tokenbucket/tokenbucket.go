@@ -1,5 +1,6 @@
-// Package tokenbucket is the storage format in which gateways and cores share the token buckets of keys and accounts in Redis. It
-// uses the algorithm of redis_rate (GCRA). A request takes one token from its key's bucket and one or more from its account's, or none.
+// Package tokenbucket has the arithmetic of all token buckets, which is that of redis_rate (GCRA), and the storage format in which gateways
+// and cores share those of keys and accounts in Redis. A request takes one token from its key's bucket and one or more from its account's,
+// or none.
 //
 // On one server or a master behind Sentinels, a bucket is a field of the hash of the current generation, which lasts 64 seconds,
 // or of the previous one. A bucket that takes longer to refill is also stored in a key of its own. The hashes have no TTL, because
@@ -47,12 +48,9 @@ var (
 	takeSource string
 	//go:embed take_account.lua
 	takeAccountSource string
-	//go:embed take_key.lua
-	takeKeySource string
 
 	takeScript        = redis.NewScript(gcraSource + takeSource)
 	takeAccountScript = redis.NewScript(gcraSource + takeAccountSource)
-	takeKeyScript     = redis.NewScript(gcraSource + takeKeySource)
 )
 
 // KeyName returns the name of the bucket of a key; id is its LimitBucket.
@@ -225,29 +223,7 @@ func Take(ctx context.Context, client redis.UniversalClient, key, account Bucket
 	if err != nil {
 		return 0, err
 	}
-	if micros[0] < 0 {
-		wait = key.Rule.wait(micros[0])
-	}
-	if micros[1] < 0 {
-		wait = max(wait, account.Rule.wait(micros[1]))
-	}
-	return wait, nil
-}
-
-// TakeOne takes one token from a bucket that is stored in a key of its own, as redis_rate stores it, or returns the time until it has
-// one. Such a bucket has no account, and a node of a Cluster to itself.
-func TakeOne(ctx context.Context, client redis.UniversalClient, bucket Bucket) (wait time.Duration, err error) {
-	var call Call
-	call.Begin(bucket.Rule, Rule{}, 1)
-	call.Add(Field(bucket.Name), nil)
-	micros, err := takeKeyScript.Run(ctx, topology.AtMostOnce{UniversalClient: client}, []string{Prefix + bucket.Name}, call.args[firstRule:]...).Int64Slice()
-	if err != nil {
-		return 0, err
-	}
-	if micros[0] < 0 {
-		wait = bucket.Rule.wait(micros[0])
-	}
-	return wait, nil
+	return longestWait(micros, key.Rule, account.Rule), nil
 }
 
 // Full returns when each of the buckets is full, in seconds since Epoch: 0 for an unused bucket, and NaN if the value in Redis is

@@ -47,7 +47,7 @@ func ParseLimit(text string) (Limit, error) {
 
 // Rule is the limit in the terms of token buckets.
 func (l Limit) Rule() tokenbucket.Rule {
-	return tokenbucket.Rule{Rate: l.Requests, Burst: l.Requests, Period: l.Period}
+	return tokenbucket.Per(l.Requests, l.Period)
 }
 
 func (l Limit) String() string { return fmt.Sprintf("%d/%ds", l.Requests, int(l.Period/time.Second)) }
