@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/settings"
 )
@@ -45,12 +45,12 @@ func newOutbox(config Config, store *rooms.Rooms, log *slog.Logger, metrics prom
 	if smtp == nil || err != nil {
 		return nil, err
 	}
-	return mail.NewOutbox(store.Identities, smtp, log, metrics), nil
+	return mail.NewOutbox(store.Mail, smtp, log, metrics), nil
 }
 
 // startOutbox sends mail until ctx ends.
 func startOutbox(ctx context.Context, group *errgroup.Group, outbox *mail.Outbox, identities *identity.Service) {
 	if outbox != nil {
-		group.Go(func() error { outbox.Run(ctx, identities.ComposeMail); return nil })
+		group.Go(func() error { outbox.Run(ctx, identities.Composers()); return nil })
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/mail"
 	"intents.internal/core/intents"
+	"intents.internal/core/mail"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/registry"
@@ -210,7 +210,7 @@ func newIdentity(
 		return nil, nil, err
 	}
 	options := identity.Config{
-		Store: store.Identities, Webhooks: store.Webhooks, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		SecondFactor: config.SecondFactor == secondFactorLiveKeys,
 		Log:          log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
 	}

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/outbound"
 	"intents.internal/core/rooms"
 	"intents.internal/core/webhooks"

@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 )
 
 // ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,
@@ -25,10 +26,10 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return err
 	}
-	m := identities.Mail{Kind: account.MailChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
+	m := mail.Draft{Kind: mail.KindChangeEmail, Recipient: newEmail, AccountID: owner.ID, Callback: callback}
 	recipients := []string{newEmail}
 	if owner.EmailVerified() && owner.HasEmail() {
-		m.Kind, m.Recipient, m.NewEmail = account.MailConfirmEmailChange, owner.Email, newEmail
+		m.Kind, m.Recipient, m.NewEmail = mail.KindConfirmEmailChange, owner.Email, newEmail
 		recipients = append(recipients, owner.Email) // both get a mail in the end
 	}
 	c := s.change(client, p)
@@ -43,6 +44,6 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 		if _, err := c.allow(changesEmail); err != nil {
 			return err
 		}
-		return tx.InsertMailWithEntry(ctx, c.rights, m, entry)
+		return tx.QueueMailWithEntry(ctx, c.rights, m, entry)
 	})
 }

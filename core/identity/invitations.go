@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 )
 
 // InvitationPath is the page of an invitation, below the public URL. The token is in its query.
@@ -99,8 +97,8 @@ func (c *change) storeInvitation(ctx context.Context, invitation *account.Invita
 			return err
 		}
 		if invitation.Mailed {
-			m := identities.Mail{Kind: account.MailInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
-			if err := tx.InsertMail(ctx, m); err != nil {
+			m := mail.Draft{Kind: mail.KindInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
+			if err := tx.QueueMail(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -258,8 +256,8 @@ func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Princi
 }
 
 // composeInvitation writes the message of an invitation, or nil if it is gone. A link that was mailed before stops working.
-func (s *Service) composeInvitation(ctx context.Context, id uuid.UUID) (*mail.Message, error) {
-	token, now := account.NewLinkToken(), s.Store.Now()
+func (s *Service) composeInvitation(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
+	id, token, now := queued.InvitationID, account.NewLinkToken(), s.Store.Now()
 	invitation, err := s.Store.InvitationByID(ctx, id, now)
 	if err == nil {
 		err = s.Store.SetInvitationToken(ctx, id, account.HashToken(token), now)

@@ -7,15 +7,15 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 )
 
 // queueMail limits and queues a mail. It looks up nothing about its recipient.
-func (s *Service) queueMail(ctx context.Context, client Client, m identities.Mail) error {
-	if err := s.limitMail(ctx, client, m.Recipient); err != nil {
+func (s *Service) queueMail(ctx context.Context, client Client, d mail.Draft) error {
+	if err := s.limitMail(ctx, client, d.Recipient); err != nil {
 		return err
 	}
-	if err := s.Store.InsertMail(ctx, m); err != nil {
+	if err := s.Mail.Insert(ctx, d); err != nil {
 		return err
 	}
 	s.MailQueued()
@@ -35,44 +35,48 @@ func (s *Service) limitMail(ctx context.Context, client Client, recipients ...st
 	return nil
 }
 
-// ComposeMail returns the message of a queued mail, or nil if nothing must be sent. Its links work from then on. Nothing is sent to
-// an address that has got as many mails of the kind within the hour as it may from all networks together: the links in those work.
-func (s *Service) ComposeMail(ctx context.Context, queued *identities.QueuedMail) (*mail.Message, error) {
-	var message *mail.Message
-	var err error
-	if queued.Attempts <= 1 && queued.Kind != account.MailSecurityNotice {
-		err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
-		if _, limited := errors.AsType[*LimitedError](err); limited {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
+// Composers compose the mails of this package.
+func (s *Service) Composers() mail.Composers {
+	return mail.Composers{
+		mail.KindResetPassword:      s.LimitMails(s.composeResetPassword),
+		mail.KindSignUp:             s.LimitMails(s.composeSignUp),
+		mail.KindVerifyEmail:        s.LimitMails(s.composeVerifyEmail),
+		mail.KindConfirmEmailChange: s.LimitMails(s.composeConfirmEmailChange),
+		mail.KindChangeEmail:        s.LimitMails(s.composeChangeEmail),
+		mail.KindInvitation:         s.LimitMails(s.composeInvitation),
+		mail.KindWebhookDisabled:    s.LimitMails(s.composeWebhookDisabled),
+		mail.KindSecurityNotice:     composed(s.composeSecurityNotice),
 	}
-	switch m := queued.Mail; m.Kind {
-	case account.MailSignUp:
-		message, err = s.composeSignUp(ctx, m)
-	case account.MailVerifyEmail:
-		message, err = s.composeVerifyEmail(ctx, m)
-	case account.MailConfirmEmailChange:
-		message, err = s.composeConfirmEmailChange(ctx, m)
-	case account.MailChangeEmail:
-		message, err = s.composeChangeEmail(ctx, m)
-	case account.MailInvitation:
-		message, err = s.composeInvitation(ctx, m.InvitationID)
-	case account.MailSecurityNotice:
-		message, err = s.composeSecurityNotice(ctx, queued)
-	case account.MailWebhookDisabled:
-		message, err = s.composeWebhookDisabled(ctx, m)
-	default:
-		message, err = s.composeResetPassword(ctx, m)
-	}
-	if errors.Is(err, account.ErrNotFound) {
-		return nil, nil
-	}
-	return message, err
 }
 
-func (s *Service) composeResetPassword(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+// LimitMails composes nothing for an address that has got as many mails of the kind within the hour as it may from all networks
+// together: the links in those work.
+func (s *Service) LimitMails(compose mail.Compose) mail.Compose {
+	return func(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
+		if queued.Attempts <= 1 {
+			err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
+			if _, limited := errors.AsType[*LimitedError](err); limited {
+				return nil, nil
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		return composed(compose)(ctx, queued)
+	}
+}
+
+// composed composes nothing about what has ended.
+func composed(compose mail.Compose) mail.Compose {
+	return func(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
+		message, err := compose(ctx, queued)
+		if errors.Is(err, account.ErrNotFound) {
+			return nil, nil
+		}
+		return message, err
+	}
+}
+
+func (s *Service) composeResetPassword(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() {
 		return nil, err
@@ -86,7 +90,7 @@ func (s *Service) composeResetPassword(ctx context.Context, m identities.Mail) (
 
 // composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
 // account has the address.
-func (s *Service) composeSignUp(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+func (s *Service) composeSignUp(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	switch {
 	case err != nil:
@@ -96,7 +100,7 @@ func (s *Service) composeSignUp(ctx context.Context, m identities.Mail) (*mail.M
 	case owner.EmailVerified():
 		return nil, nil
 	}
-	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: m.SignUp}
+	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: identities.SignUp{Name: m.Name, PasswordHash: m.PasswordHash}}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -104,7 +108,7 @@ func (s *Service) composeSignUp(ctx context.Context, m identities.Mail) (*mail.M
 	return mail.Write(owner.Email, mail.SignUp, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeVerifyEmail(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+func (s *Service) composeVerifyEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() || owner.EmailVerified() {
 		return nil, err
@@ -116,7 +120,7 @@ func (s *Service) composeVerifyEmail(ctx context.Context, m identities.Mail) (*m
 	return mail.Write(owner.Email, mail.VerifyEmail, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeConfirmEmailChange(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+func (s *Service) composeConfirmEmailChange(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email != m.Recipient {
 		return nil, err
@@ -130,7 +134,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m identities.Ma
 }
 
 // composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
-func (s *Service) composeChangeEmail(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+func (s *Service) composeChangeEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email == m.Recipient {
 		return nil, err

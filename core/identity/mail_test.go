@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/webhooks"
@@ -168,13 +169,13 @@ func TestRequestPasswordReset_NoMail(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	is(t, "without a mail server", core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), identity.ErrMailOff)
-	if message, err := core.ComposeMail(t.Context(), &identities.QueuedMail{Mail: identities.Mail{Recipient: "ann@example.com"}}); message != nil || err != nil {
+	if message, err := core.Composers()[mail.KindResetPassword](t.Context(), &mail.Queued{Draft: mail.Draft{Recipient: "ann@example.com"}}); message != nil || err != nil {
 		t.Errorf("to nobody: %+v, %v", message, err)
 	}
 }
 
 // The owners of an account are told that a webhook was disabled, with a link to it and without its URL, unless it is enabled again.
-func TestComposeMail_WebhookDisabled(t *testing.T) {
+func TestComposers_WebhookDisabled(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
 	ann := signedIn(t, core.Service, "ann@example.com")
@@ -201,12 +202,12 @@ func TestComposeMail_WebhookDisabled(t *testing.T) {
 		t.Errorf("the link is %q", link)
 	}
 	says(t, string(mailed.Data), []string{"410 Gone", "Shop x y"}, []string{"secret-path", "x.y"})
-	queued := &identities.QueuedMail{Mail: identities.Mail{
-		Kind: account.MailWebhookDisabled, Recipient: "ann@example.com", AccountID: shop, WebhookID: e.ID,
+	queued := &mail.Queued{Draft: mail.Draft{
+		Kind: mail.KindWebhookDisabled, Recipient: "ann@example.com", AccountID: shop, WebhookID: e.ID,
 	}}
 	compose := func(why string, want bool) {
 		t.Helper()
-		if message, err := core.ComposeMail(t.Context(), queued); err != nil || (message != nil) != want {
+		if message, err := core.Composers()[queued.Kind](t.Context(), queued); err != nil || (message != nil) != want {
 			t.Errorf("%s: %+v, %v", why, message, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 )
 
 // ResetPath is the page of a link to a new password, below the public URL. The token is in its query.
@@ -30,7 +30,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email
 		return err
 	}
 	began := time.Now()
-	if err := s.queueMail(ctx, client, identities.Mail{Kind: account.MailResetPassword, Recipient: email}); err != nil {
+	if err := s.queueMail(ctx, client, mail.Draft{Kind: mail.KindResetPassword, Recipient: email}); err != nil {
 		return err
 	}
 	err = s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(uuid.Nil, email, client.Actor(), account.ResetRequested, s.Store.Now()))

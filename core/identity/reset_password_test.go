@@ -15,7 +15,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
@@ -46,11 +46,11 @@ func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 	}
 	t.Cleanup(func() { _ = server.Stop() })
 	client := must(mail.NewSMTP(mail.SMTPConfig{URL: "smtp://" + server.Address, From: "no-reply@example.com", Domain: "intents.example"}))(t)
-	outbox := mail.NewOutbox(rooms.Identities, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	outbox := mail.NewOutbox(rooms.Mail, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	m.Service = newServiceOn(t, rooms, append(change, withPasswords(t), func(c *identity.Config) { c.MailQueued = outbox.Wake })...)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { outbox.Run(ctx, m.ComposeMail) })
+	running.Go(func() { outbox.Run(ctx, m.Composers()) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	return m
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 )
 
 // notice is who gets a mail about an audit entry: nobody where no mail is sent.
@@ -27,7 +26,7 @@ func (s *Service) noticesQueued() {
 
 // composeSecurityNotice writes the mail about an entry in the audit log, or nothing if the mailbox has got noticesPerHour of its action
 // on its account.
-func (s *Service) composeSecurityNotice(ctx context.Context, queued *identities.QueuedMail) (*mail.Message, error) {
+func (s *Service) composeSecurityNotice(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
 	entry, of, err := s.Store.AuditEntry(ctx, queued.AccountID, queued.AuditEntryID)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
 	"intents.internal/core/webhooks"
@@ -70,6 +71,7 @@ var (
 // Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
 type Config struct {
 	Store *identities.Store
+	Mail  *mail.Store
 	// Events has the webhooks whose owners get mail.
 	Webhooks  *webhooks.Store
 	Passwords *account.Passwords

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // SignUp creates an account and signs it in. If mail is configured it signs nobody in: it mails a link that verifies the address
@@ -60,8 +59,7 @@ func (s *Service) signUpByMail(ctx context.Context, client Client, owner *accoun
 	if err := s.limitMail(ctx, client, owner.Email); err != nil {
 		return nil, err
 	}
-	m := identities.Mail{Kind: account.MailSignUp, Recipient: owner.Email, AccountID: owner.ID, Callback: callback}
-	if err := s.Store.InsertSignUp(ctx, owner, m); err != nil {
+	if err := s.Store.InsertSignUp(ctx, owner, callback); err != nil {
 		return nil, err
 	}
 	s.MailQueued()

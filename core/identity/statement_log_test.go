@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
@@ -104,8 +105,8 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		"link":      call(store.Identities.LinkByToken(ctx, linkToken, time.Now())),
 		"new token": store.Identities.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),
 		"new link":  store.Identities.InsertLink(ctx, linkToken, link, time.Now()),
-		"use link":  call(store.Identities.UseLink(ctx, linkToken, &link, identities.Mail{}, account.Actor{}, time.Now())),
-		"sign-up":   store.Identities.InsertSignUp(ctx, in.Account, identities.Mail{Kind: account.MailSignUp}),
+		"use link":  call(store.Identities.UseLink(ctx, linkToken, &link, mail.Draft{}, account.Actor{}, time.Now())),
+		"sign-up":   store.Identities.InsertSignUp(ctx, in.Account, ""),
 		"reset":     call(store.Identities.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})),
 		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),

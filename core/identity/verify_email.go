@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 )
 
 // LinkPath is the page of a link that proves an address, below the public URL. The token is in its query.
@@ -38,7 +39,7 @@ func (s *Service) SendVerificationEmail(ctx context.Context, client Client, emai
 	case owner.EmailVerified():
 		return ErrEmailVerified
 	}
-	return s.queueMail(ctx, client, identities.Mail{Kind: account.MailVerifyEmail, Recipient: email, Callback: callback})
+	return s.queueMail(ctx, client, mail.Draft{Kind: mail.KindVerifyEmail, Recipient: email, Callback: callback})
 }
 
 // mustVerify reports whether a correct password does not sign in. The response is that to a wrong password, so that nobody learns
@@ -131,7 +132,7 @@ func (s *Service) isSignedIn(ctx context.Context, client Client, l *identities.L
 }
 
 func (s *Service) useLink(ctx context.Context, client Client, token string, l *identities.Link, callback string) (uuid.UUID, error) {
-	next := identities.Mail{Kind: account.MailChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
+	next := mail.Draft{Kind: mail.KindChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
 	used := *l
 	used.Notice = s.notice(account.NoticeToPerson)
 	id, err := s.Store.UseLink(ctx, account.HashToken(token), &used, next, client.Actor(), s.Store.Now())

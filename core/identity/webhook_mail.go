@@ -6,14 +6,13 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/webhooks"
 )
 
 // composeWebhookDisabled writes the mail to an owner that a webhook was disabled, or nothing if the webhook was enabled or deleted
 // meanwhile or the recipient is no longer an owner.
-func (s *Service) composeWebhookDisabled(ctx context.Context, m identities.Mail) (*mail.Message, error) {
+func (s *Service) composeWebhookDisabled(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	disabled, err := s.Webhooks.Webhook(ctx, feed.Owner{AccountID: m.AccountID}, m.WebhookID)
 	if errors.Is(err, webhooks.ErrNotFound) {
 		return nil, nil

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/quotes/quote"
@@ -83,12 +84,12 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	pgtest.Exec(t, store, `INSERT INTO batches (account_id, id, key_id, environment, idempotency_key, count, created_at)
 		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'test', $2, 1, now())`, p.account.ID, "batch of "+p.traces[0])
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
-	pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: p.traces[0]}))
+	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: p.traces[0]}))
 	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, p.account.ID, "", actor, pgtest.Now()))
 	link := identities.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
 	pgtest.Must(t, store.Identities.InsertLink(t.Context(), account.HashToken(p.traces[0]), link, pgtest.Now()))
-	pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{
-		Kind: account.MailChangeEmail, Recipient: link.NewEmail, AccountID: p.account.ID, NewEmail: link.NewEmail, Callback: "/" + p.traces[0],
+	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{
+		Kind: mail.KindChangeEmail, Recipient: link.NewEmail, AccountID: p.account.ID, NewEmail: link.NewEmail, Callback: "/" + p.traces[0],
 	}))
 	pgtest.Must(t, store.Identities.InsertResetToken(t.Context(), p.account, account.HashToken(p.traces[0]), pgtest.Now(), nil))
 	// In the account of somebody else stay an action of the person and an invitation of the address.

@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/retention"
 )
@@ -48,7 +49,7 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 		pgtest.Must(t, store.Identities.InsertResetToken(t.Context(), owner, pgtest.Fingerprint(name), expiresAt, nil))
 		link := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
 		pgtest.Must(t, store.Identities.InsertLink(t.Context(), pgtest.Fingerprint(name), link, expiresAt))
-		pgtest.Must(t, store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: name + "@example.com"}))
+		pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: name + "@example.com"}))
 	}
 	pgtest.Exec(t, store, `UPDATE mails SET created_at = created_at - interval '25 h' WHERE recipient LIKE 'stale%'`)
 	for name, expiresAt := range map[string]time.Time{"stale": at.Add(-time.Second), "fresh": at.Add(time.Second)} {

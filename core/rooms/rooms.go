@@ -8,6 +8,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
@@ -21,6 +22,7 @@ import (
 type Rooms struct {
 	*postgres.DB
 
+	Mail       *mail.Store
 	Identities *identities.Store
 	Registry   *registry.Store
 	Watched    *watched.Store
@@ -41,7 +43,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made, feed := intents.NewStore(db), feed.NewStore(db)
 	return &Rooms{
-		DB: db, Identities: identities.New(db), Registry: registry.NewStore(db), Watched: watched.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
+		DB: db, Mail: mail.NewStore(db), Identities: identities.New(db), Registry: registry.NewStore(db), Watched: watched.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
 		Quotes: quotes.NewStore(db, made), Screening: screening.NewStore(db), Retention: retention.New(db),
 	}, nil
 }

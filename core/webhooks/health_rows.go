@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 )
 
@@ -73,8 +73,8 @@ func (h endpointHealth) counts(r AttemptRecord) bool {
 }
 
 // recordHealth applies results, which are recorded, to the health of their endpoints. It returns why it disabled some of them, for which it
-// writes the event and, with mail, mails to the owners.
-func (tx Tx) recordHealth(ctx context.Context, h endpointHealth, records []AttemptRecord, mail bool) (disabled []Reason, err error) {
+// writes the event and, with mails, those to the owners.
+func (tx Tx) recordHealth(ctx context.Context, h endpointHealth, records []AttemptRecord, mails bool) (disabled []Reason, err error) {
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b AttemptRecord) int { return a.Attempt.EndedAt.Compare(b.Attempt.EndedAt) })
 	changed, reasons := map[uuid.UUID]bool{}, map[uuid.UUID]Reason{}
@@ -92,7 +92,7 @@ func (tx Tx) recordHealth(ctx context.Context, h endpointHealth, records []Attem
 		return nil, err
 	}
 	for id, reason := range reasons {
-		if err := tx.webhookDisabled(ctx, h.locked[id], mail); err != nil {
+		if err := tx.webhookDisabled(ctx, h.locked[id], mails); err != nil {
 			return nil, err
 		}
 		disabled = append(disabled, reason)
@@ -129,13 +129,13 @@ func (tx Tx) updateHealth(ctx context.Context, h endpointHealth, changed map[uui
 	return nil
 }
 
-// webhookDisabled writes the event that attempts have disabled an endpoint, and with mail the mails to the owners of its account.
-func (tx Tx) webhookDisabled(ctx context.Context, e *Endpoint, mail bool) error {
+// webhookDisabled writes the event that attempts have disabled an endpoint, and with mails those to the owners of its account.
+func (tx Tx) webhookDisabled(ctx context.Context, e *Endpoint, mails bool) error {
 	data := DisabledData{ID: e.ID, URL: e.URL, Reason: e.DisabledReason}
 	if err := tx.AppendEvent(e.Owner(), feed.TypeWebhookDisabled, e.UpdatedAt, data); err != nil {
 		return err
 	}
-	if !mail {
+	if !mails {
 		return nil
 	}
 	due, err := postgres.RowsChanged(tx.db.NewRaw(`UPDATE webhooks SET disabled_mailed_at = ?0
@@ -152,8 +152,8 @@ func (tx Tx) webhookDisabled(ctx context.Context, e *Endpoint, mail bool) error 
 		return fmt.Errorf("find the owners of account %s: %w", e.AccountID, err)
 	}
 	for _, recipient := range recipients {
-		m := identities.Mail{Kind: account.MailWebhookDisabled, Recipient: recipient, AccountID: e.AccountID, WebhookID: e.ID}
-		if err := tx.InsertMail(ctx, m); err != nil {
+		d := mail.Draft{Kind: mail.KindWebhookDisabled, Recipient: recipient, AccountID: e.AccountID, WebhookID: e.ID}
+		if err := mail.Within(tx.db).Insert(ctx, d); err != nil {
 			return err
 		}
 	}

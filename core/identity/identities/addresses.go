@@ -10,29 +10,26 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
 )
 
 // InsertSignUp stores a new account and the mail to its address, or only the mail if another account has the address. The mail has the
-// name and the password in both cases, and the sign-up is not in the audit log until its link is used. It is one statement in both
-// cases, so that its duration reveals little; Service.SignUp hides the rest.
-func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, m Mail) error {
-	mailID, err := uuid.NewV7()
-	if err != nil {
-		return err
-	}
-	_, err = s.db.NewRaw(`WITH made AS (
-			INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
-			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING
-		)
-		INSERT INTO mails (id, kind, recipient, account_id, callback, name, password_hash, attempts, next_attempt_at, created_at)
-		VALUES (?5, ?6, ?2, ?0, nullif(?7, ''), ?1, $1, 0, clock_timestamp(), clock_timestamp())`,
-		a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt, mailID, m.Kind, m.Callback).Conn(postgres.Bind(s.db.Pool(), a.PasswordHash)).Exec(ctx)
-	if err != nil {
-		return fmt.Errorf("insert the sign-up of account %s: %w", a.ID, err)
-	}
-	return nil
+// name and the password in both cases, and the sign-up is not in the audit log until its link is used. The statements are the same in
+// both cases, so that their duration reveals little; Service.SignUp hides the rest.
+func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, callback string) error {
+	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(a.Email)), func(ctx context.Context, tx Tx) error {
+		_, err := tx.db.NewRaw(`INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
+			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING`,
+			a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt).Conn(postgres.Bind(tx.db.Tx, a.PasswordHash)).Exec(ctx)
+		if err != nil {
+			return fmt.Errorf("insert the sign-up of account %s: %w", a.ID, err)
+		}
+		return mail.Within(tx.db).Insert(ctx, mail.Draft{
+			Kind: mail.KindSignUp, Recipient: a.Email, AccountID: a.ID, Callback: callback, Name: a.Name, PasswordHash: a.PasswordHash,
+		})
+	})
 }
 
 // VerifyEmail records that the owner of an account receives the mail of its address, on an operator's authority.

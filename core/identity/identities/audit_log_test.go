@@ -14,6 +14,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
@@ -92,7 +93,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		}},
 		{changeRequested, func(ctx ctx, s db) error {
 			return asOperator(ctx, s, func(tx identities.Tx) error {
-				return tx.InsertMailWithEntry(ctx, tx.OperatorRights(), identities.Mail{Kind: account.MailChangeEmail, Recipient: "new@example.com"}, changeRequested)
+				return tx.QueueMailWithEntry(ctx, tx.OperatorRights(), mail.Draft{Kind: mail.KindChangeEmail, Recipient: "new@example.com"}, changeRequested)
 			})
 		}},
 		{created, func(ctx ctx, s db) error { return pgtest.AddKey(ctx, s, key, created) }},

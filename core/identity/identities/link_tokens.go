@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 )
 
@@ -26,6 +27,13 @@ type Link struct {
 	SignUp SignUp
 	// Notice is who gets a mail about a changed address, at the one that the account has had. It is not stored.
 	Notice account.Notice
+}
+
+// SignUp is the name and the password of one sign-up. They stand once the link that was mailed for it is used, so that nobody else's
+// sign-up with the address replaces them, or is replaced by them before.
+type SignUp struct {
+	Name         string
+	PasswordHash string
 }
 
 // InsertLink stores a link for one use until it expires. Its token is identified by its SHA-256.
@@ -60,7 +68,7 @@ func (s *Store) LinkByToken(ctx context.Context, hash [32]byte, now time.Time) (
 // it may take from an account that cannot keep it. It returns the account that the link was for in the end, see verifySignUp, or
 // account.ErrNotFound for a link that was used or has expired since, and account.ErrEmailTaken, which ends the link too, if another
 // account keeps the new address.
-func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, actor account.Actor, now time.Time) (id uuid.UUID, err error) {
+func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next mail.Draft, actor account.Actor, now time.Time) (id uuid.UUID, err error) {
 	var taken error
 	id = l.AccountID
 	err = s.InTx(ctx, postgres.TurnOf(l.AccountID), func(ctx context.Context, tx Tx) error {
@@ -85,7 +93,7 @@ func (s *Store) UseLink(ctx context.Context, hash [32]byte, l *Link, next Mail, 
 			}
 			return err
 		case account.ConfirmEmailChange:
-			return insertMail(ctx, tx.db, next)
+			return mail.Within(tx.db).Insert(ctx, next)
 		case account.ChangeEmail:
 			err := tx.takeEmail(ctx, l.NewEmail, now)
 			if errors.Is(err, account.ErrEmailTaken) {

@@ -6,9 +6,12 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/account"
+	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
 )
 
@@ -38,4 +41,28 @@ func Within(tx bun.Tx) Tx { return Tx{tx} }
 // InTx runs work in a transaction, see postgres.DB.InTx.
 func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
 	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+}
+
+// QueueMailWithEntry queues a mail in the transaction, with an audit entry for the request.
+func (tx Tx) QueueMailWithEntry(ctx context.Context, by Rights, d mail.Draft, entry account.AuditEntry) error {
+	if err := by.cover(tx, entry.AccountID); err != nil {
+		return err
+	}
+	if err := mail.Within(tx.db).Insert(ctx, d); err != nil {
+		return err
+	}
+	return tx.Audit(ctx, entry)
+}
+
+// QueueMail queues a mail in the transaction.
+func (tx Tx) QueueMail(ctx context.Context, d mail.Draft) error {
+	return mail.Within(tx.db).Insert(ctx, d)
+}
+
+// nullID is NULL for uuid.Nil.
+func nullID(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
 }

@@ -81,7 +81,7 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 		intents: intents.Config{Store: store.Intents, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
-			Store: store.Identities, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {

@@ -154,7 +154,7 @@ func newWalkedServer(rooms *rooms.Rooms) *Server {
 	}
 	const url = "https://intents.example"
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
+		Store: rooms.Identities, Mail: rooms.Mail, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(), PublicURL: url,
 	})
 	return &Server{

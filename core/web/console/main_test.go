@@ -72,7 +72,7 @@ func startPages(
 	t.Cleanup(server.Close)
 	publicURL := "http://" + server.Listener.Addr().String()
 	config := identity.Config{
-		Store: store.Identities, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
+		Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}

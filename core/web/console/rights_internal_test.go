@@ -236,7 +236,7 @@ func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
 	}
 	const url, most = "https://intents.example", identity.MaxLimit
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
+		Store: rooms.Identities, Mail: rooms.Mail, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
 		Limits: identity.Limits{
 			SignInPerIP: most, SignInPerAccount: most, SignInPerAccountAndIP: most, SignUpPerIP: most, KeysPerAccount: most, KeysPerIP: most,
 			MailsPerAddress: most, MailsPerIP: most,

@@ -13,9 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/pkg/testkit/asynctest"
@@ -24,12 +22,15 @@ import (
 )
 
 // compose writes a mail to everybody but nobody@example.com.
-func compose(_ context.Context, queued *identities.QueuedMail) (*mail.Message, error) {
+func compose(_ context.Context, queued *mail.Queued) (*mail.Message, error) {
 	if queued.Recipient == "nobody@example.com" {
 		return nil, nil
 	}
 	return mail.Write(queued.Recipient, mail.ResetPassword, mail.Link{Service: "intents.example", URL: "https://intents.example/x", ValidFor: time.Hour})
 }
+
+// composers compose the only kind of these tests.
+var composers = mail.Composers{mail.KindResetPassword: compose}
 
 // runOutbox sends the mails of a database to a server until the test ends.
 func runOutbox(t *testing.T, store *rooms.Rooms, s *mailServer) (*mail.Outbox, *prometheus.Registry) {
@@ -39,10 +40,10 @@ func runOutbox(t *testing.T, store *rooms.Rooms, s *mailServer) (*mail.Outbox, *
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	outbox := mail.NewOutbox(store.Identities, client, slog.New(slog.DiscardHandler), registry)
+	outbox := mail.NewOutbox(store.Mail, client, slog.New(slog.DiscardHandler), registry)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { outbox.Run(ctx, compose) })
+	running.Go(func() { outbox.Run(ctx, composers) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	return outbox, registry
 }
@@ -50,7 +51,7 @@ func runOutbox(t *testing.T, store *rooms.Rooms, s *mailServer) (*mail.Outbox, *
 func queue(t *testing.T, store *rooms.Rooms, recipients ...string) {
 	t.Helper()
 	for _, recipient := range recipients {
-		if err := store.Identities.InsertMail(t.Context(), identities.Mail{Kind: account.MailResetPassword, Recipient: recipient}); err != nil {
+		if err := store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: recipient}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,29 +147,29 @@ func TestOutbox_Failures(t *testing.T) {
 // A core that ended while it had a mail leaves it to another one, and one that is slow does not put it off.
 func TestOutbox_Lease(t *testing.T) {
 	t.Parallel()
-	store := pgtest.New(t)
+	store, kinds := pgtest.New(t), []mail.Kind{mail.KindResetPassword}
 	queue(t, store, "ann@example.com")
-	taken, err := store.Identities.LeaseMail(t.Context(), time.Minute)
+	taken, err := store.Mail.Lease(t.Context(), kinds, time.Minute)
 	if err != nil || taken == nil || taken.Recipient != "ann@example.com" || taken.Attempts != 1 {
 		t.Fatalf("%+v, %v", taken, err)
 	}
-	if again, err := store.Identities.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
+	if again, err := store.Mail.Lease(t.Context(), kinds, time.Minute); again != nil || err != nil {
 		t.Errorf("leased twice: %+v, %v", again, err)
 	}
 	pgtest.Exec(t, store, `UPDATE mails SET next_attempt_at = clock_timestamp()`)
-	next, err := store.Identities.LeaseMail(t.Context(), time.Minute)
+	next, err := store.Mail.Lease(t.Context(), kinds, time.Minute)
 	if err != nil || next == nil || next.Attempts != 2 {
 		t.Fatalf("after the lease: %+v, %v", next, err)
 	}
-	if err := store.Identities.RetryMail(t.Context(), taken, 0); err != nil {
+	if err := store.Mail.Retry(t.Context(), taken, 0); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := store.Identities.LeaseMail(t.Context(), time.Minute); again != nil || err != nil {
+	if again, err := store.Mail.Lease(t.Context(), kinds, time.Minute); again != nil || err != nil {
 		t.Errorf("the first holder has ended the second's lease: %+v, %v", again, err)
 	}
 	// A kind of a later version waits for a core of it.
 	pgtest.Exec(t, store, `UPDATE mails SET kind = 'later', next_attempt_at = clock_timestamp()`)
-	if unknown, err := store.Identities.LeaseMail(t.Context(), time.Minute); unknown != nil || err != nil {
+	if unknown, err := store.Mail.Lease(t.Context(), kinds, time.Minute); unknown != nil || err != nil {
 		t.Errorf("of another version: %+v, %v", unknown, err)
 	}
 	if row := pgtest.LookUp[string](t, store, `SELECT mails::text FROM mails`); strings.Contains(row, "http") {
@@ -187,7 +188,7 @@ func TestOutbox_Shutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	queue(t, store, "ann@example.com")
-	mail.NewOutbox(store.Identities, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Run(ctx, compose)
+	mail.NewOutbox(store.Mail, client, slog.New(slog.DiscardHandler), prometheus.NewRegistry()).Run(ctx, composers)
 	if got := <-s.mails; got.To[0] != "ann@example.com" || queued(t, store) != 0 {
 		t.Errorf("sent to %q, and %d rows are left", got.To, queued(t, store))
 	}

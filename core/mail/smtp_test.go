@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/identity/mail"
+	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/endless"

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"intents.internal/core/identity/identities"
 	"intents.internal/pkg/background"
 )
 
@@ -30,13 +31,16 @@ const (
 )
 
 // Compose returns the message for a row of the outbox, or nil if there is nothing to send.
-type Compose func(ctx context.Context, queued *identities.QueuedMail) (*Message, error)
+type Compose func(ctx context.Context, queued *Queued) (*Message, error)
+
+// Composers compose the mails of each kind. Mails of other kinds stay in the outbox, for cores of a later version.
+type Composers map[Kind]Compose
 
 // Outbox sends the mails that are queued in the database. Each is sent at least once, unless maxAttempts or maxAge is reached
 // first: if a core dies between the server's reply and the deletion of the row, the mail is sent again. Any number of cores may
 // run an outbox.
 type Outbox struct {
-	store   *identities.Store
+	store   *Store
 	smtp    *SMTP
 	log     *slog.Logger
 	metrics *metrics
@@ -44,7 +48,7 @@ type Outbox struct {
 }
 
 // NewOutbox returns an outbox; Run starts it.
-func NewOutbox(store *identities.Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
+func NewOutbox(store *Store, smtp *SMTP, log *slog.Logger, registry prometheus.Registerer) *Outbox {
 	return &Outbox{store: store, smtp: smtp, log: log, metrics: newMetrics(registry), wake: make(chan struct{}, 1)}
 }
 
@@ -57,18 +61,19 @@ func (o *Outbox) Wake() {
 }
 
 // Run sends mails until ctx ends.
-func (o *Outbox) Run(ctx context.Context, compose Compose) {
+func (o *Outbox) Run(ctx context.Context, composers Composers) {
+	kinds := slices.Collect(maps.Keys(composers))
 	var running sync.WaitGroup
 	for range senders {
 		running.Go(func() {
 			job := background.Job{Name: "send mail", Every: pollEvery, Wake: o.wake, Level: slog.LevelError}
-			background.Repeat(ctx, o.log, job, func() (more bool, err error) { return o.sendNext(ctx, compose) })
+			background.Repeat(ctx, o.log, job, func() (more bool, err error) { return o.sendNext(ctx, kinds, composers) })
 		})
 	}
 	running.Go(func() {
 		job := background.Job{Name: "read the backlog of mail", Every: pollEvery, Level: slog.LevelWarn}
 		background.Repeat(ctx, o.log, job, func() (more bool, err error) {
-			age, err := o.store.MailBacklogAge(ctx)
+			age, err := o.store.BacklogAge(ctx)
 			o.metrics.backlog.Set(age.Seconds())
 			return false, err
 		})
@@ -78,20 +83,20 @@ func (o *Outbox) Run(ctx context.Context, compose Compose) {
 
 // sendNext sends the mail that has been due for the longest time and reports whether there was one. It returns only errors that
 // would also affect other mails.
-func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err error) {
-	queued, err := o.store.LeaseMail(ctx, lease)
+func (o *Outbox) sendNext(ctx context.Context, kinds []Kind, composers Composers) (more bool, err error) {
+	queued, err := o.store.Lease(ctx, kinds, lease)
 	if queued == nil || err != nil {
 		return false, err
 	}
 	if queued.Attempts > maxAttempts || queued.Age > maxAge {
 		o.metrics.count("dropped")
 		o.log.LogAttrs(ctx, slog.LevelError, "mail given up", slog.String("kind", string(queued.Kind)), slog.Int("attempts", queued.Attempts-1))
-		return true, o.store.DeleteMail(ctx, queued.ID)
+		return true, o.store.Delete(ctx, queued.ID)
 	}
-	message, err := compose(ctx, queued)
+	message, err := composers[queued.Kind](ctx, queued)
 	if err == nil && message == nil {
 		o.metrics.count("nothing")
-		return true, o.store.DeleteMail(ctx, queued.ID)
+		return true, o.store.Delete(ctx, queued.ID)
 	}
 	if err == nil {
 		err = o.send(ctx, message)
@@ -99,22 +104,22 @@ func (o *Outbox) sendNext(ctx context.Context, compose Compose) (more bool, err 
 	}
 	if err == nil {
 		o.metrics.count("sent")
-		return true, o.store.DeleteMail(ctx, queued.ID)
+		return true, o.store.Delete(ctx, queued.ID)
 	}
 	refused, ofThisMail := errors.AsType[*SendError](err)
 	if ofThisMail && refused.Permanent {
 		o.metrics.count("refused")
 		o.log.LogAttrs(ctx, slog.LevelWarn, "mail refused", slog.String("kind", string(queued.Kind)), slog.Any("error", err))
-		return true, o.store.DeleteMail(ctx, queued.ID)
+		return true, o.store.Delete(ctx, queued.ID)
 	}
 	o.metrics.count("failed")
 	pause := retryAfter(queued.Attempts)
 	if ofThisMail {
 		o.log.LogAttrs(ctx, slog.LevelWarn, "mail put off",
 			slog.String("kind", string(queued.Kind)), slog.String("retry_after", pause.String()), slog.Any("error", err))
-		return true, o.store.RetryMail(ctx, queued, pause)
+		return true, o.store.Retry(ctx, queued, pause)
 	}
-	return false, errors.Join(err, o.store.RetryMail(ctx, queued, pause))
+	return false, errors.Join(err, o.store.Retry(ctx, queued, pause))
 }
 
 // send sends a message, and for lastWait after ctx has ended.
