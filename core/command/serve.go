@@ -26,8 +26,9 @@ import (
 	"intents.internal/core/rooms"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/web/api"
+	"intents.internal/core/web"
 	"intents.internal/core/web/console"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
@@ -116,9 +117,9 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	}
 	var draining drain
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
-	handler, err := api.New(api.Config{
+	handler, err := web.New(web.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics,
-		Secrets: api.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
+		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
 	})

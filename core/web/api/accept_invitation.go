@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // answeredJSON is an answered invitation, with the new member.
@@ -15,7 +16,7 @@ type answeredJSON struct {
 // acceptInvitation answers POST /auth/organization/accept-invitation: it makes the person a member, and the session acts on the
 // account.
 func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Token string `json:"invitationId"`
 	}](r)
 	if err != nil {
@@ -26,5 +27,5 @@ func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	joined := newMemberJSON(member)
-	return writeJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "accepted"), &joined})
+	return route.WriteJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "accepted"), &joined})
 }

@@ -1,18 +1,13 @@
-// Package api is core's HTTP interface: the routes that gateways forward, the internal routes for the gateways themselves, and the
-// one mapping of errors to statuses.
-//
-// It reads requests and writes responses; the domain packages decide what they mean.
+// Package api serves clients: the routes below /v2, the OpenAPI document and the documentation. It reads requests and writes responses;
+// the domain packages decide what they mean.
 package api
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
-	"time"
+	"slices"
 
-	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/feed"
@@ -22,9 +17,8 @@ import (
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
 	"intents.internal/core/web/docs"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
-	"intents.internal/pkg/telemetry"
-	"intents.internal/pkg/tracing"
 	"intents.internal/pkg/wire"
 )
 
@@ -39,161 +33,100 @@ type Config struct {
 	Quotes     *quotes.Service
 	Identity   *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
-	Feed    *feed.Follower
+	Feed *feed.Follower
+	// Router records the requests that come in batches.
+	Router  *route.Router
 	Log     *slog.Logger
-	Metrics *prometheus.Registry
-	// Secrets are the gateways' secrets; every request must carry one.
-	Secrets Secrets
+	Metrics prometheus.Registerer
+	// Secrets are the gateways' secrets, which client tokens are made with.
+	Secrets route.Secrets
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
 	// Ready returns nil while core can work and is not draining.
 	Ready func(context.Context) error
-	// Tracer makes the spans of requests; nil for none.
-	Tracer *tracing.Tracer
-	// AccessLog gets a line for every request except those that core failed, whose line goes to Log; nil for none. While
-	// the database fails, Log gets one line per cause and second, and AccessLog the others.
-	AccessLog *slog.Logger
-	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
-	// out.
-	Console http.Handler
+	// Console is set if core serves pages.
+	Console bool
 	// WebhookRules are the operator's; nil answers their routes with 503.
 	WebhookRules *webhooks.Rules
 }
 
-// Server serves core's requests.
+// Server answers clients' requests.
 type Server struct {
 	Config
 	catalog catalogs
 	docs    docsPages
 	keys    *keyFeed
 	filter  keyFilter
-	metrics *metrics
 	cookie  identity.Cookie
 	// flowCookie is the cookie of the OpenID Connect sign-ins in progress.
 	flowCookie identity.FlowCookie
-	// unavailable samples the log of requests that the database or another server failed.
-	unavailable telemetry.CauseSampler
+	// create is the route of new intents, which also come in batches of requests.
+	create route.Route
 }
 
-// unavailableLogEvery is the time between two log lines about requests that failed with 503 for one cause.
-const unavailableLogEvery = time.Second
-
-// requestTimeout bounds the work on one request, except for streamed lists. It is below the gateway's deadline, so that core
-// responds when the database is slow, and logs the cause.
-const requestTimeout = 5 * time.Second
-
-// New returns the handler of all routes.
-func New(config Config) (http.Handler, error) {
+// New returns a server, whose metrics it registers.
+func New(config Config) *Server {
 	s := &Server{
-		Config: config, metrics: newMetrics(config.Metrics), docs: newDocsPages(config.PublicURL),
+		Config: config, docs: newDocsPages(config.PublicURL), keys: newKeyFeed(config.Identities, config.Metrics),
 		cookie: identity.NewCookie(config.PublicURL), flowCookie: identity.NewFlowCookie(config.PublicURL),
-		unavailable: telemetry.CauseSampler{Every: unavailableLogEvery},
 	}
-	s.keys = newKeyFeed(s.Identities, s.metrics.readings)
-	crossOrigin := http.NewCrossOriginProtection()
-	if err := crossOrigin.AddTrustedOrigin(config.PublicURL); err != nil {
-		return nil, err
-	}
-	crossOrigin.SetDenyHandler(s.route(func(http.ResponseWriter, *http.Request) error { return errCrossOrigin }, fallbackError{}))
-
-	compress, err := gzhttp.NewWrapper()
-	if err != nil {
-		return nil, fmt.Errorf("prepare compression: %w", err)
-	}
-
-	mux := http.NewServeMux()
-	for pattern, handler := range s.publicRoutes(compress) {
-		mux.Handle(pattern, handler)
-	}
-	for pattern, handler := range s.webhookRoutes() {
-		mux.Handle(pattern, handler)
-	}
-	sessions := http.NewServeMux()
-	s.handleSessions(sessions)
-	for _, path := range wire.Paths {
-		switch {
-		case path.Pattern == "/": // to the mux it is every path
-			mux.Handle("/{$}", s.methodNotAllowed(path))
-		case strings.HasPrefix(path.Pattern, "/auth/"):
-			sessions.Handle(path.Pattern, s.methodNotAllowed(path))
-		case path.Pattern == pathCreateBatch: // the mux does not choose between it with every method and GET /v2/transfers/{id}
-			for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
-				mux.Handle(method+" "+path.Pattern, s.methodNotAllowed(path))
-			}
-		default:
-			mux.Handle(path.Pattern, s.methodNotAllowed(path))
-		}
-	}
-	s.internalRoutes(mux)
-	mux.Handle("/auth/", s.onlyTLS(crossOrigin.Handler(sessions)))
-	if s.Console != nil {
-		console := s.onlyTLS(s.streamRoute(s.console, fallbackError{}))
-		mux.Handle("/console", console)
-		mux.Handle("/console/", console)
-	}
-	mux.Handle("/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
-	return s.onlyGateways(mux), nil
+	s.create = route.Route{Pattern: patternCreate, Endpoint: s.createTransfer, Fallback: transferFallback, Idempotent: true}
+	return s
 }
 
-// onlyTLS tells browsers that reach the service over TLS to do only that for a year (HSTS, RFC 6797). Other hosts of the domain are
-// not the service's to decide on.
-func (s *Server) onlyTLS(next http.Handler) http.Handler {
-	if !s.cookie.Secure() {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
-		next.ServeHTTP(w, r)
-	})
-}
+// The errors of routes that fail without a public error.
+var (
+	tokenFallback    = route.Fallback{Code: "TokenRegistryServiceError", Message: "The token registry could not be read; try again later."}
+	transferFallback = route.Fallback{Code: "TransferServiceError", Message: "The transfer service failed; try again later."}
+	webhookFallback  = route.Fallback{Code: "WebhookServiceError", Message: "The webhook service failed; try again later."}
+)
 
-// publicRoutes are compressed for clients that accept it. Session routes are not, because their responses mix secrets with
-// content that a request can choose (BREACH).
-func (s *Server) publicRoutes(compress func(http.Handler) http.HandlerFunc) map[string]http.Handler {
-	return map[string]http.Handler{
-		patternIndex:                     s.route(s.getIndex, fallbackError{}),
-		"GET /openapi.json":              compress(s.route(getOpenAPI, fallbackError{})),
-		"GET /docs":                      compress(s.route(s.getDocs, fallbackError{})),
-		patternDocsPages:                 compress(s.route(s.getDocs, fallbackError{})),
-		"GET " + docs.LLMsPath:           compress(s.route(llmsAsset.get, fallbackError{})),
-		"GET /v2/tokens":                 compress(s.route(s.listTokens, tokenFallback)),
-		"GET /v2/chains":                 compress(s.route(s.listChains, tokenFallback)),
-		"GET /v2/usage":                  compress(s.route(s.getUsage, fallbackError{})),
-		"GET /v2/transfers":              compress(s.streamRoute(s.listTransfers, transferFallback)),
-		patternCreate:                    s.route(s.createTransfer, transferFallback),
-		patternCreateBatch:               s.route(s.createBatch, transferFallback),
-		"GET /v2/transfers/{id}":         compress(s.route(s.getTransfer, transferFallback)),
-		"PATCH /v2/transfers/{id}":       s.route(s.changeTransfer(s.updateTransfer), transferFallback),
-		"POST /v2/transfers/{id}/cancel": s.route(s.changeTransfer(s.cancelTransfer), transferFallback),
+// Routes are the routes of clients, and of the documents that describe them.
+func (s *Server) Routes() []route.Route {
+	return append(s.webhookRoutes(), []route.Route{
+		{Pattern: patternIndex, Endpoint: s.getIndex},
+		{Pattern: "GET /openapi.json", Endpoint: getOpenAPI, Compress: true, Routine: true},
+		{Pattern: "GET /docs", Endpoint: s.getDocs, Compress: true, Routine: true},
+		{Pattern: patternDocsPages, Endpoint: s.getDocs, Compress: true, Routine: true},
+		{Pattern: "GET " + docs.LLMsPath, Endpoint: llmsAsset.get, Compress: true, Routine: true},
+		{Pattern: "GET /v2/tokens", Endpoint: s.listTokens, Fallback: tokenFallback, Compress: true, Routine: true},
+		{Pattern: "GET /v2/chains", Endpoint: s.listChains, Fallback: tokenFallback, Compress: true, Routine: true},
+		{Pattern: "GET /v2/usage", Endpoint: s.getUsage, Compress: true},
+		{Pattern: "GET /v2/transfers", Endpoint: s.listTransfers, Fallback: transferFallback, Compress: true, Stream: true},
+		s.create,
+		{Pattern: patternCreateBatch, Endpoint: s.createBatch, Fallback: transferFallback, Idempotent: true},
+		{Pattern: "GET /v2/transfers/{id}", Endpoint: s.getTransfer, Fallback: transferFallback, Compress: true},
+		{Pattern: "PATCH /v2/transfers/{id}", Endpoint: s.changeTransfer(s.updateTransfer), Fallback: transferFallback},
+		{Pattern: "POST /v2/transfers/{id}/cancel", Endpoint: s.changeTransfer(s.cancelTransfer), Fallback: transferFallback},
 
-		"GET /v2/batches/{id}":              compress(s.route(s.getBatch, transferFallback)),
-		"GET /v2/batches/{id}/calls":        compress(s.route(s.getBatchCalls, transferFallback)),
-		"POST /v2/batches/{id}/transaction": s.route(s.reportBatch, transferFallback),
+		{Pattern: "GET /v2/batches/{id}", Endpoint: s.getBatch, Fallback: transferFallback, Compress: true},
+		{Pattern: "GET /v2/batches/{id}/calls", Endpoint: s.getBatchCalls, Fallback: transferFallback, Compress: true},
+		{Pattern: "POST /v2/batches/{id}/transaction", Endpoint: s.reportBatch, Fallback: transferFallback},
 
-		"POST /v2/quotes":     s.route(s.createQuotes, transferFallback),
-		"GET /v2/quotes/{id}": s.route(s.getQuote, transferFallback),
+		{Pattern: "POST /v2/quotes", Endpoint: s.createQuotes, Fallback: transferFallback},
+		{Pattern: "GET /v2/quotes/{id}", Endpoint: s.getQuote, Fallback: transferFallback},
 
-		"GET /v2/origins":   s.route(s.getOrigins, fallbackError{}),
-		"PATCH /v2/origins": s.route(s.updateOrigins, fallbackError{}),
+		{Pattern: "GET /v2/origins", Endpoint: s.getOrigins},
+		{Pattern: "PATCH /v2/origins", Endpoint: s.updateOrigins},
 
-		"GET /v2/events":                compress(s.route(s.listEvents, transferFallback)),
-		"GET /v2/events/{id}":           compress(s.route(s.getEvent, transferFallback)),
-		"GET /v2/transfers/{id}/events": compress(s.route(s.listTransferEvents, transferFallback)),
+		{Pattern: "GET /v2/events", Endpoint: s.listEvents, Fallback: transferFallback, Compress: true},
+		{Pattern: "GET /v2/events/{id}", Endpoint: s.getEvent, Fallback: transferFallback, Compress: true},
+		{Pattern: "GET /v2/transfers/{id}/events", Endpoint: s.listTransferEvents, Fallback: transferFallback, Compress: true},
 
-		"POST /v2/transfers/{id}/client-token": s.route(s.createClientToken, transferFallback),
-		"GET /v2/transfers/{id}/preflight":     s.route(s.preflightTransfer, transferFallback),
-		"GET /v2/transfers/{id}/refund":        s.route(s.getRefund, transferFallback),
-		"GET /v2/transfers/{id}/relay":         s.route(s.getRelay, transferFallback),
-		"POST /v2/transfers/{id}/signature":    s.route(s.changeTransfer(s.signTransfer), transferFallback),
-		"POST /v2/transfers/{id}/simulate":     s.route(s.changeTransfer(s.simulateTransfer), transferFallback),
-		"POST /v2/transfers/{id}/transaction":  s.route(s.changeTransfer(s.reportTransaction), transferFallback),
-	}
+		{Pattern: "POST /v2/transfers/{id}/client-token", Endpoint: s.createClientToken, Fallback: transferFallback},
+		{Pattern: "GET /v2/transfers/{id}/preflight", Endpoint: s.preflightTransfer, Fallback: transferFallback},
+		{Pattern: "GET /v2/transfers/{id}/refund", Endpoint: s.getRefund, Fallback: transferFallback},
+		{Pattern: "GET /v2/transfers/{id}/relay", Endpoint: s.getRelay, Fallback: transferFallback},
+		{Pattern: "POST /v2/transfers/{id}/signature", Endpoint: s.changeTransfer(s.signTransfer), Fallback: transferFallback},
+		{Pattern: "POST /v2/transfers/{id}/simulate", Endpoint: s.changeTransfer(s.simulateTransfer), Fallback: transferFallback},
+		{Pattern: "POST /v2/transfers/{id}/transaction", Endpoint: s.changeTransfer(s.reportTransaction), Fallback: transferFallback},
+	}...)
 }
 
 // sessionRoute is a path below /auth, which has one method.
 type sessionRoute struct {
 	method string
-	answer endpoint
+	answer route.Endpoint
 	need   identity.Need
 }
 
@@ -257,35 +190,34 @@ func (s *Server) sessionRoutes() map[string]sessionRoute {
 	}
 }
 
-func (s *Server) handleSessions(mux *http.ServeMux) {
-	for path, route := range s.sessionRoutes() {
-		mux.Handle(route.method+" "+path, s.route(s.require(route.need, route.answer), fallbackError{}))
+// writingGETs are the paths whose GET writes: links in mails and redirects are followed with it, and the options of a registration have the
+// user handle that the authenticator keeps for ever.
+var writingGETs = []string{"/auth/verify-email", identity.OIDCCallbackPath, "/auth/passkey/generate-register-options"}
+
+// SessionRoutes are the routes below /auth.
+func (s *Server) SessionRoutes() []route.Route {
+	var routes []route.Route
+	for path, r := range s.sessionRoutes() {
+		routes = append(routes, route.Route{
+			Pattern: r.method + " " + path, Endpoint: s.require(r.need, r.answer), Writes: slices.Contains(writingGETs, path),
+		})
 	}
-	mux.Handle("/auth/", s.route(func(http.ResponseWriter, *http.Request) error { return errNoRoute }, fallbackError{}))
+	return routes
 }
 
-// methodNotAllowed answers the methods that a path lacks. Go's mux answers HEAD with the handler of GET.
-func (s *Server) methodNotAllowed(path wire.Path) http.Handler {
-	allow := strings.Replace(strings.Join(path.Methods, ", "), http.MethodGet, http.MethodGet+", "+http.MethodHead, 1)
-	return s.route(func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Allow", allow)
-		return errMethod
-	}, fallbackError{})
+// GatewayRoutes are the routes of gateways.
+func (s *Server) GatewayRoutes() []route.Route {
+	return []route.Route{
+		{Pattern: "POST " + wire.PathVerifyKey, Endpoint: s.verifyKey, ReadOnly: true},
+		{Pattern: "GET " + wire.PathKeyChanges, Endpoint: s.listKeyChanges, Routine: true},
+		{Pattern: "GET " + wire.PathKeyFilter, Endpoint: s.getKeyFilter, Stream: true, Routine: true},
+		{Pattern: "GET " + wire.PathEventAccounts, Endpoint: s.listEventAccounts, Stream: true, Routine: true},
+		{Pattern: "POST " + wire.PathUsage, Endpoint: s.recordUsage, Routine: true},
+	}
 }
 
-// console forwards a request to the console, whose pages have their own deadline and cross-origin protection. The route in the
-// log and the metrics is the page's.
-func (s *Server) console(w http.ResponseWriter, r *http.Request) error {
-	s.Console.ServeHTTP(w, r)
-	return nil
-}
-
-func (s *Server) internalRoutes(mux *http.ServeMux) {
-	mux.Handle("POST "+wire.PathVerifyKey, s.route(s.verifyKey, fallbackError{}))
-	mux.Handle("GET "+wire.PathKeyChanges, s.route(s.listKeyChanges, fallbackError{}))
-	mux.Handle("GET "+wire.PathKeyFilter, s.streamRoute(s.getKeyFilter, fallbackError{}))
-	mux.Handle("GET "+wire.PathEventAccounts, s.streamRoute(s.listEventAccounts, fallbackError{}))
-	mux.Handle("POST "+wire.PathUsage, s.route(s.recordUsage, fallbackError{}))
+// Handle registers the routes of gateways that record themselves.
+func (s *Server) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+wire.PathBatch, s.serveGroup)
 	mux.HandleFunc("GET "+wire.PathReady, s.getReady)
 }

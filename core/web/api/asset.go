@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"intents.internal/core/web/docs"
+	"intents.internal/core/web/route"
 )
 
 // asset is a public page that changes only with the program. It is made when it is first asked for, so that a start of core does not wait
@@ -16,7 +17,7 @@ type asset func() (page, error)
 func newAsset(mediaType string, write func() ([]byte, error)) asset {
 	return sync.OnceValues(func() (page, error) {
 		body, err := write()
-		return page{mediaType: mediaType, cache: cachedByAll, body: body, etag: etagOf(body)}.pack(), err
+		return page{mediaType: mediaType, cache: route.CachedByAll, body: body, etag: etagOf(body)}.pack(), err
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/caip"
 )
 
@@ -56,11 +57,11 @@ func BenchmarkPage(b *testing.B) {
 	summary := bridge().Summary()
 	b.ReportAllocs()
 	for b.Loop() {
-		body := newBuffer()
+		body := route.NewBuffer()
 		for row := range 100 {
-			body.appendRow(&jsonList, row, &summary)
+			body.Bytes = jsonList.appendNext(body.Bytes, row, &summary)
 		}
-		newPage(body.json)
-		body.release()
+		newPage(body.Bytes)
+		body.Release()
 	}
 }

@@ -5,12 +5,13 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // cancelInvitation answers POST /auth/organization/cancel-invitation with the invitation, whose link stops working. The id in the
 // body is the one in lists.
 func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		InvitationID string `json:"invitationId"`
 	}](r)
 	if err != nil {
@@ -31,5 +32,5 @@ func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err := s.Identity.CancelInvitation(r.Context(), s.client(r), on, invitation); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))
+	return route.WriteJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))
 }

@@ -6,13 +6,14 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
-// patternCreateBatch is the route of batches of intents, and pathCreateBatch its path.
+// patternCreateBatch is the route of batches of intents, and PathCreateBatch its path.
 const (
-	pathCreateBatch    = "/v2/transfers/batch"
-	patternCreateBatch = http.MethodPost + " " + pathCreateBatch
+	PathCreateBatch    = "/v2/transfers/batch"
+	patternCreateBatch = http.MethodPost + " " + PathCreateBatch
 )
 
 // createBatch answers POST /v2/transfers/batch with the new intents, all of them or none. Errors are checked in the order 413, 415, 400, 403, 422.
@@ -21,23 +22,23 @@ func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBodyUpTo(r, wire.MaxTransferBatchBytes)
+	body, err := route.ReadBodyUpTo(r, wire.MaxTransferBatchBytes)
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	requests, issues := wire.DecodeTransferBatch(body)
 	if len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
 	}
 	if key == "" {
-		return &apiError{status: http.StatusBadRequest, body: wire.NewIdempotencyKeyRequired()}
+		return &route.Error{Status: http.StatusBadRequest, Body: wire.NewIdempotencyKeyRequired()}
 	}
 	record, replayed, err := s.Intents.CreateBatch(r.Context(), by, requests, key)
 	if err != nil {
@@ -46,7 +47,7 @@ func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) error {
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	} else {
-		committed(w)
+		route.Committed(w)
 	}
 	w.Header().Set("Location", "/v2/batches/"+record.ID.String())
 	writeBatchRecord(w, record, prefersMinimal(r.Header))
@@ -55,12 +56,12 @@ func (s *Server) createBatch(w http.ResponseWriter, r *http.Request) error {
 
 // writeBatchRecord writes the response to a new batch, with the summaries of its intents instead of their records if minimal is set.
 func writeBatchRecord(w http.ResponseWriter, record *intents.BatchRecord, minimal bool) {
-	body := newBuffer()
-	defer body.release()
+	body := route.NewBuffer()
+	defer body.Release()
 	if minimal {
 		w.Header().Set("Preference-Applied", returnMinimal)
 	}
-	b := appendBatch(body.json, record.Batch)
+	b := appendBatch(body.Bytes, record.Batch)
 	b = append(b, `,"transfers":[`...)
 	for n, one := range record.Transfers {
 		if n > 0 {
@@ -74,8 +75,8 @@ func writeBatchRecord(w http.ResponseWriter, record *intents.BatchRecord, minima
 		}
 	}
 	b = append(b, `]}`...)
-	body.json = b
-	writeBody(w, http.StatusCreated, body.json)
+	body.Bytes = b
+	route.WriteBody(w, http.StatusCreated, body.Bytes)
 }
 
 // returnMinimal is the preference for a short response (RFC 7240 section 4.2).

@@ -8,12 +8,13 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/wire"
 )
 
 // errKeyEnded is for a key that was deleted, or whose grace period ended, after the gateway verified it.
-var errKeyEnded = newError(http.StatusForbidden, wire.InvalidAPIKey, "This API key is no longer valid. Use another one.")
+var errKeyEnded = route.NewError(http.StatusForbidden, wire.InvalidAPIKey, "This API key is no longer valid. Use another one.")
 
 type clientTokenJSON struct {
 	Token     string             `json:"token"`
@@ -31,7 +32,7 @@ func (s *Server) createClientToken(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	intent, err := s.Intents.FindForChange(r.Context(), by, r.PathValue("id")) // the token may report its transaction
@@ -49,9 +50,9 @@ func (s *Server) createClientToken(w http.ResponseWriter, r *http.Request) error
 	if key.ExpiresAt != nil && key.ExpiresAt.Before(expires) {
 		expires = key.ExpiresAt.Truncate(time.Second)
 	}
-	minter := s.Secrets.minter(r.Header.Get(wire.HeaderGatewaySecret))
+	minter := s.Secrets.Minter(r.Header.Get(wire.HeaderGatewaySecret))
 	token := minter.Mint(clienttoken.Claims{Key: key.Hash, TransferID: intent.ID, Expires: expires})
-	return writeJSON(w, http.StatusCreated, clientTokenJSON{token, transfer.NewTimestamp(expires)})
+	return route.WriteJSON(w, http.StatusCreated, clientTokenJSON{token, transfer.NewTimestamp(expires)})
 }
 
 // tokenLifetime parses the optional body.
@@ -59,7 +60,7 @@ func tokenLifetime(r *http.Request) (time.Duration, error) {
 	if r.ContentLength == 0 {
 		return clienttoken.MaxLifetime, nil
 	}
-	body, err := decode[struct {
+	body, err := route.Decode[struct {
 		ExpiresIn *int64 `json:"expiresIn"`
 	}](r)
 	if err != nil || body.ExpiresIn == nil {
@@ -67,7 +68,7 @@ func tokenLifetime(r *http.Request) (time.Duration, error) {
 	}
 	const most = int64(clienttoken.MaxLifetime / time.Second)
 	if *body.ExpiresIn < 1 || *body.ExpiresIn > most {
-		return 0, invalid(wire.Issue{Path: "/expiresIn", Message: fmt.Sprintf("must be a number of seconds from 1 to %d", most)})
+		return 0, route.Invalid(wire.Issue{Path: "/expiresIn", Message: fmt.Sprintf("must be a number of seconds from 1 to %d", most)})
 	}
 	return time.Duration(*body.ExpiresIn) * time.Second, nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/pgtest"
-	"intents.internal/core/web/api"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/clienttoken"
 	"intents.internal/pkg/telemetry"
 )
@@ -108,7 +108,7 @@ func TestCreateClientToken_KeyEnds(t *testing.T) {
 func TestCreateClientToken_Rotation(t *testing.T) {
 	t.Parallel()
 	const next = "the secret that gateways will have"
-	s := start(t, func(c *settings) { c.api.Secrets = api.NewSecrets(next, gatewaySecret) })
+	s := start(t, func(c *settings) { c.api.Secrets = route.NewSecrets(next, gatewaySecret) })
 	_, header := keyOf(t, s)
 	_, location, _ := s.create(t, transferBody, header...)
 	s.mint(t, gatewaySecret, location, "", header...)

@@ -9,6 +9,7 @@ import (
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/quotes"
 	"intents.internal/core/web/apierror"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,28 +26,28 @@ func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBodyUpTo(r, wire.MaxQuoteRequestBytes)
+	body, err := route.ReadBodyUpTo(r, wire.MaxQuoteRequestBytes)
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	request, issues := wire.DecodeQuoteRequest(body)
 	if len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	if refusal, ok := request.CheckAmounts(); !ok {
-		return &apiError{status: http.StatusBadRequest, body: refusal}
+		return &route.Error{Status: http.StatusBadRequest, Body: refusal}
 	}
 	answer, err := s.Quotes.Ask(r.Context(), identities.OfKey(by.AccountID), by, request)
 	if unknown, ok := errors.AsType[*quotes.UnknownProviderError](err); ok {
-		return invalid(unknownProvider(request.Providers, unknown.Name, string(by.Environment)))
+		return route.Invalid(unknownProvider(request.Providers, unknown.Name, string(by.Environment)))
 	}
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, quotesJSON{each(answer.Quotes, newQuoteJSON), apierror.NewQuoteFailures(answer.Failures)})
+	return route.WriteJSON(w, http.StatusOK, quotesJSON{each(answer.Quotes, newQuoteJSON), apierror.NewQuoteFailures(answer.Failures)})
 }
 
 func unknownProvider(named []string, name, environment string) wire.Issue {

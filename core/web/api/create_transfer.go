@@ -6,6 +6,7 @@ import (
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -16,7 +17,7 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.create(w, r, c)
+	return s.createFrom(w, r, c)
 }
 
 // createRequest is a request to create an intent, with its idempotency key, empty for none.
@@ -30,22 +31,22 @@ func readCreateRequest(r *http.Request) (c createRequest, err error) {
 	if c.by, err = caller(r); err != nil {
 		return c, err
 	}
-	body, err := readBody(r)
+	body, err := route.ReadBody(r)
 	if err != nil {
 		return c, err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return c, err
 	}
 	var issues []wire.Issue
 	if c.request, issues = wire.DecodeTransferRequest(body); len(issues) > 0 {
-		return c, invalid(issues...)
+		return c, route.Invalid(issues...)
 	}
 	c.key, err = idempotencyKey(r)
 	return c, err
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request, c createRequest) error {
+func (s *Server) createFrom(w http.ResponseWriter, r *http.Request, c createRequest) error {
 	var record *intents.Record
 	var replayed bool
 	var err error
@@ -64,7 +65,7 @@ func writeCreated(w http.ResponseWriter, record *intents.Record, replayed bool) 
 	if replayed {
 		w.Header().Set("Idempotent-Replayed", "true")
 	} else {
-		committed(w)
+		route.Committed(w)
 	}
 	w.Header().Set("Location", "/v2/transfers/"+record.Intent.ID.String())
 	writeRecord(w, http.StatusCreated, record)
@@ -78,7 +79,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	}
 	key, ok := wire.ParseIdempotencyKey(given[0])
 	if !ok || len(given) > 1 {
-		return "", invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
+		return "", route.Invalid(wire.Issue{Path: "Idempotency-Key", Message: wire.IdempotencyKeyRule})
 	}
 	return key, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 )
 
@@ -20,15 +21,15 @@ type webhookBody struct {
 // createWebhook answers POST /v2/webhooks with the new endpoint and its secret, which is shown only here, and to the same request with
 // the same Idempotency-Key for a day.
 func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	request, err := decode[struct {
-		URL         string             `json:"url"`
-		Types       nullable[[]string] `json:"types"`
-		Description nullable[string]   `json:"description"`
+	request, err := route.Decode[struct {
+		URL         string                   `json:"url"`
+		Types       route.Nullable[[]string] `json:"types"`
+		Description route.Nullable[string]   `json:"description"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	body := webhookBody{URL: request.URL, Types: request.Types.get(), Description: request.Description.get()}
+	body := webhookBody{URL: request.URL, Types: request.Types.Get(), Description: request.Description.Get()}
 	key, err := idempotencyKey(r)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	writeBody(w, http.StatusCreated, response)
+	route.WriteBody(w, http.StatusCreated, response)
 	return nil
 }
 

@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // deleteKey answers POST /auth/api-key/delete: the key is rejected from then on.
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		KeyID string `json:"keyId"`
 	}](r)
 	if err != nil {
@@ -21,5 +22,5 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Identity.DeleteKey(r.Context(), s.client(r), identity.PrincipalOf(r), keyID); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})
+	return route.WriteJSON(w, http.StatusOK, map[string]bool{"success": true})
 }

@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // deleteOrganization answers POST /auth/organization/delete: it deletes a shared account permanently. The person's password or a
 // fresh session confirms it.
 func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		ID       string `json:"organizationId"`
 		Password string `json:"password"`
 	}](r)
@@ -23,5 +24,5 @@ func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err := s.Identity.DeleteShared(r.Context(), s.confirming(r, request.Password), on); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
+	return route.WriteJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
 }

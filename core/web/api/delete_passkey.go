@@ -5,11 +5,12 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // deletePasskey answers POST /auth/passkey/delete-passkey.
 func (s *Server) deletePasskey(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		ID string `json:"id"`
 	}](r)
 	if err != nil {
@@ -22,5 +23,5 @@ func (s *Server) deletePasskey(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Identity.DeletePasskey(r.Context(), s.client(r), identity.PrincipalOf(r), id); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }

@@ -4,14 +4,15 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // deleteUser answers POST /auth/delete-user: it deletes the account permanently. Its password confirms that; an account without
 // one needs a fresh session.
 func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		Password    string           `json:"password"`
-		CallbackURL nullable[string] `json:"callbackURL"`
+	request, err := route.Decode[struct {
+		Password    string                 `json:"password"`
+		CallbackURL route.Nullable[string] `json:"callbackURL"`
 	}](r)
 	if err != nil {
 		return err
@@ -20,7 +21,7 @@ func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.cookie.Clear(w)
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		Success bool   `json:"success"`
 		Message string `json:"message"`
 	}{true, "User deleted"})

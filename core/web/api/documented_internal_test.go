@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/feed"
 	"intents.internal/core/web/docs"
@@ -104,15 +104,9 @@ func TestDocument_EventTypes(t *testing.T) {
 func TestDocument_Routes(t *testing.T) {
 	t.Parallel()
 	routed := map[string]bool{"GET /health": true, "GET /v2/health": true, "GET /v2/openapi.json": true}
-	s := &Server{}
-	for pattern := range s.publicRoutes(func(h http.Handler) http.HandlerFunc { return h.ServeHTTP }) {
-		routed[pattern] = true
-	}
-	for pattern := range s.webhookRoutes() {
-		routed[pattern] = true
-	}
-	for path, route := range s.sessionRoutes() {
-		routed[route.method+" "+path] = true
+	s := New(Config{Metrics: prometheus.NewRegistry()})
+	for _, r := range append(s.Routes(), s.SessionRoutes()...) {
+		routed[r.Pattern] = true
 	}
 	delete(routed, patternIndex)
 	routed["GET /"] = true

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // generateAuthenticateOptions answers GET /auth/passkey/generate-authenticate-options with what the browser asks an authenticator for. The
@@ -19,7 +20,7 @@ func (s *Server) generateAuthenticateOptions(w http.ResponseWriter, r *http.Requ
 		return err
 	}
 	s.cookie.BeginCeremony(w, begun.Cookie)
-	return writeJSON(w, http.StatusOK, newRequestOptionsJSON(begun.Options))
+	return route.WriteJSON(w, http.StatusOK, newRequestOptionsJSON(begun.Options))
 }
 
 // optionalSession returns the session of a request to a route that needs none, nil for nobody.

@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // generateRegisterOptions answers GET /auth/passkey/generate-register-options with what the browser creates a passkey by. The challenge is
 // in the cookie too.
 func (s *Server) generateRegisterOptions(w http.ResponseWriter, r *http.Request) error {
-	given, err := query(r, "name", "authenticatorAttachment")
+	given, err := route.Query(r, "name", "authenticatorAttachment")
 	if err != nil {
 		return err
 	}
@@ -18,5 +19,5 @@ func (s *Server) generateRegisterOptions(w http.ResponseWriter, r *http.Request)
 		return err
 	}
 	s.cookie.BeginCeremony(w, begun.Cookie)
-	return writeJSON(w, http.StatusOK, newCreationOptionsJSON(begun.Options))
+	return route.WriteJSON(w, http.StatusOK, newCreationOptionsJSON(begun.Options))
 }

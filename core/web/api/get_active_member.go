@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // getActiveMember answers GET /auth/organization/get-active-member with the person as a member of the account that the session acts on.
@@ -13,5 +14,5 @@ func (s *Server) getActiveMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newMemberJSON(member))
+	return route.WriteJSON(w, http.StatusOK, newMemberJSON(member))
 }

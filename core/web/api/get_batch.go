@@ -6,6 +6,7 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // getBatch answers GET /v2/batches/{id} with the summaries of the batch's intents and how many of them are in each status.
@@ -14,7 +15,7 @@ func (s *Server) getBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	writeBatch(w, batch, transfers)
@@ -32,9 +33,9 @@ func (s *Server) requestedBatch(r *http.Request) (*intents.Batch, []*transfer.In
 
 // writeBatch writes a batch as it is now.
 func writeBatch(w http.ResponseWriter, batch *intents.Batch, transfers []*transfer.Intent) {
-	body := newBuffer()
-	defer body.release()
-	b := appendBatch(body.json, batch)
+	body := route.NewBuffer()
+	defer body.Release()
+	b := appendBatch(body.Bytes, batch)
 	b = append(b, `,"statuses":{`...)
 	for n, c := range intents.CountStatuses(transfers) {
 		if n > 0 {
@@ -51,8 +52,8 @@ func writeBatch(w http.ResponseWriter, batch *intents.Batch, transfers []*transf
 		b = transfer.AppendSummary(b, &summary)
 	}
 	b = append(b, `]}`...)
-	body.json = b
-	writeBody(w, http.StatusOK, body.json)
+	body.Bytes = b
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 }
 
 // appendBatch appends the first members of a batch, with the object's opening brace.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -24,24 +25,24 @@ func (s *Server) getBatchCalls(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	parameters, err := query(r, "max-calls")
+	parameters, err := route.Query(r, "max-calls")
 	if err != nil {
 		return err
 	}
 	most := usualMaxCalls
 	if given, ok := parameters["max-calls"]; ok {
-		if most, err = wholeNumber(given, leastMaxCalls, mostMaxCalls); err != nil {
-			return invalid(wire.Issue{Path: "max-calls", Message: err.Error()})
+		if most, err = route.WholeNumber(given, leastMaxCalls, mostMaxCalls); err != nil {
+			return route.Invalid(wire.Issue{Path: "max-calls", Message: err.Error()})
 		}
 	}
 	requests, excluded, err := s.Intents.BatchCalls(r.Context(), transfers, most)
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	body.json = appendBatchCalls(body.json, requests, excluded)
-	writeBody(w, http.StatusOK, body.json)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = appendBatchCalls(body.Bytes, requests, excluded)
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 )
 
@@ -50,7 +51,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *http.Request, by webhookR
 			answer.TransferID = new(e.Transfer.Summary.ID.String())
 		}
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return route.WriteJSON(w, http.StatusOK, answer)
 }
 
 func newPastAttemptJSON(a webhooks.PastAttempt) pastAttemptJSON {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"intents.internal/core/web/docs"
+	"intents.internal/core/web/route"
 )
 
 // docsPolicy lets the pages load only their style sheet and their script, and send only the search.
@@ -22,7 +23,7 @@ func newDocsPages(publicURL string) docsPages {
 		documents, err := docs.Render(openAPI, publicURL)
 		pages := make(map[string]page, len(documents))
 		for path, d := range documents {
-			p := page{mediaType: d.MediaType, cache: cachedByAll, body: d.Body, etag: etagOf(d.Body)}
+			p := page{mediaType: d.MediaType, cache: route.CachedByAll, body: d.Body, etag: etagOf(d.Body)}
 			if d.MediaType != docs.MediaTypePackage {
 				p = p.pack()
 			}
@@ -40,7 +41,7 @@ func (s *Server) getDocs(w http.ResponseWriter, r *http.Request) error {
 	}
 	found, ok := pages[r.URL.Path]
 	if !ok {
-		return errNoRoute
+		return route.ErrNotFound
 	}
 	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/web/route"
 )
 
 // getEvent answers GET /v2/events/{id} with an event of the feed of the key's environment.
@@ -14,7 +15,7 @@ func (s *Server) getEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	id, ok := feed.ParseID(r.PathValue("id"))
@@ -25,12 +26,12 @@ func (s *Server) getEvent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	if body.json, err = event.AppendJSON(body.json); err != nil {
+	body := route.NewBuffer()
+	defer body.Release()
+	if body.Bytes, err = event.AppendJSON(body.Bytes); err != nil {
 		return err
 	}
-	writeBody(w, http.StatusOK, body.json)
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/web/docs"
+	"intents.internal/core/web/route"
 )
 
 // patternIndex is the path / alone.
@@ -33,8 +34,8 @@ func (s *Server) getIndex(w http.ResponseWriter, r *http.Request) error {
 		Docs: s.PublicURL + docs.OverviewPath, Quickstart: s.PublicURL + docs.OverviewPath + "/quickstart", LLMs: s.PublicURL + docs.LLMsPath,
 		Agents: s.PublicURL + docs.OverviewPath + "/agents.md", OpenAPI: s.PublicURL + "/openapi.json", Health: s.PublicURL + "/health",
 	}
-	if s.Console != nil {
+	if s.Console {
 		links.Console = s.PublicURL + "/console"
 	}
-	return writeJSON(w, http.StatusOK, links)
+	return route.WriteJSON(w, http.StatusOK, links)
 }

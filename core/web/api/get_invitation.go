@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // getInvitation answers GET /auth/organization/get-invitation with the invitation of a link, for the invited person. The id here,
 // and in the accept and reject routes, is the secret token of the link.
 func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "id")
+	parameters, err := route.Query(r, "id")
 	if err != nil {
 		return err
 	}
@@ -20,7 +21,7 @@ func (s *Server) getInvitation(w http.ResponseWriter, r *http.Request) error {
 	if err := invitation.For(identity.PrincipalOf(r).Person); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		invitationJSON
 		OrganizationName string `json:"organizationName"`
 		OrganizationSlug string `json:"organizationSlug"`

@@ -1,10 +1,14 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 // getKey answers GET /auth/api-key/get?id= with one of the account's keys.
 func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "id")
+	parameters, err := route.Query(r, "id")
 	if err != nil {
 		return err
 	}
@@ -16,5 +20,5 @@ func (s *Server) getKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newKeyJSON(key))
+	return route.WriteJSON(w, http.StatusOK, newKeyJSON(key))
 }

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
 )
@@ -40,7 +41,7 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, json.RawMessage(answer))
+	return route.WriteJSON(w, http.StatusOK, json.RawMessage(answer))
 }
 
 // current returns the cached response, or rebuilds it if it is too old, too many keys have changed, or the feed has lost its cursor,

@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // getOrganization answers GET /auth/organization/get-full-organization with an account, its members and its open invitations.
 func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "organizationId", "organizationSlug", "membersLimit")
+	parameters, err := route.Query(r, "organizationId", "organizationSlug", "membersLimit")
 	if err != nil {
 		return err
 	}
@@ -20,16 +21,16 @@ func (s *Server) getOrganization(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, issues := numberParameter(parameters, "membersLimit", len(roster))
+	limit, issues := route.NumberParameter(parameters, "membersLimit", len(roster))
 	if len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	roster = roster[:min(limit, len(roster))]
 	invitations, err := s.Identities.Invitations(r.Context(), on.Account.ID, s.Transfers.Now())
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		organizationJSON
 		Members     []memberJSON     `json:"members"`
 		Invitations []invitationJSON `json:"invitations"`

@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 type originsJSON struct {
 	Origins []string `json:"origins"`
@@ -12,12 +16,12 @@ func (s *Server) getOrigins(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
 	origins, err := s.Identities.Origins(r.Context(), by.AccountID)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, originsJSON{append([]string{}, origins...)})
+	return route.WriteJSON(w, http.StatusOK, originsJSON{append([]string{}, origins...)})
 }

@@ -5,13 +5,14 @@ import (
 	"net/http"
 	"time"
 
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // readyTimeout bounds a readiness check; gateways treat a slower core as down.
 const readyTimeout = 300 * time.Millisecond
 
-var errNotReady = unavailable("This core cannot work now, or is about to end; ask another one.")
+var errNotReady = route.Unavailable("This core cannot work now, or is about to end; ask another one.")
 
 // getReady answers the gateways' GET /internal/ready, which they call several times a second: 204, or 503 while the database does
 // not respond or core is draining. It is neither logged nor measured.
@@ -19,10 +20,10 @@ func (s *Server) getReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	if s.Ready(ctx) != nil {
-		writeError(w, r, errNotReady)
+		route.WriteError(w, r, errNotReady)
 		return
 	}
-	forbidCaching(w.Header())
+	route.ForbidCaching(w.Header())
 	w.Header().Set(wire.HeaderBatch, wire.BatchVersion)
 	w.WriteHeader(http.StatusNoContent)
 }

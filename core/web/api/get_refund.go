@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // getRefund answers GET /v2/transfers/{id}/refund with the transaction that refunds an order.
@@ -16,9 +17,9 @@ func (s *Server) getRefund(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	body.json = append(transfer.AppendTx(append(body.json, `{"tx":`...), tx), '}')
-	writeBody(w, http.StatusOK, body.json)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = append(transfer.AppendTx(append(body.Bytes, `{"tx":`...), tx), '}')
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // getRelay answers GET /v2/transfers/{id}/relay with the transaction of a signed intent, which any account can send.
@@ -16,9 +17,9 @@ func (s *Server) getRelay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	body.json = append(transfer.AppendRelayTx(append(body.json, `{"tx":`...), tx), '}')
-	writeBody(w, http.StatusOK, body.json)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = append(transfer.AppendRelayTx(append(body.Bytes, `{"tx":`...), tx), '}')
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // getTransfer answers GET /v2/transfers/{id} with the full record; id is the intent's UUID or its order id. Another account's
@@ -22,7 +23,7 @@ func (s *Server) requestedTransfer(r *http.Request) (*transfer.Intent, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return nil, err
 	}
 	return s.Intents.Find(r.Context(), by.AccountID, r.PathValue("id"))

@@ -7,6 +7,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -52,7 +53,7 @@ func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	parameters, err := query(r, "granularity")
+	parameters, err := route.Query(r, "granularity")
 	if err != nil {
 		return err
 	}
@@ -62,13 +63,13 @@ func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	}
 	span, known := usageSpans[granularity]
 	if !known {
-		return invalid(wire.Issue{Path: "granularity", Message: `must be "minute", "hour" or "day"`})
+		return route.Invalid(wire.Issue{Path: "granularity", Message: `must be "minute", "hour" or "day"`})
 	}
 	intervals, err := s.usageOf(r.Context(), by, span)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, usageJSON{granularity, intervals})
+	return route.WriteJSON(w, http.StatusOK, usageJSON{granularity, intervals})
 }
 
 func (s *Server) usageOf(ctx context.Context, by transfer.Caller, span usageSpan) ([]usageIntervalJSON, error) {

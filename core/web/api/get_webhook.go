@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 // getWebhook answers GET /v2/webhooks/{id}. An endpoint of another account or environment gets the same response as one that does
 // not exist.
@@ -9,5 +13,5 @@ func (s *Server) getWebhook(w http.ResponseWriter, r *http.Request, by webhookRe
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newWebhookJSON(found))
+	return route.WriteJSON(w, http.StatusOK, newWebhookJSON(found))
 }

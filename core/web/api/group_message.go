@@ -7,12 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 var (
-	errGroup        = newError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
-	errGroupVersion = newError(http.StatusNotFound, wire.NotFound, "This core serves no batches of this version; none of its requests was carried out.")
+	errGroup        = route.NewError(http.StatusBadRequest, wire.InvalidRequest, "The batch is malformed; none of its requests was carried out.")
+	errGroupVersion = route.NewError(http.StatusNotFound, wire.NotFound, "This core serves no batches of this version; none of its requests was carried out.")
 )
 
 // patternCreate is the route of the requests in a group, pathCreate their path, and urlCreate the URL of those without a query, which nothing changes.
@@ -95,7 +96,7 @@ func setURL(r *http.Request) (err error) {
 // response is an http.ResponseWriter that makes the message of a response.
 type response struct {
 	header  http.Header
-	message *buffer
+	message *route.Buffer
 	status  int
 }
 
@@ -105,21 +106,21 @@ func (r *response) WriteHeader(status int) {
 	if r.status != 0 {
 		return
 	}
-	r.status, r.message = status, newBuffer()
-	b := wire.AppendField(r.message.json, wire.FieldStatus, strconv.Itoa(status))
+	r.status, r.message = status, route.NewBuffer()
+	b := wire.AppendField(r.message.Bytes, wire.FieldStatus, strconv.Itoa(status))
 	for name, values := range r.header {
-		if name == headerCacheControl && values[0] == noStore[0] {
+		if name == "Cache-Control" && values[0] == "no-store" {
 			continue // the gateway says it where core says nothing
 		}
 		for _, value := range values {
 			b = wire.AppendField(b, name, value)
 		}
 	}
-	r.message.json = wire.AppendBody(b, "") // the body follows
+	r.message.Bytes = wire.AppendBody(b, "") // the body follows
 }
 
 func (r *response) Write(b []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
-	r.message.json = append(r.message.json, b...)
+	r.message.Bytes = append(r.message.Bytes, b...)
 	return len(b), nil
 }

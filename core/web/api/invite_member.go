@@ -5,12 +5,13 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // inviteMember answers POST /auth/organization/invite-member with the invitation. The response is the same whether or not the
 // address has an account. Link is null unless the service sends no mail; then the inviter passes it on.
 func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		OrganizationID string `json:"organizationId"`
 		Email          string `json:"email"`
 		Role           string `json:"role"`
@@ -39,5 +40,5 @@ func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	if invited.Link != "" {
 		answer.Link = &invited.Link
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return route.WriteJSON(w, http.StatusOK, answer)
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
+	"intents.internal/core/web/route"
 )
 
 const (
@@ -50,7 +52,11 @@ type feedRead struct {
 	err        error
 }
 
-func newKeyFeed(store *identities.Store, readings prometheus.Counter) *keyFeed {
+func newKeyFeed(store *identities.Store, registry prometheus.Registerer) *keyFeed {
+	readings := promauto.With(registry).NewCounter(prometheus.CounterOpts{
+		Name: "intents_core_key_feed_readings_total",
+		Help: "Reads of the database for gateways that poll for changed keys: at most ten a second, however many gateways poll.",
+	})
 	done := make(chan struct{})
 	close(done)
 	return &keyFeed{store: store, readings: readings, last: &feedRead{done: done}}
@@ -132,7 +138,7 @@ func (f *keyFeed) read(r, last *feedRead, startedAt time.Time) {
 		return // all callers have left
 	}
 	f.readings.Inc()
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), route.Timeout)
 	defer cancel()
 	r.changes, r.nextCursor, r.err = f.store.KeyChanges(ctx, cursors, f.store.Now())
 }

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -63,7 +64,7 @@ func permissions(scopes apikey.Scopes) map[string][]string {
 
 // writeShownKey writes a new key with its complete text.
 func writeShownKey(w http.ResponseWriter, k *account.Key, text apikey.Key) error {
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		keyJSON
 		Key string `json:"key"`
 	}{newKeyJSON(k), text.Reveal()})

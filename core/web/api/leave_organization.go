@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // leaveOrganization answers POST /auth/organization/leave with the former member.
 func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		OrganizationID string `json:"organizationId"`
 	}](r)
 	if err != nil {
@@ -22,5 +23,5 @@ func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newMemberJSON(member))
+	return route.WriteJSON(w, http.StatusOK, newMemberJSON(member))
 }

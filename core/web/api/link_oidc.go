@@ -4,37 +4,38 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // linkOIDC answers POST /auth/oauth2/link with the URL at which the browser links the provider's identity to the account.
 func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		ProviderID  string           `json:"providerId"`
-		CallbackURL nullable[string] `json:"callbackURL"`
-		Password    string           `json:"password"`
+	request, err := route.Decode[struct {
+		ProviderID  string                 `json:"providerId"`
+		CallbackURL route.Nullable[string] `json:"callbackURL"`
+		Password    string                 `json:"password"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	if err := checkStart(request.ProviderID, request.CallbackURL.get()); err != nil {
+	if err := checkStart(request.ProviderID, request.CallbackURL.Get()); err != nil {
 		return err
 	}
 	to, flow, err := s.Identity.StartLink(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r))
 	if err != nil {
 		return err
 	}
-	s.flowCookie.Add(w, r, flow, request.CallbackURL.get())
-	return writeJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: true})
+	s.flowCookie.Add(w, r, flow, request.CallbackURL.Get())
+	return route.WriteJSON(w, http.StatusOK, startedJSON{URL: to, Redirect: true})
 }
 
 // checkStart validates the request that starts a flow.
 func checkStart(provider, callback string) error {
 	if provider != oidcProvider {
-		return invalid(wire.Issue{Path: "/providerId", Message: `must be "oidc"`})
+		return route.Invalid(wire.Issue{Path: "/providerId", Message: `must be "oidc"`})
 	}
 	if callback != "" && !identity.LocalPath(callback) {
-		return invalid(wire.Issue{Path: "/callbackURL", Message: "must be a path on this site, such as /console"})
+		return route.Invalid(wire.Issue{Path: "/callbackURL", Message: "must be a path on this site, such as /console"})
 	}
 	return nil
 }

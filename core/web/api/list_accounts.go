@@ -8,6 +8,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // better-auth's provider names of the ways to sign in. An identity of an issuer that is no longer configured has the issuer's URL
@@ -37,7 +38,7 @@ func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
 		provider, accountID := s.providerOf(i.Identity)
 		ways = append(ways, newAccountJSON(owner.ID, provider, accountID, transfer.NewTimestamp(i.LinkedAt)))
 	}
-	return writeJSON(w, http.StatusOK, ways)
+	return route.WriteJSON(w, http.StatusOK, ways)
 }
 
 // accountJSON is a way to sign in, in better-auth's shape.

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
@@ -30,11 +31,11 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 	if next != nil {
 		page.Next = new(next.String())
 	}
-	return writeJSON(w, http.StatusOK, page)
+	return route.WriteJSON(w, http.StatusOK, page)
 }
 
 func parseDeliveryQuery(r *http.Request) (wanted webhooks.DeliveryQuery, err error) {
-	parameters, err := query(r, "status", "after", "limit")
+	parameters, err := route.Query(r, "status", "after", "limit")
 	if err != nil {
 		return wanted, err
 	}
@@ -46,7 +47,7 @@ func parseDeliveryQuery(r *http.Request) (wanted webhooks.DeliveryQuery, err err
 		}
 	}
 	if text, given := parameters["limit"]; given {
-		if wanted.Limit, err = wholeNumber(text, 1, maxDeliveries); err != nil {
+		if wanted.Limit, err = route.WholeNumber(text, 1, maxDeliveries); err != nil {
 			issues = append(issues, wire.Issue{Path: "limit", Message: err.Error()})
 		}
 	}
@@ -57,7 +58,7 @@ func parseDeliveryQuery(r *http.Request) (wanted webhooks.DeliveryQuery, err err
 		}
 	}
 	if len(issues) > 0 {
-		return wanted, invalid(issues...)
+		return wanted, route.Invalid(issues...)
 	}
 	return wanted, nil
 }

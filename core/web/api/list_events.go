@@ -12,6 +12,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -53,15 +54,15 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	if body.json, err = appendEventPage(body.json, owner, page); err != nil {
+	body := route.NewBuffer()
+	defer body.Release()
+	if body.Bytes, err = appendEventPage(body.Bytes, owner, page); err != nil {
 		return err
 	}
 	if list.wait > 0 && len(page.Events) == 0 && page.End {
 		w.Header().Set(wire.HeaderPollWait, strconv.Itoa(list.wait))
 	}
-	writeBody(w, http.StatusOK, body.json)
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }
 
@@ -117,7 +118,7 @@ func appendEvents(b []byte, events []feed.Event) (_ []byte, err error) {
 }
 
 func parseEventList(r *http.Request, owner feed.Owner) (list eventList, err error) {
-	parameters, err := query(r, "after", "limit", "types", "wait")
+	parameters, err := route.Query(r, "after", "limit", "types", "wait")
 	if err != nil {
 		return list, err
 	}
@@ -130,7 +131,7 @@ func parseEventList(r *http.Request, owner feed.Owner) (list eventList, err erro
 	}
 	if len(issues) > 0 {
 		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
-		return list, invalid(issues...)
+		return list, route.Invalid(issues...)
 	}
 	return list, nil
 }
@@ -145,9 +146,9 @@ func (list *eventList) set(owner feed.Owner, name, given string) (err error) {
 	case "types":
 		list.filter, err = feed.ParseFilter(given)
 	case "limit":
-		list.limit, err = wholeNumber(given, 1, maxEvents)
+		list.limit, err = route.WholeNumber(given, 1, maxEvents)
 	case "wait":
-		list.wait, err = wholeNumber(given, 0, maxPollWait)
+		list.wait, err = route.WholeNumber(given, 0, maxPollWait)
 	}
 	return err
 }

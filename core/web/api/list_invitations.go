@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // listInvitations answers GET /auth/organization/list-invitations with the open invitations to an account, newest first.
 func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "organizationId")
+	parameters, err := route.Query(r, "organizationId")
 	if err != nil {
 		return err
 	}
@@ -20,5 +21,5 @@ func (s *Server) listInvitations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, each(invitations, newPendingJSON))
+	return route.WriteJSON(w, http.StatusOK, each(invitations, newPendingJSON))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -20,7 +21,7 @@ type keyListJSON struct {
 
 // listKeys answers GET /auth/api-key/list with the account's keys, newest first unless the request sets another order.
 func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "limit", "offset", "sortBy", "sortDirection")
+	parameters, err := route.Query(r, "limit", "offset", "sortBy", "sortDirection")
 	if err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (s *Server) listKeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, keyListJSON{
+	return route.WriteJSON(w, http.StatusOK, keyListJSON{
 		APIKeys: each(wanted.of(keys), newKeyJSON), Total: len(keys), Limit: wanted.limit, Offset: wanted.offset,
 	})
 }
@@ -70,7 +71,7 @@ func parseKeyPage(parameters map[string]string) (page keyPage, err error) {
 		if _, given := parameters[name]; !given {
 			return nil
 		}
-		n, found := numberParameter(parameters, name, 0)
+		n, found := route.NumberParameter(parameters, name, 0)
 		issues = append(issues, found...)
 		return &n
 	}
@@ -88,7 +89,7 @@ func parseKeyPage(parameters map[string]string) (page keyPage, err error) {
 		issues = append(issues, wire.Issue{Path: "sortDirection", Message: "must be asc or desc"})
 	}
 	if len(issues) > 0 {
-		return keyPage{}, invalid(issues...)
+		return keyPage{}, route.Invalid(issues...)
 	}
 	return page, nil
 }

@@ -6,11 +6,12 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // listMembers answers GET /auth/organization/list-members with the members of an account, its holder first.
 func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "organizationId", "organizationSlug", "limit", "offset")
+	parameters, err := route.Query(r, "organizationId", "organizationSlug", "limit", "offset")
 	if err != nil {
 		return err
 	}
@@ -23,14 +24,14 @@ func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	total := len(roster)
-	limit, issues := numberParameter(parameters, "limit", total)
-	offset, more := numberParameter(parameters, "offset", 0)
+	limit, issues := route.NumberParameter(parameters, "limit", total)
+	offset, more := route.NumberParameter(parameters, "offset", 0)
 	if issues = append(issues, more...); len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	roster = roster[min(offset, total):]
 	roster = roster[:min(limit, len(roster))]
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		Members []memberJSON `json:"members"`
 		Total   int          `json:"total"`
 	}{each(roster, newMemberJSON), total})

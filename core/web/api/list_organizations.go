@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // listOrganizations answers GET /auth/organization/list with the accounts that the person can act on, the person's own first.
@@ -13,5 +14,5 @@ func (s *Server) listOrganizations(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, each(memberships, func(m account.Membership) organizationJSON { return newOrganizationJSON(m.Account) }))
+	return route.WriteJSON(w, http.StatusOK, each(memberships, func(m account.Membership) organizationJSON { return newOrganizationJSON(m.Account) }))
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // listPasskeys answers GET /auth/passkey/list-user-passkeys with the person's passkeys, oldest first.
@@ -12,5 +13,5 @@ func (s *Server) listPasskeys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, each(passkeys, newPasskeyJSON))
+	return route.WriteJSON(w, http.StatusOK, each(passkeys, newPasskeyJSON))
 }

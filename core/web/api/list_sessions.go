@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 // listSessions answers GET /auth/list-sessions with the account's live sessions, newest first.
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
@@ -12,5 +16,5 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, each(sessions, newSessionJSON))
+	return route.WriteJSON(w, http.StatusOK, each(sessions, newSessionJSON))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )
@@ -19,7 +20,7 @@ const (
 // listTokens answers GET /v2/tokens with the registry's tokens, those of one chain if chain-id is set, those that search finds if that is set. A
 // well-formed unknown chain has none.
 func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
-	parameters, err := query(r, "chain-id", "search")
+	parameters, err := route.Query(r, "chain-id", "search")
 	if err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	filter, filtered := parameters["chain-id"]
 	if filtered {
 		if chain, err = caip.ParseChainID(filter); err != nil {
-			return invalid(wire.Issue{Path: "chain-id", Message: err.Error()})
+			return route.Invalid(wire.Issue{Path: "chain-id", Message: err.Error()})
 		}
 	}
 	if text, searched := parameters["search"]; searched {
@@ -51,7 +52,7 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) searchTokens(w http.ResponseWriter, r *http.Request, text string, chain caip.ChainID) error {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n < 1 || n > maxSearchLength {
-		return invalid(wire.Issue{Path: "search", Message: fmt.Sprintf("must have 1 to %d characters", maxSearchLength)})
+		return route.Invalid(wire.Issue{Path: "search", Message: fmt.Sprintf("must have 1 to %d characters", maxSearchLength)})
 	}
 	found, err := packPage(each(s.Registry.Current().Search(text, chain, maxSearchFinds), newTokenJSON))
 	if err != nil {

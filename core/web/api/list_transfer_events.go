@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/intents"
+	"intents.internal/core/web/route"
 )
 
 // listTransferEvents answers GET /v2/transfers/{id}/events with what has happened to an intent of the key's environment, oldest first. One of
@@ -24,12 +25,12 @@ func (s *Server) listTransferEvents(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	body := newBuffer()
-	defer body.release()
-	if body.json, err = appendEvents(append(body.json, '{'), events); err != nil {
+	body := route.NewBuffer()
+	defer body.Release()
+	if body.Bytes, err = appendEvents(append(body.Bytes, '{'), events); err != nil {
 		return err
 	}
-	body.json = append(body.json, '}')
-	writeBody(w, http.StatusOK, body.json)
+	body.Bytes = append(body.Bytes, '}')
+	route.WriteBody(w, http.StatusOK, body.Bytes)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/core/web/spreadsheet"
 )
 
@@ -72,22 +73,22 @@ func (s *Server) listTransfers(w http.ResponseWriter, r *http.Request) error {
 
 // listPage writes one page, which may be empty and have a next one.
 func (s *Server) listPage(w http.ResponseWriter, r *http.Request, accountID uuid.UUID, list transferList, format *listFormat) error {
-	body := newBuffer()
-	defer body.release()
-	body.json = append(body.json, format.begin...)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = append(body.Bytes, format.begin...)
 	list.filter.Limit = list.limit
 	rows, next, err := s.Transfers.SummaryPage(r.Context(), accountID, list.filter)
 	if err != nil {
 		return err
 	}
 	for n := range rows {
-		body.appendRow(format, n, &rows[n])
+		body.Bytes = format.appendNext(body.Bytes, n, &rows[n])
 	}
 	if next != nil {
 		w.Header().Set("Link", nextLink(r, *next))
 	}
-	body.json = append(body.json, format.end...)
-	format.page(body.json).serve(w, r)
+	body.Bytes = append(body.Bytes, format.end...)
+	format.page(body.Bytes).serve(w, r)
 	return nil
 }
 
@@ -101,9 +102,9 @@ func (f *listFormat) page(body []byte) page {
 // streamList writes the complete list. It streams the intents after the buffered rows while it reads them.
 func streamList(w http.ResponseWriter, r *http.Request, format *listFormat, summaries iter.Seq2[transfer.Summary, error]) error {
 	const chunk = 32 << 10
-	body := newBuffer()
-	defer body.release()
-	body.json = append(body.json, format.begin...)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = append(body.Bytes, format.begin...)
 	rows := 0
 	for summary, err := range summaries {
 		if err != nil {
@@ -112,21 +113,21 @@ func streamList(w http.ResponseWriter, r *http.Request, format *listFormat, summ
 		if rows == bufferedRows {
 			w.Header().Set("Content-Type", format.mediaType)
 		}
-		if rows >= bufferedRows && len(body.json) >= chunk {
-			if _, err := w.Write(body.json); err != nil {
+		if rows >= bufferedRows && len(body.Bytes) >= chunk {
+			if _, err := w.Write(body.Bytes); err != nil {
 				return err
 			}
-			body.json = body.json[:0]
+			body.Bytes = body.Bytes[:0]
 		}
-		body.appendRow(format, rows, &summary)
+		body.Bytes = format.appendNext(body.Bytes, rows, &summary)
 		rows++
 	}
-	body.json = append(body.json, format.end...)
+	body.Bytes = append(body.Bytes, format.end...)
 	if rows <= bufferedRows {
-		format.page(body.json).serve(w, r)
+		format.page(body.Bytes).serve(w, r)
 		return nil
 	}
-	_, err := w.Write(body.json)
+	_, err := w.Write(body.Bytes)
 	return err
 }
 
@@ -143,11 +144,11 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 		return intents.ChangeCheck{}, err
 	}
 	if !check.Changed {
-		cachedByCaller.allow(w.Header(), tag)
+		route.CachedByCaller.Allow(w.Header(), tag)
 		w.WriteHeader(http.StatusNotModified)
 		return check, nil
 	}
-	cachedByCaller.allow(w.Header(), format.tagPrefix+check.Cursor+`"`)
+	route.CachedByCaller.Allow(w.Header(), format.tagPrefix+check.Cursor+`"`)
 	return check, nil
 }
 
@@ -155,15 +156,15 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 // only after 10 ms.
 const yieldEvery = 256
 
-// appendRow appends an intent to a list; row is its index, from 0.
-func (b *buffer) appendRow(format *listFormat, row int, summary *transfer.Summary) {
+// appendNext appends an intent to a list; row is its index, from 0.
+func (f *listFormat) appendNext(b []byte, row int, summary *transfer.Summary) []byte {
 	if row > 0 {
-		b.json = append(b.json, format.next...)
+		b = append(b, f.next...)
 	}
 	if row%yieldEvery == yieldEvery-1 {
 		runtime.Gosched()
 	}
-	b.json = format.appendRow(b.json, summary)
+	return f.appendRow(b, summary)
 }
 
 // nextLink returns the RFC 8288 link to the next page: the same request with the next cursor.

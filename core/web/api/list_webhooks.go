@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 // listWebhooks answers GET /v2/webhooks with the endpoints of the key's account and environment, newest first.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
@@ -8,5 +12,5 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhook
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, each(endpoints, newWebhookJSON))
+	return route.WriteJSON(w, http.StatusOK, each(endpoints, newWebhookJSON))
 }

@@ -20,8 +20,9 @@ import (
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
-	"intents.internal/core/web/api"
+	"intents.internal/core/web"
 	"intents.internal/core/web/console"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/retrytest"
@@ -44,7 +45,7 @@ type service struct {
 
 // settings are what a test may change before it starts the service.
 type settings struct {
-	api      api.Config
+	api      web.Config
 	identity identity.Config
 	intents  intents.Config
 	quotes   quotes.Config
@@ -74,8 +75,8 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 	s := &service{store: store, live: live, log: &asynctest.Buffer{}}
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
-		api: api.Config{
-			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: api.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+		api: web.Config{
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: route.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
 		intents: intents.Config{Store: store.Intents, Registry: live},
@@ -100,7 +101,7 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 			t.Fatal(err)
 		}
 	}
-	if s.handler, err = api.New(config.api); err != nil {
+	if s.handler, err = web.New(config.api); err != nil {
 		t.Fatal(err)
 	}
 	s.url = serve(t, s.handler)

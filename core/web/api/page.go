@@ -14,13 +14,14 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/zstd"
 
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // page is a complete response. Its entity tag is a hash of the content, so it is the same on every core.
 type page struct {
 	mediaType string
-	cache     cachePolicy
+	cache     route.CachePolicy
 	body      []byte
 	etag      string
 	// encoded are the body in each of wire.Codings, of a page that is served often: each is made when it is first asked for.
@@ -29,7 +30,7 @@ type page struct {
 
 // newPage returns a JSON page of one account that may change at any time.
 func newPage(body []byte) page {
-	return page{mediaType: "application/json", cache: cachedByCaller, body: body, etag: etagOf(body)}
+	return page{mediaType: "application/json", cache: route.CachedByCaller, body: body, etag: etagOf(body)}
 }
 
 // etagOf returns a weak tag, because a compressed response has other bytes and the same meaning. The tag is the XXH64 of the body
@@ -86,7 +87,7 @@ func gzipped(body []byte) []byte {
 // serve writes the page, or 304 if the client has it.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	p.cache.allow(header, p.etag)
+	p.cache.Allow(header, p.etag)
 	if wire.MatchesETag(r.Header.Get("If-None-Match"), p.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return

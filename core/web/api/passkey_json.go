@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -99,7 +100,7 @@ func newRequestOptionsJSON(o protocol.PublicKeyCredentialRequestOptions) request
 // readResponse returns the response of an authenticator, which package identity parses.
 func readResponse(response jsontext.Value) ([]byte, error) {
 	if response.Kind() != '{' {
-		return nil, invalid(wire.Issue{Path: "/response", Message: "must be an object, the response of the authenticator as JSON"})
+		return nil, route.Invalid(wire.Issue{Path: "/response", Message: "must be an object, the response of the authenticator as JSON"})
 	}
 	return response, nil
 }

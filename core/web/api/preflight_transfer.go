@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 type preflightJSON struct {
@@ -36,5 +37,5 @@ func (s *Server) preflightTransfer(w http.ResponseWriter, r *http.Request) error
 		answer.OK = answer.OK && c.OK
 		answer.Checks = append(answer.Checks, checkJSON(c))
 	}
-	return writeJSON(w, http.StatusOK, answer)
+	return route.WriteJSON(w, http.StatusOK, answer)
 }

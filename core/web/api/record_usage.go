@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -22,25 +23,25 @@ const (
 
 // recordUsage answers the gateways' POST /internal/usage: 204 if the report is stored, by this or an earlier request.
 func (s *Server) recordUsage(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBodyUpTo(r, maxReportBytes)
+	body, err := route.ReadBodyUpTo(r, maxReportBytes)
 	if err != nil {
 		return err
 	}
-	report, err := decodeBody[wire.UsageReport](body)
+	report, err := route.DecodeBody[wire.UsageReport](body)
 	if err != nil {
 		return err
 	}
 	now := s.Transfers.Now()
 	reportID, usages, issues := readReport(report, now)
 	if len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	added, err := s.Identities.RecordUsage(r.Context(), reportID, usages, now)
 	if err != nil {
 		return err
 	}
 	if added {
-		committed(w)
+		route.Committed(w)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // rejectInvitation answers POST /auth/organization/reject-invitation.
 func (s *Server) rejectInvitation(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Token string `json:"invitationId"`
 	}](r)
 	if err != nil {
@@ -18,5 +19,5 @@ func (s *Server) rejectInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "rejected"), nil})
+	return route.WriteJSON(w, http.StatusOK, answeredJSON{newInvitationJSON(invitation, "rejected"), nil})
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // removeMember answers POST /auth/organization/remove-member with the removed member. The member's sessions that act on the
 // account end.
 func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		OrganizationID  string `json:"organizationId"`
 		MemberIDOrEmail string `json:"memberIdOrEmail"`
 		Password        string `json:"password"`
@@ -29,5 +30,5 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if member, err = s.Identity.RemoveMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})
+	return route.WriteJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})
 }

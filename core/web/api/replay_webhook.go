@@ -5,12 +5,13 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // replayWebhook answers POST /v2/webhooks/{id}/replay: it redelivers every event after a cursor of the feed, with the same ids.
 func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	body, err := decode[struct {
+	body, err := route.Decode[struct {
 		After string `json:"after"`
 	}](r)
 	if err != nil {
@@ -18,7 +19,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	}
 	position, err := feed.ParseCursor(by.owner, body.After)
 	if err != nil {
-		return invalid(wire.Issue{Path: "/after", Message: err.Error()})
+		return route.Invalid(wire.Issue{Path: "/after", Message: err.Error()})
 	}
 	entry, err := by.entry(account.WebhookReplayed)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -19,10 +20,10 @@ func (s *Server) reportBatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Hash      *string  `json:"hash"`
 		Transfers []string `json:"transfers"`
 	}](r)
@@ -33,7 +34,7 @@ func (s *Server) reportBatch(w http.ResponseWriter, r *http.Request) error {
 	issues := issue
 	places, issue := placesOf(transfers, request.Transfers)
 	if issues = append(issues, issue...); len(issues) > 0 {
-		return invalid(issues...)
+		return route.Invalid(issues...)
 	}
 	paid := make([]*transfer.Intent, len(places))
 	for n, place := range places {

@@ -5,13 +5,14 @@ import (
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // reportTransaction is the change of POST /v2/transfers/{id}/transaction: it adds the hash of a transaction that the client
 // has sent.
 func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Hash *string `json:"hash"`
 	}](r)
 	if err != nil {
@@ -19,7 +20,7 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	}
 	hash, issues := parseHash(request.Hash)
 	if len(issues) > 0 {
-		return nil, invalid(issues...)
+		return nil, route.Invalid(issues...)
 	}
 	return s.Intents.Report(r.Context(), identities.OfKey(intent.AccountID), intent, hash)
 }

@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // resetPassword answers POST /auth/reset-password: it sets the password of the token's account and ends all of its sessions. If
 // the account never proved its address, the password may be that of a new account, see identity.ResetPassword.
 func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		NewPassword    string `json:"newPassword"`
 		Token          string `json:"token"`
 		UnlinkAccounts bool   `json:"unlinkAccounts"`
@@ -24,5 +25,5 @@ func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.cookie.KnowDevice(w, reset.Device)
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }

@@ -6,12 +6,13 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // revokeSession answers POST /auth/revoke-session: it ends the session. A session of another account is unchanged and gets the
 // same response, as in better-auth.
 func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Token string `json:"token"`
 	}](r)
 	if err != nil {
@@ -24,7 +25,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && !errors.Is(err, account.ErrNotFound) {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }
 
 // revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
@@ -32,7 +33,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 	if _, err := s.Identity.RevokeOtherSessions(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }
 
 // revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
@@ -41,5 +42,5 @@ func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.cookie.Clear(w)
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }

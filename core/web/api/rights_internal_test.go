@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -168,7 +169,7 @@ type walk struct {
 	t      *testing.T
 	rooms  *rooms.Rooms
 	shop   *pgtest.Shop
-	answer endpoint
+	answer route.Endpoint
 	walked
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 )
 
@@ -12,7 +13,7 @@ import (
 func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	grace := webhooks.DefaultGrace
 	if r.ContentLength != 0 {
-		body, err := decode[struct {
+		body, err := route.Decode[struct {
 			GracePeriod *int64 `json:"gracePeriod"`
 		}](r)
 		if err != nil {
@@ -36,5 +37,5 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]string{"secret": secret.Reveal()})
+	return route.WriteJSON(w, http.StatusOK, map[string]string{"secret": secret.Reveal()})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
-	"intents.internal/core/web/api"
+	"intents.internal/core/web"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
@@ -116,7 +116,7 @@ func TestOpenAPI(t *testing.T) {
 func TestNew_InvalidPublicURL(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"", "intents.example", "https://intents.example/path"} {
-		if _, err := api.New(api.Config{Metrics: telemetry.NewRegistry(), PublicURL: url}); err == nil {
+		if _, err := web.New(web.Config{Metrics: telemetry.NewRegistry(), PublicURL: url}); err == nil {
 			t.Errorf("%q is taken", url)
 		}
 	}

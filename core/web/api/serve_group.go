@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"intents.internal/core/intents"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -15,21 +16,21 @@ import (
 // together; a request that cannot (a refusal, a repeat) waits for nobody.
 func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(wire.HeaderBatch) != wire.BatchVersion {
-		writeError(w, r, refuse(w, errGroupVersion))
+		route.WriteError(w, r, route.Refuse(w, errGroupVersion))
 		return
 	}
 	requests, err := readGroup(r)
 	if err != nil {
-		writeError(w, r, refuse(w, errGroup))
+		route.WriteError(w, r, route.Refuse(w, errGroup))
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), route.Timeout)
 	defer cancel()
 	g := &group{
-		server: s, to: w, frames: newBuffer(), left: len(requests),
+		server: s, to: w, frames: route.NewBuffer(), left: len(requests),
 		results: make(chan intents.Result, len(requests)), answered: make(chan *member, len(requests)),
 	}
-	defer g.frames.release()
+	defer g.frames.Release()
 	g.start(ctx, requests)
 	g.finish(ctx)
 	if g.broken {
@@ -49,7 +50,7 @@ type group struct {
 
 	to http.ResponseWriter
 	// frames are responses that are not written yet.
-	frames *buffer
+	frames *route.Buffer
 	// started is set once a part of the response was written, broken if a response broke off or could not be written.
 	started, broken bool
 }
@@ -57,7 +58,7 @@ type group struct {
 // member is a request of a group.
 type member struct {
 	number   int
-	exchange *exchange
+	exchange *route.Exchange
 	response response
 	// creation is that of a new intent, else nil.
 	creation *intents.Creation
@@ -71,15 +72,15 @@ func (g *group) start(ctx context.Context, requests []*http.Request) {
 	for number, request := range requests {
 		m := &members[number]
 		m.number, m.response = number, response{header: http.Header{}}
-		m.exchange = g.server.begin(ctx, &m.response, request)
-		var alone endpoint
+		m.exchange = g.server.Router.Begin(ctx, &m.response, request, &g.server.create)
+		var alone route.Endpoint
 		prepare := func(_ http.ResponseWriter, r *http.Request) (err error) {
 			alone, err = g.prepare(m, r)
 			return err
 		}
-		switch err := recoverPanic(prepare, nil, m.exchange.request); {
+		switch err := route.RecoverPanic(prepare, nil, m.exchange.Request); {
 		case err != nil:
-			m.end(err)
+			m.aborted = m.exchange.End(err)
 			g.add(m)
 		case alone != nil:
 			g.answerAlone(m, alone)
@@ -92,7 +93,7 @@ func (g *group) start(ctx context.Context, requests []*http.Request) {
 }
 
 // prepare makes the insert of a member. It returns an endpoint instead for a request that is refused or repeated, or uses a quote.
-func (g *group) prepare(m *member, r *http.Request) (alone endpoint, err error) {
+func (g *group) prepare(m *member, r *http.Request) (alone route.Endpoint, err error) {
 	c, err := readCreateRequest(r)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (g *group) prepare(m *member, r *http.Request) (alone endpoint, err error) 
 			return nil, nil //nolint:nilnil // the insert is the answer's
 		}
 	}
-	return func(w http.ResponseWriter, r *http.Request) error { return g.server.create(w, r, c) }, nil
+	return func(w http.ResponseWriter, r *http.Request) error { return g.server.createFrom(w, r, c) }, nil
 }
 
 // finish waits for all responses and writes them once they are there.
@@ -151,16 +152,14 @@ func (g *group) inserted(r intents.Result) {
 }
 
 // answerAlone answers a member that nobody waits for.
-func (g *group) answerAlone(m *member, e endpoint) {
+func (g *group) answerAlone(m *member, e route.Endpoint) {
 	go func() {
 		m.answer(e)
 		g.answered <- m
 	}()
 }
 
-func (m *member) answer(e endpoint) { m.end(recoverPanic(e, m.exchange.response, m.exchange.request)) }
-
-func (m *member) end(cause error) { m.aborted = m.exchange.end(cause, transferFallback) }
+func (m *member) answer(e route.Endpoint) { m.aborted = m.exchange.Serve(e) }
 
 // add adds a response to those that are to be written.
 func (g *group) add(m *member) {
@@ -169,13 +168,13 @@ func (g *group) add(m *member) {
 		g.broken = true
 		return
 	}
-	g.frames.json = wire.AppendFrame(g.frames.json, m.number, m.response.message.json)
-	m.response.message.release()
+	g.frames.Bytes = wire.AppendFrame(g.frames.Bytes, m.number, m.response.message.Bytes)
+	m.response.message.Release()
 }
 
 // write writes the responses that are there at once, unless others are about to join them.
 func (g *group) write() {
-	if len(g.frames.json) == 0 {
+	if len(g.frames.Bytes) == 0 {
 		return
 	}
 	last := g.left == 0 && !g.broken
@@ -191,13 +190,13 @@ func (g *group) write() {
 		g.started = true
 		g.to.Header().Set("Content-Type", "application/octet-stream")
 		if last {
-			g.to.Header().Set("Content-Length", strconv.Itoa(len(g.frames.json)))
+			g.to.Header().Set("Content-Length", strconv.Itoa(len(g.frames.Bytes)))
 		}
 	}
-	_, err := g.to.Write(g.frames.json)
+	_, err := g.to.Write(g.frames.Bytes)
 	if err == nil && !last {
 		err = http.NewResponseController(g.to).Flush()
 	}
 	g.broken = g.broken || err != nil
-	g.frames.json = g.frames.json[:0]
+	g.frames.Bytes = g.frames.Bytes[:0]
 }

@@ -8,11 +8,12 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // require calls an endpoint if the limits admit the request and the person's role in the acting account allows what the endpoint
 // needs.
-func (s *Server) require(need identity.Need, answer endpoint) endpoint {
+func (s *Server) require(need identity.Need, answer route.Endpoint) route.Endpoint {
 	if need == identity.Anyone {
 		return func(w http.ResponseWriter, r *http.Request) error {
 			visitor, err := s.Identity.AdmitAnyone(r.Context(), s.client(r), r.Method)
@@ -58,7 +59,7 @@ func (s *Server) confirming(r *http.Request, password string) identity.Client {
 // writeSignedIn writes the response to a sign-up or sign-in, with the session in the cookie.
 func (s *Server) writeSignedIn(w http.ResponseWriter, in *identity.SignedIn) error {
 	s.cookie.SignIn(w, in)
-	return writeJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
+	return route.WriteJSON(w, http.StatusOK, signedInJSON{User: newUserJSON(in.Account)})
 }
 
 // signedInJSON is the response to sign-up and sign-in. The token is null, because it is in an HttpOnly cookie that scripts cannot

@@ -4,25 +4,26 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // setActiveOrganization answers POST /auth/organization/set-active: the session acts on another account of the person from now
 // on. With null it acts on the person's own account, and the response is null.
 func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		ID   nullable[string] `json:"organizationId"`
-		Slug string           `json:"organizationSlug"`
+	request, err := route.Decode[struct {
+		ID   route.Nullable[string] `json:"organizationId"`
+		Slug string                 `json:"organizationSlug"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	principal, none := identity.PrincipalOf(r), request.ID.given && request.ID.value == nil
+	principal, none := identity.PrincipalOf(r), request.ID.Given && request.ID.Value == nil
 	wanted := principal.Person.ID.String()
 	if !none {
 		wanted = request.Slug
 	}
-	if request.ID.value != nil {
-		wanted = *request.ID.value
+	if request.ID.Value != nil {
+		wanted = *request.ID.Value
 	}
 	on, err := s.on(r, wanted, "", identity.Person)
 	if err != nil {
@@ -32,7 +33,7 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	if none {
-		return writeJSON(w, http.StatusOK, nil)
+		return route.WriteJSON(w, http.StatusOK, nil)
 	}
-	return writeJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
+	return route.WriteJSON(w, http.StatusOK, newOrganizationJSON(on.Account))
 }

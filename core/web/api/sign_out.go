@@ -1,6 +1,10 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+
+	"intents.internal/core/web/route"
+)
 
 // signOut answers POST /auth/sign-out: it ends the session, if there is one.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
@@ -8,5 +12,5 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s.cookie.Clear(w)
-	return writeJSON(w, http.StatusOK, map[string]bool{"success": true})
+	return route.WriteJSON(w, http.StatusOK, map[string]bool{"success": true})
 }

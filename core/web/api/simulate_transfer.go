@@ -7,12 +7,13 @@ import (
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // simulateTransfer is the change of POST /v2/transfers/{id}/simulate: it takes an intent of the test environment to a status without a transaction.
 func (s *Server) simulateTransfer(r *http.Request, intent *transfer.Intent) (*transfer.Intent, error) {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Status *string `json:"status"`
 	}](r)
 	if err != nil {
@@ -20,7 +21,7 @@ func (s *Server) simulateTransfer(r *http.Request, intent *transfer.Intent) (*tr
 	}
 	to, issues := parseSimulated(request.Status)
 	if len(issues) > 0 {
-		return nil, invalid(issues...)
+		return nil, route.Invalid(issues...)
 	}
 	return s.Intents.Simulate(r.Context(), identities.OfKey(intent.AccountID), intent, to)
 }

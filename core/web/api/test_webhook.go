@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
@@ -13,7 +14,7 @@ import (
 func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
 	kind := feed.TypeWebhookTest
 	if r.ContentLength != 0 {
-		body, err := decode[struct {
+		body, err := route.Decode[struct {
 			Type *feed.Type `json:"type"`
 		}](r)
 		if err != nil {
@@ -24,11 +25,11 @@ func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookR
 		}
 	}
 	if !slices.Contains(webhooks.TestTypes(), kind) {
-		return invalid(wire.Issue{Path: "/type", Message: "must be one of " + joinTexts(webhooks.TestTypes())})
+		return route.Invalid(wire.Issue{Path: "/type", Message: "must be one of " + joinTexts(webhooks.TestTypes())})
 	}
 	id, err := s.Webhooks.TestWebhook(r.Context(), by.grant, by.owner, by.id, kind)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusAccepted, map[string]string{"eventId": id.String()})
+	return route.WriteJSON(w, http.StatusAccepted, map[string]string{"eventId": id.String()})
 }

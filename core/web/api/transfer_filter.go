@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -123,7 +124,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return issue
 	},
 	"limit": func(list *transferList, given string) (issue string) {
-		list.limit, issue = parsed(wholeNumber(given, 1, bufferedRows))
+		list.limit, issue = parsed(route.WholeNumber(given, 1, bufferedRows))
 		return issue
 	},
 }
@@ -162,7 +163,7 @@ func parseTransferList(r *http.Request, by transfer.Caller) (transferList, error
 	for name := range transferParameters {
 		names = append(names, name)
 	}
-	parameters, err := query(r, names...)
+	parameters, err := route.Query(r, names...)
 	if err != nil {
 		return transferList{}, err
 	}
@@ -178,7 +179,7 @@ func parseTransferList(r *http.Request, by transfer.Caller) (transferList, error
 	}
 	if len(issues) > 0 {
 		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
-		return transferList{}, invalid(issues...)
+		return transferList{}, route.Invalid(issues...)
 	}
 	return list, nil
 }

@@ -8,14 +8,15 @@ import (
 
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // writeRecord writes the full record of an intent as a response.
 func writeRecord(w http.ResponseWriter, status int, r *intents.Record) {
-	body := newBuffer()
-	defer body.release()
-	body.json = appendRecord(body.json, r)
-	writeBody(w, status, body.json)
+	body := route.NewBuffer()
+	defer body.Release()
+	body.Bytes = appendRecord(body.Bytes, r)
+	route.WriteBody(w, status, body.Bytes)
 }
 
 // appendRecord appends the members of the summary, with the additional members of source and destination, and the record's own.

@@ -6,6 +6,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -13,7 +14,7 @@ import (
 // person with a passkey can remove the password.
 func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	principal := identity.PrincipalOf(r)
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		ProviderID string `json:"providerId"`
 		AccountID  string `json:"accountId"`
 		Password   string `json:"password"`
@@ -41,20 +42,20 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 		return account.ErrIdentityNotFound
 	case 1:
 	default:
-		return invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
+		return route.Invalid(wire.Issue{Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts"})
 	}
 	if err := s.Identity.Unlink(r.Context(), s.confirming(r, request.Password), principal, named[0]); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }
 
 func (s *Server) unlinkPassword(w http.ResponseWriter, r *http.Request, principal *identity.Principal) error {
 	if !principal.Session.HasPasskey {
-		return invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
+		return route.Invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
 	}
 	if err := s.Identity.UnlinkPassword(r.Context(), s.client(r), principal); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, statusJSON)
+	return route.WriteJSON(w, http.StatusOK, statusJSON)
 }

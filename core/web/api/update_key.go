@@ -8,27 +8,28 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // updateKey answers POST /auth/api-key/update: it renames, disables or enables a key, or sets its expiry, scopes or
 // networks.
 func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		KeyID     string                   `json:"keyId"`
-		Name      *string                  `json:"name"`
-		Enabled   *bool                    `json:"enabled"`
-		ExpiresIn nullable[int64]          `json:"expiresIn"`
-		Scopes    []string                 `json:"scopes"`
-		Networks  []string                 `json:"networks"`
-		Password  string                   `json:"password"`
-		Metadata  nullable[jsontext.Value] `json:"metadata"` // better-auth's: ignored
+	request, err := route.Decode[struct {
+		KeyID     string                         `json:"keyId"`
+		Name      *string                        `json:"name"`
+		Enabled   *bool                          `json:"enabled"`
+		ExpiresIn route.Nullable[int64]          `json:"expiresIn"`
+		Scopes    []string                       `json:"scopes"`
+		Networks  []string                       `json:"networks"`
+		Password  string                         `json:"password"`
+		Metadata  route.Nullable[jsontext.Value] `json:"metadata"` // better-auth's: ignored
 	}](r)
 	if err != nil {
 		return err
 	}
-	if request.Name == nil && request.Enabled == nil && !request.ExpiresIn.given && request.Scopes == nil && request.Networks == nil {
-		return invalid(wire.Issue{Message: "names nothing to change; give name, enabled, expiresIn, scopes or networks"})
+	if request.Name == nil && request.Enabled == nil && !request.ExpiresIn.Given && request.Scopes == nil && request.Networks == nil {
+		return route.Invalid(wire.Issue{Message: "names nothing to change; give name, enabled, expiresIn, scopes or networks"})
 	}
 	change := account.KeyChange{Name: request.Name, Enabled: request.Enabled}
 	if change.ExpiresIn, err = expiry(request.ExpiresIn); err != nil {
@@ -56,17 +57,17 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newKeyJSON(key))
+	return route.WriteJSON(w, http.StatusOK, newKeyJSON(key))
 }
 
 // expiry returns nil for an absent field and zero for null, which is no expiry.
-func expiry(seconds nullable[int64]) (*time.Duration, error) {
-	if seconds.value == nil {
-		if !seconds.given {
+func expiry(seconds route.Nullable[int64]) (*time.Duration, error) {
+	if seconds.Value == nil {
+		if !seconds.Given {
 			return nil, nil
 		}
 		return new(time.Duration), nil
 	}
-	d, err := account.ParseExpiresIn(*seconds.value)
+	d, err := account.ParseExpiresIn(*seconds.Value)
 	return &d, err
 }

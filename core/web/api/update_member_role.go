@@ -5,11 +5,12 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // updateMemberRole answers POST /auth/organization/update-member-role with the updated member.
 func (s *Server) updateMemberRole(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		OrganizationID string `json:"organizationId"`
 		MemberID       string `json:"memberId"`
 		Role           string `json:"role"`
@@ -33,5 +34,5 @@ func (s *Server) updateMemberRole(w http.ResponseWriter, r *http.Request) error 
 	if member, err = s.Identity.ChangeMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID, role); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newMemberJSON(member))
+	return route.WriteJSON(w, http.StatusOK, newMemberJSON(member))
 }

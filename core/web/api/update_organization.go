@@ -6,12 +6,13 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // updateOrganization answers POST /auth/organization/update: it renames a shared account.
 func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		ID   string `json:"organizationId"`
 		Data struct {
 			Name string `json:"name"`
@@ -26,10 +27,10 @@ func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) erro
 	}
 	renamed, err := s.Identity.RenameShared(r.Context(), s.client(r), on, request.Data.Name)
 	if invalidName, ok := errors.AsType[*account.InvalidError](err); ok {
-		return invalid(wire.Issue{Path: "/data/" + invalidName.Field, Message: invalidName.Message})
+		return route.Invalid(wire.Issue{Path: "/data/" + invalidName.Field, Message: invalidName.Message})
 	}
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newOrganizationJSON(renamed))
+	return route.WriteJSON(w, http.StatusOK, newOrganizationJSON(renamed))
 }

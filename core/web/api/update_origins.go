@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
@@ -14,17 +15,17 @@ func (s *Server) updateOrigins(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := query(r); err != nil {
+	if _, err := route.Query(r); err != nil {
 		return err
 	}
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Origins *[]string `json:"origins"`
 	}](r)
 	if err != nil {
 		return err
 	}
 	if request.Origins == nil {
-		return invalid(wire.Issue{Path: "/origins", Message: "is required"})
+		return route.Invalid(wire.Issue{Path: "/origins", Message: "is required"})
 	}
 	origins, err := account.ParseOrigins(*request.Origins)
 	if err != nil {
@@ -37,5 +38,5 @@ func (s *Server) updateOrigins(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Identities.SetOrigins(r.Context(), identities.OfKey(by.AccountID), by.AccountID, origins, entry.ByKey(by.KeyID)); err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, originsJSON{origins})
+	return route.WriteJSON(w, http.StatusOK, originsJSON{origins})
 }

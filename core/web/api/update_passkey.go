@@ -5,11 +5,12 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 )
 
 // updatePasskey answers POST /auth/passkey/update-passkey, which renames a passkey.
 func (s *Server) updatePasskey(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 	}](r)
@@ -24,5 +25,5 @@ func (s *Server) updatePasskey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, map[string]passkeyJSON{"passkey": newPasskeyJSON(passkey)})
+	return route.WriteJSON(w, http.StatusOK, map[string]passkeyJSON{"passkey": newPasskeyJSON(passkey)})
 }

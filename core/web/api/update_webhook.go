@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
 )
@@ -11,18 +12,18 @@ import (
 // updateWebhook answers PATCH /v2/webhooks/{id}. An absent field is unchanged; null types mean all types, a null description
 // means none.
 func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	body, err := decode[struct {
-		URL         *string            `json:"url"`
-		Types       nullable[[]string] `json:"types"`
-		Description nullable[string]   `json:"description"`
-		Enabled     *bool              `json:"enabled"`
+	body, err := route.Decode[struct {
+		URL         *string                  `json:"url"`
+		Types       route.Nullable[[]string] `json:"types"`
+		Description route.Nullable[string]   `json:"description"`
+		Enabled     *bool                    `json:"enabled"`
 	}](r)
 	if err != nil {
 		return err
 	}
-	change := webhooks.Change{URL: body.URL, Types: body.Types.orZero(), Description: body.Description.orZero(), Enabled: body.Enabled}
+	change := webhooks.Change{URL: body.URL, Types: body.Types.OrZero(), Description: body.Description.OrZero(), Enabled: body.Enabled}
 	if change == (webhooks.Change{}) {
-		return invalid(wire.Issue{Message: "names nothing to change; give url, types, description or enabled"})
+		return route.Invalid(wire.Issue{Message: "names nothing to change; give url, types, description or enabled"})
 	}
 	entry, err := by.entry(account.WebhookUpdated)
 	if err != nil {
@@ -34,5 +35,5 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, newWebhookJSON(changed))
+	return route.WriteJSON(w, http.StatusOK, newWebhookJSON(changed))
 }

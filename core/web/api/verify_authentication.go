@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"intents.internal/core/web/route"
 )
 
 // verifyAuthentication answers POST /auth/passkey/verify-authentication: it signs in the person of a passkey, or confirms the session of
 // that person.
 func (s *Server) verifyAuthentication(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
+	request, err := route.Decode[struct {
 		Response jsontext.Value `json:"response"`
 	}](r)
 	if err != nil {
@@ -29,7 +30,7 @@ func (s *Server) verifyAuthentication(w http.ResponseWriter, r *http.Request) er
 	}
 	s.cookie.EndCeremony(w)
 	s.cookie.SignIn(w, in)
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		Session sessionJSON `json:"session"`
 		User    userJSON    `json:"user"`
 	}{newSessionJSON(in.Session), newUserJSON(in.Account)})

@@ -7,13 +7,14 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/web/apierror"
+	"intents.internal/core/web/route"
 )
 
 // verifyEmail answers GET /auth/verify-email: it uses the token of a link. With a callbackURL it redirects the browser there,
 // with an error code in the parameter error. Links in mails lead to a page of the console instead, because programs that scan
 // mail follow links.
 func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
-	given, err := query(r, "token", "callbackURL")
+	given, err := route.Query(r, "token", "callbackURL")
 	if err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 		user := newUserJSON(changed)
 		response.User = &user
 	}
-	return writeJSON(w, http.StatusOK, response)
+	return route.WriteJSON(w, http.StatusOK, response)
 }
 
 // linkCode returns the error code for a failed link, empty for other errors.

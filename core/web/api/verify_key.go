@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/wire"
 )
 
-var errKeyRefused = newError(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
+var errKeyRefused = route.NewError(http.StatusNotFound, wire.InvalidAPIKey, "No usable key has this hash.")
 
 // verifyKey answers the gateways' POST /internal/keys/verify. Like the gateway's own response, it does not say why a key is
 // rejected.
 func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[wire.VerifyKeyRequest](r)
+	request, err := route.Decode[wire.VerifyKeyRequest](r)
 	if err != nil {
 		return err
 	}
 	hash, err := hex.DecodeString(request.Hash)
 	if err != nil || len(hash) != len(apikey.Hash{}) {
-		return invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
+		return route.Invalid(wire.Issue{Path: "/hash", Message: "must be 64 hexadecimal digits"})
 	}
 	now := s.Transfers.Now()
 	key, of, err := s.Identities.UsableKey(r.Context(), apikey.Hash(hash), now)
@@ -41,7 +42,7 @@ func (s *Server) verifyKey(w http.ResponseWriter, r *http.Request) error {
 	if key.Scopes != apikey.AllScopes {
 		verified.Scopes = key.Scopes.Names()
 	}
-	return writeJSON(w, http.StatusOK, verified)
+	return route.WriteJSON(w, http.StatusOK, verified)
 }
 
 func keyLimit(l account.Limit) wire.KeyLimit {

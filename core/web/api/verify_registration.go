@@ -6,14 +6,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/web/route"
 )
 
 // verifyRegistration answers POST /auth/passkey/verify-registration with the new passkey.
 func (s *Server) verifyRegistration(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		Response      jsontext.Value   `json:"response"`
-		Name          nullable[string] `json:"name"`
-		CreateSession nullable[bool]   `json:"createSession"` // better-auth's: ignored, as the browser is signed in
+	request, err := route.Decode[struct {
+		Response      jsontext.Value         `json:"response"`
+		Name          route.Nullable[string] `json:"name"`
+		CreateSession route.Nullable[bool]   `json:"createSession"` // better-auth's: ignored, as the browser is signed in
 	}](r)
 	if err != nil {
 		return err
@@ -23,10 +24,10 @@ func (s *Server) verifyRegistration(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	passkey, err := s.Identity.FinishRegistration(
-		r.Context(), s.client(r), identity.PrincipalOf(r), s.cookie.Ceremony(r), response, request.Name.get())
+		r.Context(), s.client(r), identity.PrincipalOf(r), s.cookie.Ceremony(r), response, request.Name.Get())
 	if err != nil {
 		return err
 	}
 	s.cookie.EndCeremony(w)
-	return writeJSON(w, http.StatusOK, newPasskeyJSON(passkey))
+	return route.WriteJSON(w, http.StatusOK, newPasskeyJSON(passkey))
 }

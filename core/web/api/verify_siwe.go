@@ -8,23 +8,24 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/siwe"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
 
 // verifySIWE answers POST /auth/siwe/verify: it signs in the signer of the message. The wallet in the body must be the one in the
 // message.
 func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
-	request, err := decode[struct {
-		Message       string           `json:"message"`
-		Signature     string           `json:"signature"`
-		WalletAddress string           `json:"walletAddress"`
-		ChainID       nullable[uint64] `json:"chainId"`
-		Email         nullable[string] `json:"email"` // better-auth's: ignored, as nothing proves it
+	request, err := route.Decode[struct {
+		Message       string                 `json:"message"`
+		Signature     string                 `json:"signature"`
+		WalletAddress string                 `json:"walletAddress"`
+		ChainID       route.Nullable[uint64] `json:"chainId"`
+		Email         route.Nullable[string] `json:"email"` // better-auth's: ignored, as nothing proves it
 	}](r)
 	if err != nil {
 		return err
 	}
-	message, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID.value)
+	message, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID.Value)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 		WalletAddress string `json:"walletAddress"`
 		ChainID       uint64 `json:"chainId"`
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return route.WriteJSON(w, http.StatusOK, struct {
 		Token   *string `json:"token"`
 		Success bool    `json:"success"`
 		User    user    `json:"user"`
@@ -56,7 +57,7 @@ func readWalletMessage(text, address string, chainID *uint64) (*siwe.Message, er
 	}
 	message, err := siwe.Parse(text)
 	if syntax, ok := errors.AsType[*siwe.SyntaxError](err); ok {
-		return nil, invalid(wire.Issue{Path: "/message", Message: "is no ERC-4361 message: " + syntax.Error()})
+		return nil, route.Invalid(wire.Issue{Path: "/message", Message: "is no ERC-4361 message: " + syntax.Error()})
 	}
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
@@ -59,11 +60,14 @@ func newDeliveryJSON(d webhooks.Delivery) deliveryJSON {
 	return answer
 }
 
+// patternCreateWebhook is the route of new webhooks, the only one that honors an Idempotency-Key.
+const patternCreateWebhook = "POST /v2/webhooks"
+
 // webhookRoutes are the routes of webhooks, all of which need the operator's rules for webhooks.
-func (s *Server) webhookRoutes() map[string]http.Handler {
-	routes := map[string]http.Handler{}
+func (s *Server) webhookRoutes() []route.Route {
+	var routes []route.Route
 	for pattern, answer := range map[string]func(http.ResponseWriter, *http.Request, webhookRequest) error{
-		"POST /v2/webhooks":                                 s.createWebhook,
+		patternCreateWebhook:                                s.createWebhook,
 		"GET /v2/webhooks":                                  s.listWebhooks,
 		"GET /v2/webhooks/{id}":                             s.getWebhook,
 		"PATCH /v2/webhooks/{id}":                           s.updateWebhook,
@@ -75,7 +79,9 @@ func (s *Server) webhookRoutes() map[string]http.Handler {
 		"POST /v2/webhooks/{id}/deliveries/{eventId}/retry": s.retryDelivery,
 		"POST /v2/webhooks/{id}/replay":                     s.replayWebhook,
 	} {
-		routes[pattern] = s.route(s.ofWebhooks(answer), webhookFallback)
+		routes = append(routes, route.Route{
+			Pattern: pattern, Endpoint: s.ofWebhooks(answer), Fallback: webhookFallback, Idempotent: pattern == patternCreateWebhook,
+		})
 	}
 	return routes
 }
@@ -92,7 +98,7 @@ type webhookRequest struct {
 }
 
 // ofWebhooks parses the caller and the endpoint. Only the list of deliveries has query parameters.
-func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) endpoint {
+func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) route.Endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if s.WebhookRules == nil {
 			return webhooks.ErrNotConfigured
@@ -102,7 +108,7 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 			return err
 		}
 		if r.Pattern != "GET /v2/webhooks/{id}/deliveries" {
-			if _, err := query(r); err != nil {
+			if _, err := route.Query(r); err != nil {
 				return err
 			}
 		}

@@ -1,13 +1,11 @@
-package api
+package route
 
 import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -22,13 +20,13 @@ const traceParent = "Traceparent"
 
 // startTrace starts the span of a request as a child of the gateway's, and adds the request and trace ids to its log lines. The
 // gateways' routine requests start no trace. Neither do requests without a route, whose headers are not trusted. The request gets the context.
-func (s *Server) startTrace(ctx context.Context, r *http.Request, at time.Time) (*http.Request, trace.Span) {
+func (x *Exchange) startTrace(ctx context.Context, r *http.Request) (*http.Request, trace.Span) {
 	if len(r.Header[traceParent]) > 0 {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	}
 	span := trace.SpanFromContext(ctx)
-	if r.Pattern != "" && (span.SpanContext().IsValid() || !slices.Contains(routine, r.Pattern)) {
-		ctx, span = s.Tracer.Start(ctx, r.Pattern, r.Header.Get(wire.HeaderTraceDecided) != "", at)
+	if r.Pattern != "" && (span.SpanContext().IsValid() || !x.route.Routine) {
+		ctx, span = x.router.Tracer.Start(ctx, r.Pattern, r.Header.Get(wire.HeaderTraceDecided) != "", x.started)
 	}
 	ids := tracing.AppendLogAttrs([]slog.Attr{slog.String("request_id", r.Header.Get(wire.HeaderRequestID))}, span)
 	return r.WithContext(telemetry.InRequest(ctx, ids...)), span

@@ -1,42 +1,29 @@
-package api
+package route
 
 import (
 	"context"
 	"net/http"
-	"slices"
 
-	"intents.internal/core/identity"
 	"intents.internal/core/postgres"
-	"intents.internal/pkg/wire"
-)
-
-var (
-	// readsOnly and writes are the routes whose methods do not say whether they write: a look-up of a secret has a body, and links in mails
-	// and redirects are followed with GET.
-	readsOnly = []string{"POST " + wire.PathVerifyKey}
-	// The options of a registration have the user handle that the authenticator keeps for ever.
-	writes = []string{"GET /auth/verify-email", "GET " + identity.OIDCCallbackPath, "GET /auth/passkey/generate-register-options"}
-	// idempotent are the routes that honor an Idempotency-Key.
-	idempotent = []string{patternCreate, patternCreateBatch, "POST /v2/webhooks"}
 )
 
 // confirm waits until what a response tells is durable, and reports whether it may be written.
 //
 // The client may repeat a write whose outcome it does not know, and take the answer for the outcome: a record, a redirect, or that there is
-// nothing (404, 410), nothing left to do (409), or one of the errors that are apierror.Error.Repeated. The rows that this answer comes from may be those of a commit in
-// doubt, which a failover loses, see postgres.DB.Confirm. Routes that only read show them.
+// nothing (404, 410), nothing left to do (409), or one of the errors that are apierror.Error.Repeated. The rows that this answer comes from
+// may be those of a commit in doubt, which a failover loses, see postgres.DB.Confirm. Routes that only read show them.
 func (r *statusRecorder) confirm(status int) bool {
 	x := r.exchange
-	if r.committed || !r.tellsOutcome(status) || !writesTo(x.request) {
+	if r.committed || !r.tellsOutcome(status) || !x.writes() {
 		return true
 	}
-	ctx, cancel := context.WithDeadline(x.request.Context(), x.started.Add(requestTimeout))
+	ctx, cancel := context.WithDeadline(x.Request.Context(), x.started.Add(Timeout))
 	defer cancel()
-	err := x.server.Transfers.Confirm(ctx)
+	err := x.router.Confirm(ctx)
 	if err == nil {
 		return true
 	}
-	repeatable := slices.Contains(idempotent, x.request.Pattern) && x.request.Header.Get("Idempotency-Key") != ""
+	repeatable := x.route.Idempotent && x.Request.Header.Get("Idempotency-Key") != ""
 	r.unconfirmed = &postgres.OutcomeUnknownError{Err: err, Repeatable: repeatable}
 	header := r.Header()
 	for name := range header {
@@ -50,8 +37,8 @@ func (r *statusRecorder) confirm(status int) bool {
 // Unconfirmed is why the response was dropped, nil if it was not. The console answers with a page of its own.
 func (r *statusRecorder) Unconfirmed() error { return r.unconfirmed }
 
-// committed says that a response tells of nothing but a commit that has returned.
-func committed(w http.ResponseWriter) {
+// Committed says that a response tells of nothing but a commit that has returned.
+func Committed(w http.ResponseWriter) {
 	if recorder, ok := w.(*statusRecorder); ok {
 		recorder.committed = true
 	}
@@ -70,11 +57,11 @@ func (r *statusRecorder) tellsOutcome(status int) bool {
 	return status < http.StatusBadRequest || r.repeated && status < http.StatusInternalServerError
 }
 
-// writesTo reports whether a request's route writes.
-func writesTo(r *http.Request) bool {
-	switch r.Method {
+// writes reports whether a request's route writes.
+func (x *Exchange) writes() bool {
+	switch x.Request.Method {
 	case http.MethodGet, http.MethodHead:
-		return slices.Contains(writes, r.Pattern)
+		return x.route.Writes
 	}
-	return !slices.Contains(readsOnly, r.Pattern)
+	return !x.route.ReadOnly
 }

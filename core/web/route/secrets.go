@@ -1,4 +1,4 @@
-package api
+package route
 
 import (
 	"crypto/sha256"
@@ -37,26 +37,26 @@ func (s Secrets) match(presented string) (ok, outdated bool) {
 	return current|previous == 1, current == 0 && previous == 1
 }
 
-// minter returns what mints the tokens of a gateway that has presented one of the secrets: the gateway verifies them with that secret.
-func (s Secrets) minter(presented string) *clienttoken.Minter {
+// Minter returns what mints the tokens of a gateway that has presented one of the secrets: the gateway verifies them with that secret.
+func (s Secrets) Minter(presented string) *clienttoken.Minter {
 	if _, outdated := s.match(presented); outdated {
 		return s.tokensForPrevious
 	}
 	return s.tokens
 }
 
-// onlyGateways rejects requests without a valid gateway secret, and marks every response as core's own.
-func (s *Server) onlyGateways(next http.Handler) http.Handler {
-	denied := s.route(func(w http.ResponseWriter, _ *http.Request) error { return refuse(w, errNotGateway) }, fallbackError{})
+// OnlyGateways rejects requests without a valid gateway secret, and marks every response as core's own.
+func (ro *Router) OnlyGateways(next http.Handler) http.Handler {
+	denied := ro.Handler(Route{Endpoint: func(w http.ResponseWriter, _ *http.Request) error { return Refuse(w, errNotGateway) }})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()[wire.HeaderCore] = markAnswered
-		ok, outdated := s.Secrets.match(r.Header.Get(wire.HeaderGatewaySecret))
+		ok, outdated := ro.Secrets.match(r.Header.Get(wire.HeaderGatewaySecret))
 		if !ok {
 			denied.ServeHTTP(w, r)
 			return
 		}
 		if outdated {
-			s.metrics.outdated.Inc()
+			ro.metrics.outdated.Inc()
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -68,8 +68,8 @@ var (
 	markRefused  = []string{wire.CoreRefused}
 )
 
-// refuse marks the response as that of a request of which nothing was carried out, and returns its error.
-func refuse(w http.ResponseWriter, e *apiError) *apiError {
+// Refuse marks the response as that of a request of which nothing was carried out, and returns its error.
+func Refuse(w http.ResponseWriter, e *Error) *Error {
 	w.Header()[wire.HeaderCore] = markRefused
 	return e
 }

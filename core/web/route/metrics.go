@@ -1,4 +1,4 @@
-package api
+package route
 
 import (
 	"net/http"
@@ -17,7 +17,6 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	defects  prometheus.Counter
 	outdated prometheus.Counter
-	readings prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -44,10 +43,6 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		outdated: factory.NewCounter(prometheus.CounterOpts{
 			Name: "intents_core_previous_secret_requests_total",
 			Help: "Requests authenticated by CORE_GATEWAY_SECRET_PREVIOUS. While it rises, gateways still use that secret, and fail if it is removed.",
-		}),
-		readings: factory.NewCounter(prometheus.CounterOpts{
-			Name: "intents_core_key_feed_readings_total",
-			Help: "Reads of the database for gateways that poll for changed keys: at most ten a second, however many gateways poll.",
 		}),
 	}
 }

@@ -1,4 +1,4 @@
-package api
+package route
 
 import (
 	"errors"
@@ -14,58 +14,44 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 
-	"intents.internal/core/transfer"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
-// caller returns the identity in the gateway's headers of a keyed request.
-func caller(r *http.Request) (transfer.Caller, error) {
-	accountID, accountErr := uuid.Parse(r.Header.Get(wire.HeaderAccountID))
-	keyID, keyErr := uuid.Parse(r.Header.Get(wire.HeaderKeyID))
-	environment, environmentErr := network.Parse(r.Header.Get(wire.HeaderKeyEnv))
-	if err := errors.Join(accountErr, keyErr, environmentErr); err != nil {
-		return transfer.Caller{}, fmt.Errorf("read the identity the gateway sent: %w", err)
-	}
-	return transfer.Caller{AccountID: accountID, KeyID: keyID, Environment: environment}, nil
+// ReadBody reads a JSON body of at most wire.MaxTransferRequestBytes.
+func ReadBody(r *http.Request) ([]byte, error) {
+	return ReadBodyUpTo(r, wire.MaxTransferRequestBytes)
 }
 
-// readBody reads a JSON body of at most wire.MaxTransferRequestBytes.
-func readBody(r *http.Request) ([]byte, error) {
-	return readBodyUpTo(r, wire.MaxTransferRequestBytes)
-}
-
-// readBodyUpTo reads a JSON body of at most limit bytes, or returns a 413 for a longer one.
-func readBodyUpTo(r *http.Request, limit int) ([]byte, error) {
+// ReadBodyUpTo reads a JSON body of at most limit bytes, or returns a 413 for a longer one.
+func ReadBodyUpTo(r *http.Request, limit int) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	if err != nil {
-		return nil, newError(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
+		return nil, NewError(http.StatusBadRequest, wire.InvalidRequest, "The body did not arrive whole.")
 	}
 	if len(body) > limit {
-		return nil, tooLarge(limit)
+		return nil, TooLarge(limit)
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		return nil, errMediaType
+		return nil, ErrMediaType
 	}
 	return body, nil
 }
 
-// decode decodes a JSON body into a struct strictly. It rejects duplicate and unknown names, wrong types and trailing data.
-func decode[T any](r *http.Request) (value T, err error) {
-	body, err := readBody(r)
+// Decode decodes a JSON body into a struct strictly. It rejects duplicate and unknown names, wrong types and trailing data.
+func Decode[T any](r *http.Request) (value T, err error) {
+	body, err := ReadBody(r)
 	if err != nil {
 		return value, err
 	}
-	return decodeBody[T](body)
+	return DecodeBody[T](body)
 }
 
-// decodeBody is decode for a body in memory.
-func decodeBody[T any](body []byte) (value T, err error) {
+// DecodeBody is decode for a body in memory.
+func DecodeBody[T any](body []byte) (value T, err error) {
 	if jsontext.Value(body).Kind() != '{' {
-		return value, invalid(wire.Issue{Message: "must be an object"})
+		return value, Invalid(wire.Issue{Message: "must be an object"})
 	}
 	err = json.Unmarshal(body, &value, json.RejectUnknownMembers(true), memberReader)
 	var syntax *jsontext.SyntacticError
@@ -75,17 +61,17 @@ func decodeBody[T any](body []byte) (value T, err error) {
 	case err == nil:
 		return value, nil
 	case errors.As(err, &syntax):
-		return value, invalid(wire.Issue{Path: string(syntax.JSONPointer), Message: "is not valid JSON: " + syntax.Err.Error()})
+		return value, Invalid(wire.Issue{Path: string(syntax.JSONPointer), Message: "is not valid JSON: " + syntax.Err.Error()})
 	case errors.As(err, &semantic) && errors.As(err, &refused):
-		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: refused.Error()})
+		return value, Invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: refused.Error()})
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
-		return value, invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: "is not a known field"})
+		return value, Invalid(wire.Issue{Path: string(semantic.JSONPointer), Message: "is not a known field"})
 	case errors.As(err, &semantic) && semantic.JSONKind != 0:
-		return value, invalid(wire.Issue{
+		return value, Invalid(wire.Issue{
 			Path: string(semantic.JSONPointer), Message: "must not be a JSON " + kindName(semantic.JSONKind),
 		})
 	default:
-		return value, invalid(wire.Issue{Message: "is not one JSON object"})
+		return value, Invalid(wire.Issue{Message: "is not one JSON object"})
 	}
 }
 
@@ -100,12 +86,12 @@ func kindName(kind jsontext.Kind) string {
 	}
 }
 
-// query parses the query parameters. An unknown, repeated or malformed parameter is an issue, and so is NUL, which Postgres
+// Query parses the query parameters. An unknown, repeated or malformed parameter is an issue, and so is NUL, which Postgres
 // cannot store. An allowed name that ends in * allows all names that begin so.
-func query(r *http.Request, allowed ...string) (map[string]string, error) {
+func Query(r *http.Request, allowed ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid(wire.Issue{Path: "query", Message: "is not a well-formed query string"})
+		return nil, Invalid(wire.Issue{Path: "query", Message: "is not a well-formed query string"})
 	}
 	parameters := make(map[string]string, len(values))
 	var issues []wire.Issue
@@ -123,7 +109,7 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	}
 	if len(issues) > 0 {
 		slices.SortFunc(issues, func(a, b wire.Issue) int { return strings.Compare(a.Path, b.Path) })
-		return nil, invalid(issues...)
+		return nil, Invalid(issues...)
 	}
 	return parameters, nil
 }
@@ -137,21 +123,21 @@ func isOf(pattern, name string) bool {
 // maxNumber is the largest number of a query parameter without a bound of its own.
 const maxNumber = math.MaxInt32
 
-// numberParameter parses a query parameter that is a whole number up to maxNumber; fallback is the default.
-func numberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
+// NumberParameter parses a query parameter that is a whole number up to maxNumber; fallback is the default.
+func NumberParameter(parameters map[string]string, name string, fallback int) (int, []wire.Issue) {
 	text, given := parameters[name]
 	if !given {
 		return fallback, nil
 	}
-	n, err := wholeNumber(text, 0, maxNumber)
+	n, err := WholeNumber(text, 0, maxNumber)
 	if err != nil {
 		return 0, []wire.Issue{{Path: name, Message: err.Error()}}
 	}
 	return n, nil
 }
 
-// wholeNumber parses a number of a query without sign and leading zeros. Its error is the text for the client.
-func wholeNumber(text string, least, most int) (int, error) {
+// WholeNumber parses a number of a query without sign and leading zeros. Its error is the text for the client.
+func WholeNumber(text string, least, most int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most || strconv.Itoa(n) != text {
 		return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
