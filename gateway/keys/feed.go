@@ -10,7 +10,7 @@ import (
 
 	"intents.internal/gateway/control"
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/background"
 )
 
 const (
@@ -34,8 +34,6 @@ type feed struct {
 	filterComplete bool
 	// wait is how long core may hold the next poll open, timeout bounds the whole poll.
 	wait, timeout time.Duration
-	failing       bool
-	logs          telemetry.Sampler
 }
 
 // Run polls core's change feed and keeps the filter of existing keys current, until ctx ends.
@@ -43,16 +41,24 @@ func (v *Verifier) Run(ctx context.Context) {
 	var loading sync.WaitGroup
 	loading.Go(func() { v.loadFilters(ctx) })
 	defer loading.Wait()
-	f := feed{wait: pollWait, timeout: pollTimeout, logs: telemetry.Sampler{Every: logEvery}}
-	for ctx.Err() == nil {
-		v.pollOnce(ctx, &f)
+	f := feed{wait: pollWait, timeout: pollTimeout}
+	job := background.Job{Every: pollRetry, Retry: pollRetry, Report: v.reportFeed}
+	background.Repeat(ctx, v.log, job, func() (more bool, err error) {
+		err = v.pollOnce(ctx, &f)
+		for errors.Is(err, errPollCanceled) {
+			err = v.pollOnce(ctx, &f)
+		}
 		v.swapFilter(ctx, &f)
-	}
+		return err == nil, err
+	})
 }
+
+// errPollCanceled means that a request waits for the next poll, which says nothing of the feed.
+var errPollCanceled = errors.New("the poll was canceled by a request that waits for the next")
 
 // pollOnce polls the feed once. Core responds at once if requests wait for the poll, otherwise when a key changes or f.wait is
 // over. A request that starts to wait meanwhile cancels the poll.
-func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
+func (v *Verifier) pollOnce(ctx context.Context, f *feed) error {
 	polling, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	shared := v.polls.begin(cancel)
@@ -67,19 +73,14 @@ func (v *Verifier) pollOnce(ctx context.Context, f *feed) {
 	switch {
 	case err == nil:
 		f.timeout, f.wait = pollTimeout, nextWait(f.wait, time.Since(began))
-	case ctx.Err() != nil, shared == nil && errors.Is(polling.Err(), context.Canceled):
-		return // canceled by a request that waits for the next poll
+	case ctx.Err() != nil:
+	case shared == nil && errors.Is(polling.Err(), context.Canceled):
+		return errPollCanceled
 	default:
 		v.metrics.pollsFailed.Inc()
 		f.timeout, f.wait = min(2*f.timeout, maxPollTimeout), 0 // the first response makes verdicts fresh again
 	}
-	v.logPoll(ctx, f, err)
-	if err != nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(pollRetry):
-		}
-	}
+	return err
 }
 
 // nextWait returns how long core may hold the next poll open, from the wait and the duration of the last poll. Freshness counts
@@ -134,16 +135,13 @@ func (v *Verifier) changesSince(ctx context.Context, cursor string, wait time.Du
 	return changes.Cursor, hashes, nil
 }
 
-// logPoll logs the first of consecutive failed polls, then one every logEvery, and the recovery.
-func (v *Verifier) logPoll(ctx context.Context, f *feed, err error) {
-	if err != nil {
-		if suppressed, due := f.logs.Due(); due {
-			v.log.WarnContext(ctx, "key change feed interrupted, cached verdicts are looked up again", "error", err, "suppressed", suppressed)
-		}
-	} else if f.failing {
+// reportFeed logs the first of consecutive failed polls, then one every logEvery, and the recovery.
+func (v *Verifier) reportFeed(ctx context.Context, err error) {
+	if err == nil {
 		v.log.InfoContext(ctx, "key change feed resumed")
+	} else if suppressed, due := v.feedLogs.Due(); due {
+		v.log.WarnContext(ctx, "key change feed interrupted, cached verdicts are looked up again", "error", err, "suppressed", suppressed)
 	}
-	f.failing = err != nil
 }
 
 // Ready is a readiness check that passes from the first successful poll on. It does not fail if the feed fails later: stale

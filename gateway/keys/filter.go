@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/telemetry"
+	"intents.internal/pkg/background"
 )
 
 const (
@@ -45,35 +45,29 @@ func (l *filterLoader) request() {
 	}
 }
 
-// loadFilters loads a filter when one is requested, and every filterMaxAge, until ctx ends.
+// loadFilters loads a filter when one is requested, as the first poll of the feed does, and every filterMaxAge, until ctx ends.
 func (v *Verifier) loadFilters(ctx context.Context) {
-	next, failing, logs := filterMaxAge, false, telemetry.Sampler{Every: logEvery}
-	for {
-		timer := time.NewTimer(next)
-		select {
-		case <-timer.C:
-		case <-v.filters.requested:
-		case <-ctx.Done():
-			return
-		}
-		timer.Stop()
-		err := v.loadFilter(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			next = filterMaxAge + rand.N(filterMaxAge/4) //nolint:gosec // spreads the loads of many replicas
-			if failing {
-				v.log.InfoContext(ctx, "filter of existing keys reloaded")
-			}
-		} else {
-			next = filterRetry
+	select {
+	case <-v.filters.requested:
+	case <-ctx.Done():
+		return
+	}
+	spread := rand.N(filterMaxAge / 4) //nolint:gosec // spreads the loads of many replicas
+	job := background.Job{Every: filterMaxAge + spread, Retry: filterRetry, Wake: v.filters.requested, Report: v.reportFilter}
+	background.Repeat(ctx, v.log, job, func() (more bool, err error) {
+		if err = v.loadFilter(ctx); err != nil && ctx.Err() == nil {
 			v.metrics.filtersFailed.Inc()
-			if suppressed, due := logs.Due(); due {
-				v.log.WarnContext(ctx, "filter of existing keys not loaded, unknown keys are looked up meanwhile", "error", err, "suppressed", suppressed)
-			}
 		}
-		failing = err != nil
+		return false, err
+	})
+}
+
+// reportFilter logs the first of consecutive failed loads, then one every logEvery, and the recovery.
+func (v *Verifier) reportFilter(ctx context.Context, err error) {
+	if err == nil {
+		v.log.InfoContext(ctx, "filter of existing keys reloaded")
+	} else if suppressed, due := v.filterLogs.Due(); due {
+		v.log.WarnContext(ctx, "filter of existing keys not loaded, unknown keys are looked up meanwhile", "error", err, "suppressed", suppressed)
 	}
 }
 

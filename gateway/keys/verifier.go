@@ -83,9 +83,9 @@ type Verifier struct {
 	mu      sync.Mutex
 	lookUps map[apikey.Hash]*lookUp
 
-	log        *slog.Logger
-	lookUpLogs telemetry.Sampler
-	metrics    metrics
+	log                              *slog.Logger
+	lookUpLogs, feedLogs, filterLogs telemetry.Sampler
+	metrics                          metrics
 }
 
 // refusal is a cached ErrUnknown or ErrRefused.
@@ -120,6 +120,8 @@ func New(o Options) *Verifier {
 		lookUps:    map[apikey.Hash]*lookUp{},
 		log:        o.Log,
 		lookUpLogs: telemetry.Sampler{Every: logEvery},
+		feedLogs:   telemetry.Sampler{Every: logEvery},
+		filterLogs: telemetry.Sampler{Every: logEvery},
 	}
 	v.syncedAt.Store(int64(-MaxStaleness)) // the feed has not been read yet
 	v.metrics = newMetrics(o.Metrics, v, o.Capacity)

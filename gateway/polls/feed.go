@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"intents.internal/gateway/control"
+	"intents.internal/pkg/background"
 	"intents.internal/pkg/wire"
 )
 
@@ -15,7 +16,7 @@ const (
 	wakeWait = time.Second
 	// wakeTimeout bounds a request.
 	wakeTimeout = wakeWait + time.Second
-	// wakeInterval is the minimum time between two requests: a draining core responds at once.
+	// wakeInterval is the least interval of the requests: a draining core responds at once.
 	wakeInterval = 20 * time.Millisecond
 	// wakeRetry is the pause after a failed request.
 	wakeRetry = 100 * time.Millisecond
@@ -30,37 +31,23 @@ const (
 //
 // The position is kept over failures and while there is no poll: the next response names every account that has had events since.
 func (p *Polls) Run(ctx context.Context) {
-	position, failing := "", false
-	var lastPoll time.Time
-	for ctx.Err() == nil {
-		began := time.Now()
-		if p.open() > 0 {
-			lastPoll = began
-		} else if position != "" && began.Sub(lastPoll) > pauseAfter {
+	position, lastPoll := "", time.Time{}
+	job := background.Job{Every: wakeInterval, Retry: wakeRetry, Report: p.report}
+	background.Repeat(ctx, p.log, job, func() (more bool, err error) {
+		if now := time.Now(); p.open() > 0 {
+			lastPoll = now
+		} else if position != "" && now.Sub(lastPoll) > pauseAfter {
 			select {
 			case <-ctx.Done():
 			case <-p.first:
 			}
-			continue
+			return true, nil
 		}
-		next, err := p.follow(ctx, position)
-		if ctx.Err() != nil {
-			return
-		}
-		pause := wakeInterval - time.Since(began)
-		if err != nil {
+		if position, err = p.follow(ctx, position); err != nil && ctx.Err() == nil {
 			p.metrics.failures.Inc()
-			pause = wakeRetry
 		}
-		p.logState(ctx, err, failing)
-		position, failing = next, err != nil
-		if pause > 0 {
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
-	}
+		return false, err
+	})
 }
 
 // follow makes one request, wakes the polls with new events, and returns the next position.
@@ -91,14 +78,11 @@ func (p *Polls) wakeEach(accounts []wire.EventAccount) {
 	}
 }
 
-// logState logs the first of consecutive failures, then one every logEvery, and the recovery.
-func (p *Polls) logState(ctx context.Context, err error, failing bool) {
-	switch {
-	case err != nil:
-		if suppressed, due := p.logs.Due(); due {
-			p.log.WarnContext(ctx, "wake-ups of long polls interrupted", "error", err, "suppressed", suppressed)
-		}
-	case failing:
+// report logs the first of consecutive failures, then one every logEvery, and the recovery.
+func (p *Polls) report(ctx context.Context, err error) {
+	if err == nil {
 		p.log.InfoContext(ctx, "wake-ups of long polls resumed")
+	} else if suppressed, due := p.logs.Due(); due {
+		p.log.WarnContext(ctx, "wake-ups of long polls interrupted", "error", err, "suppressed", suppressed)
 	}
 }

@@ -65,7 +65,9 @@ func (c *Client) callPolicy(ctx context.Context, r *Request, call Call) policy {
 		deadline = r.Began.Add(c.timeout)
 	}
 	return policy{
-		attempt: attemptOptions{ctx: ctx, began: r.Began, deadline: deadline, replayable: true, pool: ownPool, maxBody: cmp.Or(call.MaxBody, maxBufferedBody)},
-		retry:   retry{everyCore: true, wait: call.Wait, target: call.RetryTarget},
+		attempt: attemptOptions{
+			ctx: ctx, began: r.Began, deadline: deadline, replayable: true, pool: ownPool, maxBody: cmp.Or(call.MaxBody, maxBufferedBody),
+		},
+		retry: retry{everyCore: true, wait: call.Wait, target: call.RetryTarget},
 	}
 }
