@@ -16,10 +16,10 @@ import (
 func TestProbe_State(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		status     int // of the probe's answer, 0 for none
-		mark, host string
-		want       cores.State
-		reason     string
+		status int // of the probe's answer, 0 for none
+		mark   string
+		want   cores.State
+		reason string
 	}{
 		"ready":                        {status: http.StatusNoContent, want: cores.Up},
 		"does not know the endpoint":   {status: http.StatusNotFound, mark: wire.CoreAnswered, want: cores.Up},
