@@ -57,7 +57,7 @@ func (d dialer) dialUntil(ctx context.Context, deadline time.Time) (*coreConn, e
 
 func (d dialer) dialContext(ctx context.Context) (*coreConn, error) {
 	core := d.transport.core
-	c := &coreConn{cores: d.transport.client.cores, core: core, epoch: core.Generation()}
+	c := &coreConn{cores: d.transport.client.cores, core: core, generation: core.Generation()}
 	// fasthttp's own dialer caches addresses for a minute, but a replaced core may have another address.
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", core.Address)
 	if err != nil {
@@ -88,8 +88,8 @@ type coreConn struct {
 	peeker *conn.Peeker
 	cores  *cores.Set
 	core   *cores.Core
-	// epoch is the core's generation, read before the connection was opened.
-	epoch uint32
+	// generation is the core's generation, read before the connection was opened.
+	generation uint32
 	pool  *pool
 	// idleSince is the end of the last exchange.
 	idleSince time.Time
@@ -113,7 +113,7 @@ func (c *coreConn) usable() bool {
 	if !c.used {
 		return true
 	}
-	if c.epoch != c.core.Generation() {
+	if c.generation != c.core.Generation() {
 		return false
 	}
 	state := c.peeker.Peek()

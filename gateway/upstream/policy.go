@@ -15,9 +15,9 @@ type policy struct {
 // retry is what follows a failed attempt. Whatever it says, a request that core has not carried out goes to the next core, and one that core may
 // have carried out is sent again only if it is replayable.
 type retry struct {
-	// everyCore asks one core after another until one has answered with a status below 500, and the last answer stands. Each attempt may
+	// everyCore asks one core after another until one responds with a status below 500, and the last response stands. Each attempt may
 	// wait for a connection, and leaves half of the time to the next core, if one is up. Otherwise at most maxAttempts are sent without an
-	// outcome, the first answer stands, and ErrBusy ends the request.
+	// outcome, the first response stands, and ErrBusy ends the request.
 	everyCore bool
 	// wait is how long core may hold the first response back, beyond the half of the time.
 	wait time.Duration
