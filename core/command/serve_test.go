@@ -170,7 +170,7 @@ func TestServe_Readiness(t *testing.T) {
 	if status, text := ask("/livez"); status != http.StatusOK {
 		t.Errorf("livez without a database: %d %s", status, text)
 	}
-	gate.Open()
+	gate.Heal()
 	asynctest.Eventually(t, "core is ready again", func() bool { status, _ := ask("/readyz"); return status == http.StatusOK })
 	if status, text := ask("/metrics"); status != http.StatusOK || !strings.Contains(text, "intents_core_pool_connections_open") {
 		t.Errorf("metrics: %d %s", status, text)

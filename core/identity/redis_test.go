@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/faultproxy"
 	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
@@ -178,30 +178,14 @@ func awaitRedis(t *testing.T, core *identity.Service) {
 // A Redis that takes connections and says nothing holds clients up now and then, not each of them.
 func TestLimits_RedisHangs(t *testing.T) {
 	t.Parallel()
-	listener := must(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
-	var dials atomic.Int64
-	var accepting sync.WaitGroup
-	accepting.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			dials.Add(1)
-			defer conn.Close()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		accepting.Wait()
-	})
-	core := newService(t, countingIn(t, "redis://"+listener.Addr().String()+"/0", 50*time.Millisecond))
+	redis := faultproxy.Silent(t)
+	core := newService(t, countingIn(t, "redis://"+redis.Address+"/0", 50*time.Millisecond))
 	began := time.Now()
 	for range 50 {
 		ok(t, call(core.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"})))
 	}
-	if most := 2 + int64(time.Since(began)/time.Second); dials.Load() > most {
-		t.Errorf("%d dials in %s", dials.Load(), time.Since(began))
+	if most := 2 + int(time.Since(began)/time.Second); redis.Passed() > most {
+		t.Errorf("%d dials in %s", redis.Passed(), time.Since(began))
 	}
 }
 

@@ -1,16 +1,12 @@
 package postgres_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
-	"net"
-	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"intents.internal/core/identity/account"
@@ -34,58 +30,21 @@ func backslashed(t *testing.T) string {
 // through it.
 func forgetful(t *testing.T, database string) string {
 	t.Helper()
-	config, err := pgx.ParseConfig(database)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var work sync.WaitGroup
-	t.Cleanup(func() { _ = listener.Close(); work.Wait() })
-	work.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() { forget(client, config) })
+	gate := pgtest.NewGate(t, database)
+	gate.Rewrite(func(first []byte) []byte {
+		message, err := pgproto3.NewBackend(bytes.NewReader(first), io.Discard).ReceiveStartupMessage()
+		begin, ok := message.(*pgproto3.StartupMessage)
+		if err != nil || !ok { // a request to cancel
+			return first
 		}
+		delete(begin.Parameters, "standard_conforming_strings")
+		rewritten, err := begin.Encode(nil)
+		if err != nil {
+			t.Error(err)
+		}
+		return rewritten
 	})
-	through := url.URL{
-		Scheme: "postgres", User: url.UserPassword(config.User, config.Password), Host: listener.Addr().String(),
-		Path: "/" + config.Database, RawQuery: "sslmode=disable",
-	}
-	return through.String()
-}
-
-func forget(client net.Conn, config *pgx.ConnConfig) {
-	defer client.Close()
-	first, err := pgproto3.NewBackend(client, client).ReceiveStartupMessage()
-	if err != nil {
-		return
-	}
-	begin, ok := first.(*pgproto3.StartupMessage)
-	if !ok { // a request to cancel
-		return
-	}
-	delete(begin.Parameters, "standard_conforming_strings")
-	network, address := pgconn.NetworkAddress(config.Host, config.Port)
-	server, err := net.Dial(network, address) //nolint:noctx // it is local and ends with the client
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	message, err := begin.Encode(nil)
-	if err != nil {
-		return
-	}
-	if _, err := server.Write(message); err != nil {
-		return
-	}
-	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
-	_, _ = io.Copy(client, server)
+	return gate.URL
 }
 
 // hostileName would end its string constant and begin a comment if the backslash escaped the quote.

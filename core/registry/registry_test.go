@@ -225,7 +225,7 @@ func TestLiveRegistry_Outage(t *testing.T) {
 	if live.Current() != before {
 		t.Error("the snapshot changed during the outage")
 	}
-	gate.Open()
+	gate.Heal()
 	asynctest.Eventually(t, "the change made meanwhile is seen", func() bool {
 		ethereum, _ := live.Current().Chain(caip.EIP155Chain(1))
 		return ethereum.Name == "Renamed"

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,13 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"intents.internal/pkg/client"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 // These tests run the real command on the real services, and look through /proc for what it leaves behind.
@@ -80,7 +79,9 @@ func build(t *testing.T, dir string) (program string) {
 func TestLocal_Settings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	provider, asked := trap(t)
+	provider, elsewhere := faultproxy.Silent(t), faultproxy.Silent(t)
+	provider.Shut()
+	elsewhere.Shut()
 	flags := []string{"--no-chains", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--env-file", filepath.Join(dir, "env")}
 	here, err := os.Getwd()
 	if err != nil {
@@ -90,7 +91,7 @@ func TestLocal_Settings(t *testing.T) {
 		"--chains": `{"chains": [{"chainId": "eip155:4711", "name": "Mine", "environment": "test",
 			"nativeCurrency": {"name": "Ether", "symbol": "ETH", "decimals": 18}}]}`,
 		"--tokens": `{"name": "Mine", "tokens": [{"chainId": 4711, "address": "0x5FbDB2315678afecb367f032d93F642f64180aa3", "symbol": "TST", "name": "Test", "decimals": 6}]}`,
-		"--rpc":    `{"eip155:4711": ["http://` + provider + `/"]}`,
+		"--rpc":    `{"eip155:4711": ["http://` + provider.Address + `/"]}`,
 	} {
 		path := filepath.Join(dir, flag+".json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -101,24 +102,23 @@ func TestLocal_Settings(t *testing.T) {
 		}
 		flags = append(flags, flag, path)
 	}
-	elsewhere, reached := trap(t)
 	file := filepath.Join(dir, "core.env")
-	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+elsewhere+"/shell\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("CORE_DATABASE_URL=postgres://"+elsewhere.Address+"/shell\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), build(t, dir), flags...)
 	cmd.Env = append(os.Environ(), "LOCAL_DATABASE_URL=", "LOCAL_REDIS_URL=", "CORE_ENV_FILE="+file,
-		"DATABASE_URL=postgres://"+elsewhere+"/shell", "REDIS_URL=redis://"+elsewhere+"/0",
-		"CORE_MIGRATE_DATABASE_URL=postgres://"+elsewhere+"/shell", "CORE_READ_DATABASE_URL=postgres://"+elsewhere+"/shell")
+		"DATABASE_URL=postgres://"+elsewhere.Address+"/shell", "REDIS_URL=redis://"+elsewhere.Address+"/0",
+		"CORE_MIGRATE_DATABASE_URL=postgres://"+elsewhere.Address+"/shell", "CORE_READ_DATABASE_URL=postgres://"+elsewhere.Address+"/shell")
 	startLocal(t, cmd)
 	expectHealthy(t, filepath.Join(dir, "env"))
 	expectToken(t, filepath.Join(dir, "data"), "eip155:4711", "TST")
-	asynctest.Eventually(t, "core asks the provider", func() bool { return asked() > 0 })
+	asynctest.Eventually(t, "core asks the provider", func() bool { return provider.Refused() > 0 })
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if n := reached(); n > 0 {
+	if n := elsewhere.Refused(); n > 0 {
 		t.Errorf("%d connections to the servers that the shell names", n)
 	}
 }
@@ -138,28 +138,6 @@ func expectToken(t *testing.T, data, chain, symbol string) {
 	if err != nil || !slices.ContainsFunc(tokens, func(token client.Token) bool { return token.Symbol == symbol }) {
 		t.Errorf("tokens of %s: %v, %v", chain, tokens, err)
 	}
-}
-
-// trap is an address that ends every connection and counts them.
-func trap(t *testing.T) (address string, reached func() int64) {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	var count atomic.Int64
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			count.Add(1)
-			_ = conn.Close()
-		}
-	}()
-	return listener.Addr().String(), count.Load
 }
 
 func TestReadOptions_Invalid(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/faultproxy"
 	"intents.internal/pkg/wire"
 )
 
@@ -206,11 +207,11 @@ func redisFails(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	for name, test := range map[string]struct {
-		fail     func(*testing.T, *embedded.Redis, *faultProxy)
+		fail     func(*testing.T, *embedded.Redis, *faultproxy.Proxy)
 		degraded float64
 	}{
-		"hangs":                {func(_ *testing.T, _ *embedded.Redis, s *faultProxy) { s.blocked.Store(true) }, 1},
-		"is down":              {func(_ *testing.T, _ *embedded.Redis, s *faultProxy) { s.close() }, 1},
+		"hangs":                {func(_ *testing.T, _ *embedded.Redis, s *faultproxy.Proxy) { s.BlackHole() }, 1},
+		"is down":              {func(_ *testing.T, _ *embedded.Redis, s *faultproxy.Proxy) { s.Refuse() }, 1},
 		"has lost its scripts": {flushScripts, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,10 +221,14 @@ func redisFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = r.Stop() })
-			proxy := newFaultProxy(t, r.URL)
+			options, err := redis.ParseURL(r.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy := faultproxy.Start(t, options.Addr)
 			core := coretest.Start(t, nil)
 			g := start(t, core, func(s *settings) {
-				s.RedisURL, s.LimitBudget, s.LimitFallback = telemetry.Secret(proxy.url), 50*time.Millisecond, limit.Local
+				s.RedisURL, s.LimitBudget, s.LimitFallback = telemetry.Secret("redis://"+proxy.Address), 50*time.Millisecond, limit.Local
 			})
 			key := apikey.New(network.Test)
 			core.Put(key, wire.VerifiedKey{Limit: wire.KeyLimit{Requests: 50, PeriodSeconds: 86400}}) // none comes back meanwhile
@@ -257,7 +262,7 @@ func redisFails(t *testing.T) {
 	}
 }
 
-func flushScripts(t *testing.T, r *embedded.Redis, _ *faultProxy) {
+func flushScripts(t *testing.T, r *embedded.Redis, _ *faultproxy.Proxy) {
 	t.Helper()
 	options, err := redis.ParseURL(r.URL)
 	if err != nil {

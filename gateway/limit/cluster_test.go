@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/testkit/faultproxy"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
@@ -96,20 +97,20 @@ var plenty = tokenbucket.Rule{Rate: 1 << 10, Burst: 1 << 16, Period: 24 * time.H
 func TestCluster_ChargesOnce(t *testing.T) {
 	t.Parallel()
 	c := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
-	cutter := topologytest.StartCutter(t, c.Masters[0])
-	c.Masters[0].Do("CONFIG", "SET", "cluster-announce-port", cutter.Port)
+	proxy := faultproxy.Start(t, c.Masters[0].Address)
+	c.Masters[0].Do("CONFIG", "SET", "cluster-announce-port", proxy.Port)
 	l, name := onCluster(t, c, 1, generous, limit.Closed)[0], uuid.NewString()
 	l.take(t, name, fiftyADay)
 	const cut = 15
 	for range cut {
-		cutter.CutNextReply()
+		proxy.LoseReply(topologytest.IsScript)
 		if d, err := l.Take(name, fiftyADay, time.Now()); err == nil {
 			t.Errorf("decided without an answer: %+v", d)
 		}
 		l.take(t, name, fiftyADay) // a connection for the next one
 	}
-	if charged := l.charged(t, name, fiftyADay); charged != 1+2*cut || cutter.Cut() != cut {
-		t.Errorf("%d were charged after %d calls; %d were cut off", charged, 1+2*cut, cutter.Cut())
+	if charged := l.charged(t, name, fiftyADay); charged != 1+2*cut || proxy.Lost() != cut {
+		t.Errorf("%d were charged after %d calls; %d were cut off", charged, 1+2*cut, proxy.Lost())
 	}
 }
 

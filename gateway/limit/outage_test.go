@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/gateway/limit"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 func TestLimiter_Fallback(t *testing.T) {
@@ -111,8 +112,8 @@ func TestLimiter_RedisRecovers(t *testing.T) {
 // A Redis that takes connections and never answers must cost neither time nor a flood of dials.
 func TestLimiter_RedisHangs_Dials(t *testing.T) {
 	t.Parallel()
-	url, dials := blackHole(t)
-	l := newLimiter(t, url, 50*time.Millisecond, limit.Local)
+	redis := faultproxy.Silent(t)
+	l := newLimiter(t, "redis://"+redis.Address, 50*time.Millisecond, limit.Local)
 	began := time.Now()
 	slow, requests := 0, 0
 	for time.Since(began) < 2*time.Second {
@@ -123,8 +124,8 @@ func TestLimiter_RedisHangs_Dials(t *testing.T) {
 			slow++
 		}
 	}
-	t.Logf("%d requests in 2 s, %d of them slow, %d dials", requests, slow, dials.Load())
-	if n := dials.Load(); n > 20 {
+	t.Logf("%d requests in 2 s, %d of them slow, %d dials", requests, slow, redis.Passed())
+	if n := redis.Passed(); n > 20 {
 		t.Errorf("%d dials in two seconds, want at most 10 a second", n)
 	}
 }
@@ -132,7 +133,7 @@ func TestLimiter_RedisHangs_Dials(t *testing.T) {
 // A request that waits behind a batch that fails is decided without Redis at once, not after a budget of its own.
 func TestLimiter_RedisHangs_WaitsOnce(t *testing.T) {
 	t.Parallel()
-	url, _ := blackHole(t)
+	url := "redis://" + faultproxy.Silent(t).Address
 	const budget = 3 * time.Second
 	l := newLimiter(t, url, budget, limit.Local)
 	var longest atomic.Int64
@@ -153,32 +154,6 @@ func TestLimiter_RedisHangs_WaitsOnce(t *testing.T) {
 	if waited := time.Duration(longest.Load()); waited > 2*budget-budget/10 {
 		t.Errorf("a decision took %s with a budget of %s", waited, budget)
 	}
-}
-
-// blackHole is the URL of a server that takes connections and never answers, and counts them.
-func blackHole(t *testing.T) (url string, dials *atomic.Int64) {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dials = new(atomic.Int64)
-	var accepting sync.WaitGroup
-	accepting.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			dials.Add(1)
-			defer conn.Close()
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		accepting.Wait()
-	})
-	return "redis://" + listener.Addr().String() + "/0", dials
 }
 
 func TestFallback_UnmarshalText(t *testing.T) {

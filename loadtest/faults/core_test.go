@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 // The only core is killed again and again amid writes: clients are told at once, nothing acknowledged is lost, a request repeated with
@@ -140,21 +141,21 @@ func TestCores_HalfFail(t *testing.T) {
 func TestCoreLink_Broken(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
-	proxy := startProxy(t, shared.Stack.Env().CoreURL[len("http://"):])
+	proxy := faultproxy.Start(t, shared.Stack.Env().CoreURL[len("http://"):])
 	fleet := startGateways(t, 1, fleetConfig{
-		redis: startRedis(t).url(), core: proxy.url("http"), env: patient("GATEWAY_CORE_TIMEOUT=" + timeout.String()),
+		redis: startRedis(t).url(), core: "http://" + proxy.Address, env: patient("GATEWAY_CORE_TIMEOUT=" + timeout.String()),
 	})
 	for _, fault := range []struct {
 		name  string
 		begin func()
 	}{
-		{"cut once", proxy.cut},
-		{"refused", proxy.refuse},
-		{"reset", proxy.reset},
-		{"black hole", proxy.blackHole},
-		{"half open", proxy.halfOpen},
-		{"responses dropped", proxy.dropResponses},
-		{"cut at the response", proxy.cutResponses},
+		{"cut once", proxy.Cut},
+		{"refused", proxy.Refuse},
+		{"reset", proxy.Reset},
+		{"black hole", proxy.BlackHole},
+		{"half open", proxy.HalfOpen},
+		{"responses dropped", proxy.DropResponses},
+		{"cut at the response", proxy.ResetResponses},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			w := startWorkload(t, shared.database, fleet, members, reads, writes, keyedWrites, batches)
@@ -163,7 +164,7 @@ func TestCoreLink_Broken(t *testing.T) {
 			began := time.Now()
 			fault.begin()
 			sleep(t, timeout+timeout/2)
-			proxy.heal()
+			proxy.Heal()
 			recovered := w.awaitSuccess(time.Now())
 			all := w.stop()
 			j := stopBeside(t, beside)

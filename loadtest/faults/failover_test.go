@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 // Three Postgres under Patroni lose their leader in each of these ways, while cores reach them by all the ways that deploy/postgres-failover.md
@@ -24,7 +24,7 @@ import (
 func TestPatroni(t *testing.T) {
 	t.Parallel()
 	p := startPatroni(t)
-	moving := startProxy(t, p.leader(t).address)
+	moving := faultproxy.Start(t, p.leader(t).address)
 	fleet := p.startWays(t, moving)
 
 	w := startWorkload(t, &p.database, fleet, members, reads, writes, keyedWrites, batches)
@@ -37,7 +37,7 @@ func TestPatroni(t *testing.T) {
 		asynctest.Eventually(t, "the old leader is a standby", func() bool { return system.IsOK(t, old.rest+"/replica") })
 		await503(t, w, 2)
 		moved := time.Now()
-		moveTo(t, moving, fresh.address)
+		moving.SetTarget(fresh.address)
 		took := w.awaitEach(t, fleet[2:], moved)
 		t.Logf("writes succeeded %s after the address moved", took)
 		asynctest.Eventually(t, "the cluster is whole", func() bool { return p.inSync(t) })
@@ -47,7 +47,7 @@ func TestPatroni(t *testing.T) {
 		killed := time.Now()
 		old.killPostgres(t)
 		fresh := p.awaitLeader(t, old)
-		moveTo(t, moving, fresh.address)
+		moving.SetTarget(fresh.address)
 		took := w.awaitEach(t, fleet, killed)
 		t.Logf("writes succeeded by every way %s after the leader was killed", took)
 		asynctest.Eventually(t, "the cluster is whole", func() bool { return p.inSync(t) })
@@ -124,11 +124,11 @@ func (p *patroni) shows(t *testing.T, node *patroniNode, reference string) (show
 
 // startWays starts a core and a gateway for each way to the leader: several hosts in one URL, PgBouncer before HAProxy, and one address that
 // is moved by hand, as a name in DNS is.
-func (p *patroni) startWays(t *testing.T, moving *proxy) (fleet []*gateway) {
+func (p *patroni) startWays(t *testing.T, moving *faultproxy.Proxy) (fleet []*gateway) {
 	t.Helper()
 	redis := startRedis(t).url()
 	hosts, _, _ := strings.Cut(p.url, "?")
-	for _, url := range []string{hosts, p.startPooled(t), "postgres://postgres:" + password + "@" + moving.Listen + "/intents"} {
+	for _, url := range []string{hosts, p.startPooled(t), "postgres://postgres:" + password + "@" + moving.Address + "/intents"} {
 		core := startCores(t, &database{url: url}, 1, "CORE_STATEMENT_TIMEOUT=1s")[0]
 		fleet = append(fleet, startGateways(t, 1, fleetConfig{redis: redis, core: core.URL, env: patient("GATEWAY_CORE_TIMEOUT=2s")})...)
 	}
@@ -170,14 +170,6 @@ func poolerSettings(t *testing.T) (settings []string) {
 		}
 	}
 	return settings
-}
-
-// moveTo has an address lead to another server, and closes its connections.
-func moveTo(t *testing.T, address *proxy, server string) {
-	t.Helper()
-	if err := address.Update(&toxiproxy.Proxy{Name: address.Name, Listen: address.Listen, Upstream: server, Enabled: true}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // awaitEach waits until a keyed write that began after a moment has succeeded at each of these gateways, and returns how long that took.

@@ -1,5 +1,5 @@
 // Package faults_test breaks what the service depends on, under load, and checks what the service promises then. Everything is a
-// real process: the built gateway and core, Postgres and Redis. Toxiproxy breaks connections.
+// real process: the built gateway and core, Postgres and Redis. pkg/testkit/faultproxy breaks connections.
 //
 //	go test ./loadtest/faults -v -count=1 -timeout=60m -parallel 1 -args -strict
 //

@@ -15,6 +15,7 @@ import (
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 // patroni is three Postgres under Patroni with etcd, as deploy/postgres-failover.md has operators run them, at addresses of one machine.
@@ -29,7 +30,7 @@ type patroniNode struct {
 	system.Process
 	name, address, rest, data string
 	// peers is where the other nodes reach its Postgres, store its way to etcd.
-	peers, store *proxy
+	peers, store *faultproxy.Proxy
 }
 
 // password is that of Postgres' users in the shipped files.
@@ -85,15 +86,15 @@ func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode
 	t.Helper()
 	node := &patroniNode{name: fmt.Sprintf("postgres-%d", number), address: system.FreeAddress(t), data: filepath.Join(p.dir, strconv.Itoa(number))}
 	rest := system.FreeAddress(t)
-	node.rest, node.peers, node.store = "http://"+rest, startProxy(t, node.address), startProxy(t, store)
+	node.rest, node.peers, node.store = "http://"+rest, faultproxy.Start(t, node.address), faultproxy.Start(t, store)
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(programs) == 0 {
 		t.Fatalf("Debian's Postgres is not installed: %v", err)
 	}
 	config := shippedConfig(t, "patroni.yml", map[string]string{
 		"name: postgres-1": "name: " + node.name, "  listen: 10.0.0.11:8008": "  listen: " + rest, "connect_address: 10.0.0.11:8008": "connect_address: " + rest,
-		"  listen: 10.0.0.11:5432": "  listen: " + node.address, "connect_address: 10.0.0.11:5432": "connect_address: " + node.peers.Listen,
-		"[10.0.0.21:2379, 10.0.0.22:2379, 10.0.0.23:2379]": "[" + node.store.Listen + "]\n  use_proxies: true", // or it asks etcd for its own address
+		"  listen: 10.0.0.11:5432": "  listen: " + node.address, "connect_address: 10.0.0.11:5432": "connect_address: " + node.peers.Address,
+		"[10.0.0.21:2379, 10.0.0.22:2379, 10.0.0.23:2379]": "[" + node.store.Address + "]\n  use_proxies: true", // or it asks etcd for its own address
 		"data_dir: /var/lib/postgresql/15/main":            "data_dir: " + node.data,
 		"bin_dir: /usr/lib/postgresql/15/bin":              "bin_dir: " + programs[len(programs)-1] + "\n  pgpass: " + filepath.Join(p.dir, node.name+".pgpass") + "\n  parameters: {unix_socket_directories: " + p.dir + "}",
 		"replicator 10.0.0.0/24":                           "replicator 127.0.0.0/8", "all all 10.0.0.0/24": "all all 127.0.0.0/8",
@@ -148,13 +149,13 @@ func (n *patroniNode) killPostgres(t *testing.T) {
 
 // isolate cuts a node from the others and from etcd. Clients reach it as before.
 func (n *patroniNode) isolate() {
-	n.peers.refuse()
-	n.store.refuse()
+	n.peers.Refuse()
+	n.store.Refuse()
 }
 
 func (n *patroniNode) heal() {
-	n.peers.heal()
-	n.store.heal()
+	n.peers.Heal()
+	n.store.Heal()
 }
 
 // leader is the node that says that it leads, nil while none does.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/faultproxy"
 )
 
 // A request whose call reached Redis, and whose reply was lost, was charged. It is not charged again, and a reply that comes late is not
@@ -16,17 +17,17 @@ func TestRedisReply_Lost(t *testing.T) {
 	const budget = time.Second / 2 // so long that a busy machine hardly uses it up
 	for _, test := range []struct {
 		name  string
-		fault func(*proxy)
+		fault func(*faultproxy.Proxy)
 	}{
-		{"dropped", (*proxy).dropResponses},
-		{"connection closed in its place", (*proxy).cutResponses},
-		{"after the budget", func(p *proxy) { p.delayResponses(2 * budget.Milliseconds()) }},
+		{"dropped", (*faultproxy.Proxy).DropResponses},
+		{"connection closed in its place", (*faultproxy.Proxy).ResetResponses},
+		{"after the budget", func(p *faultproxy.Proxy) { p.DelayResponses(2 * budget) }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			server := startRedis(t)
-			proxy := startProxy(t, server.address)
-			fleet := startGateways(t, 1, fleetConfig{redis: proxy.url("redis"), env: []string{"GATEWAY_LIMIT_BUDGET=" + budget.String()}})
+			proxy := faultproxy.Start(t, server.address)
+			fleet := startGateways(t, 1, fleetConfig{redis: "redis://" + proxy.Address, env: []string{"GATEWAY_LIMIT_BUDGET=" + budget.String()}})
 			keys := shared.database.newKeysLimited(t, 60, burst, 24*time.Hour) // which earn no request meanwhile
 			c := charging{t: t, redis: server, gateway: fleet[0]}
 			others := 0
@@ -48,7 +49,7 @@ func TestRedisReply_Lost(t *testing.T) {
 				test.fault(proxy)
 				c.ask(keys[0])
 				lost += c.received(calls)
-				proxy.heal()
+				proxy.Heal()
 				awaitRedis()
 				remaining := c.ask(keys[0]) // answered after all that was sent for the one before
 				if charged := before - remaining; charged > 2 {
@@ -63,7 +64,7 @@ func TestRedisReply_Lost(t *testing.T) {
 			for range row {
 				c.ask(keys[0])
 			}
-			proxy.heal()
+			proxy.Heal()
 			awaitRedis()
 			if charged := before - c.ask(keys[0]); charged > row+1 {
 				t.Errorf("%d requests were charged %d times", row+1, charged)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/faultproxy"
 	"intents.internal/pkg/testkit/topologytest"
 )
 
@@ -35,18 +36,18 @@ func TestRedis_Hangs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
-		fault func(*proxy, *redisServer)
+		fault func(*faultproxy.Proxy, *redisServer)
 		lasts time.Duration
 	}{
-		{"200 ms slow", func(p *proxy, _ *redisServer) { p.delayResponses(within(200 * time.Millisecond).Milliseconds()) }, outage},
-		{"black hole", func(p *proxy, _ *redisServer) { p.blackHole() }, outage},
-		{"SIGSTOP for 5 s", func(_ *proxy, r *redisServer) { r.pause(t) }, 5 * time.Second},
+		{"200 ms slow", func(p *faultproxy.Proxy, _ *redisServer) { p.DelayResponses(within(200 * time.Millisecond)) }, outage},
+		{"black hole", func(p *faultproxy.Proxy, _ *redisServer) { p.BlackHole() }, outage},
+		{"SIGSTOP for 5 s", func(_ *faultproxy.Proxy, r *redisServer) { r.pause(t) }, 5 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			redis := startRedis(t)
-			proxy := startProxy(t, redis.address)
-			tr := newTrial(t, 1, proxy.url("redis"))
+			proxy := faultproxy.Start(t, redis.address)
+			tr := newTrial(t, 1, "redis://"+proxy.Address)
 			goroutines, files := tr.watch.peaks()
 			accepted := redis.accepted(t)
 			tr.strike(func() { test.fault(proxy, redis) })
@@ -54,7 +55,7 @@ func TestRedis_Hangs(t *testing.T) {
 			lasted := time.Since(tr.began).Seconds()
 			tr.end(func() {
 				redis.resume(t)
-				proxy.heal()
+				proxy.Heal()
 			})
 			all := tr.finish(aftermath, time.Second)
 			all.mustAllPass(t)

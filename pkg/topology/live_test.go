@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/faultproxy"
 	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/topology"
@@ -182,8 +183,8 @@ func TestAtMostOnce_LostReply(t *testing.T) {
 	t.Parallel()
 	cluster := topologytest.StartCluster(t, 1, 0, topologytest.Security{})
 	master := cluster.Masters[0]
-	cutter := topologytest.StartCutter(t, master)
-	master.Do("CONFIG", "SET", "cluster-announce-port", cutter.Port)
+	proxy := faultproxy.Start(t, master.Address)
+	master.Do("CONFIG", "SET", "cluster-announce-port", proxy.Port)
 	client := topology.AtMostOnce{UniversalClient: open(t, topology.Cluster, cluster.URL)}
 	run := func() error { return incr.Run(t.Context(), client, []string{"counter"}).Err() }
 	if err := run(); err != nil {
@@ -191,7 +192,7 @@ func TestAtMostOnce_LostReply(t *testing.T) {
 	}
 	const cut = 20
 	for range cut {
-		cutter.CutNextReply()
+		proxy.LoseReply(topologytest.IsScript)
 		if run() == nil {
 			t.Error("a reply came that was cut off")
 		}
@@ -199,8 +200,8 @@ func TestAtMostOnce_LostReply(t *testing.T) {
 	if got, err := master.Client.Get(t.Context(), "counter").Int(); err != nil || got != 1+cut {
 		t.Errorf("executed %d times for %d calls, %v", got, 1+cut, err)
 	}
-	if cutter.Cut() != cut {
-		t.Errorf("%d replies were cut off, want %d: this test shows nothing", cutter.Cut(), cut)
+	if proxy.Lost() != cut {
+		t.Errorf("%d replies were cut off, want %d: this test shows nothing", proxy.Lost(), cut)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestFailure_DatabaseDown(t *testing.T) {
 			t.Errorf("%s, which needs no database: %+v", path, got)
 		}
 	}
-	gate.Open()
+	gate.Heal()
 	for _, r := range requests {
 		asynctest.Eventually(t, "after the outage "+r.method+" "+r.path, func() bool {
 			return s.call(t, r.method, r.path, r.body, r.header...).Status < http.StatusInternalServerError

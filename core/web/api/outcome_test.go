@@ -40,7 +40,7 @@ func TestCreateTransfer_OutcomeUnknown(t *testing.T) {
 			gate.Shut()
 			same(t, name, refused(t, 503, "OUTCOME_UNKNOWN", c.message, c.retry...), <-answered)
 			block.Release(t) // before pgx can send a request to cancel
-			gate.Open()
+			gate.Heal()
 			if n := pgtest.LookUp[int](t, direct, "SELECT count(*) FROM transfers"); n != 1 {
 				t.Errorf("%d intents are stored, want 1", n)
 			}

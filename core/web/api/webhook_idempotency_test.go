@@ -139,7 +139,7 @@ func TestCreateWebhook_OutcomeUnknown(t *testing.T) {
 		"Repeat it with the same Idempotency-Key, which carries it out at most once.", "Retry-After", "1")
 	same(t, "lost at COMMIT", want, <-answered)
 	block.Release(t)
-	gate.Open()
+	gate.Heal()
 	if status, replayed, text := createHook(t, s, hookBody, key...); status != http.StatusCreated || replayed != "true" {
 		t.Errorf("repeated: %d %q %s", status, replayed, text)
 	}

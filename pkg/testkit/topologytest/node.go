@@ -3,6 +3,7 @@
 package topologytest
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -168,4 +169,9 @@ func writeConfig(tb testing.TB, text string) string {
 		tb.Fatal(err)
 	}
 	return path
+}
+
+// IsScript reports whether commands that were sent to a node have a call of a script among them.
+func IsScript(commands []byte) bool {
+	return bytes.Contains(bytes.ToLower(commands), []byte("\r\neval"))
 }
