@@ -94,7 +94,9 @@ func TestAccounts_List(t *testing.T) {
 func addPasskeys(t *testing.T, store *rooms.Rooms, email string, n int) {
 	t.Helper()
 	for range n {
-		pgtest.Exec(t, store, `INSERT INTO passkeys SELECT gen_random_uuid(), id, uuid_send(gen_random_uuid()), 'key', 0, false, false, '', gen_random_uuid(), 'laptop', now()
+		pgtest.Exec(t, store, `INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, backup_eligible, backed_up, transports,
+			aaguid, name, created_at)
+			SELECT gen_random_uuid(), id, uuid_send(gen_random_uuid()), 'key', 0, false, false, '', gen_random_uuid(), 'laptop', now()
 			FROM accounts WHERE email = $1`, email)
 	}
 }
@@ -144,7 +146,8 @@ func TestAccounts_DisableLastOwner(t *testing.T) {
 		('00000000-0000-7000-8000-00000000000a', 'Ann', 'ann@example.com', 'x', false, now(), now()),
 		('00000000-0000-7000-8000-00000000000b', 'Bob', 'bob@example.com', 'x', false, now(), now()),
 		('00000000-0000-7000-8000-00000000000c', 'Shop', 'shop@shared.invalid', '', true, now(), now())`)
-	pgtest.Exec(t, store, `INSERT INTO members SELECT shop.id, person.id, 'owner', now() FROM accounts AS shop, accounts AS person WHERE shop.shared AND NOT person.shared`)
+	pgtest.Exec(t, store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT shop.id, person.id, 'owner', now() FROM accounts AS shop, accounts AS person WHERE shop.shared AND NOT person.shared`)
 	for _, c := range []struct{ verb, email, want string }{
 		{"disable", "ann@example.com", "disabled the account of ann@example.com\n"},
 		{"disable", "bob@example.com", "disabled the account of bob@example.com\n" +

@@ -30,7 +30,8 @@ func TestFeedLock_IsTakenLast(t *testing.T) {
 	pgtest.InsertTransfer(t, s.Store, s.Known, owner.AccountID, pgtest.TransferBody)
 	pgtest.Exec(t, s.Store, `INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at)
 		SELECT gen_random_uuid(), 'owner', 'owner' || n || '@example.com', 'hash', now(), now() FROM generate_series(1, 50) AS n`)
-	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT $1, id, 'owner', now() FROM accounts WHERE id <> $1`, owner.AccountID)
+	pgtest.Exec(t, s.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT $1, id, 'owner', now() FROM accounts WHERE id <> $1`, owner.AccountID)
 	var records []webhooks.AttemptRecord
 	for n := range 2 {
 		e, _ := s.Endpoint(owner, fmt.Sprintf("https://example.com/%d", n))

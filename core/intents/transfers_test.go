@@ -48,7 +48,7 @@ func TestInsertTransfer_RoundTrip(t *testing.T) {
 			if err != nil || inserted != want {
 				t.Fatalf("insert: got %+v, %v", inserted, err)
 			}
-			if _, err := store.Intents.InsertTransfer(t.Context(), want, intents.Idempotency{}); pgtest.RefusedBy(err) != pgtest.Unique+"transfers_pkey" {
+			if _, err := store.Intents.InsertTransfer(t.Context(), want, intents.Idempotency{}); pgtest.RefusedBy(err) != "23505 transfers_pkey" {
 				t.Errorf("the same id again: %v", err)
 			}
 			byID, err := store.Intents.Transfer(t.Context(), ann, want.ID)

@@ -341,23 +341,6 @@ func WebhookRules(t *testing.T, current, previous []byte) *webhooks.Rules {
 	return &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 }
 
-// The beginnings of what RefusedBy returns, by kind of constraint.
-const (
-	Check   = "23514 "
-	NotNull = "23502 "
-	Unique  = "23505 "
-	Foreign = "23503 "
-	Appends = "23001 audit_log_append_only"
-)
-
-// Statements of tests of the schema.
-const (
-	// Swap makes a swap of the one transfer, whose two amounts may differ.
-	Swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
-	// Step records a transition.
-	Step = `INSERT INTO events (account_id, transfer_id, from_status, to_status, hash, failure, occurred_at, sequence) VALUES `
-)
-
 // NoFilter lets all events through.
 var NoFilter feed.Filter
 

@@ -20,7 +20,8 @@ func TestOverview_RowsRead(t *testing.T) {
 			networks, created_at, updated_at)
 		SELECT md5(n::text)::uuid, $1, 'key', sha256(n::text::bytea), 'sk_test_0000', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()
 		FROM generate_series(1, 1000) n`, l.owner.AccountID)
-	pgtest.Exec(t, l.plain, `INSERT INTO key_usage SELECT $1, date_trunc('minute', now()) - n / 1000 * interval '1 min', md5((n % 1000 + 1)::text)::uuid, 1, 0, 0
+	pgtest.Exec(t, l.plain, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT $1, date_trunc('minute', now()) - n / 1000 * interval '1 min', md5((n % 1000 + 1)::text)::uuid, 1, 0, 0
 		FROM generate_series(1, $2) n`, l.owner.AccountID, listed)
 	account, store := l.owner.AccountID, l.store
 	since := time.Unix(1_700_000_000, 0) // before all

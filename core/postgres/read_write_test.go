@@ -30,7 +30,8 @@ func writes(t *testing.T, core *rooms.Rooms, known *registry.Snapshot) (written 
 	var made atomic.Int64
 	for range many {
 		work.Go(func() {
-			_, err := core.Pool().ExecContext(t.Context(), `INSERT INTO nonces VALUES (sha256($1::bytea), now())`, uuid.NewString())
+			_, err := core.Pool().ExecContext(t.Context(), `INSERT INTO nonces (hash, expires_at)
+				VALUES (sha256($1::bytea), now())`, uuid.NewString())
 			if err == nil {
 				made.Add(1)
 			}

@@ -297,10 +297,10 @@ func TestImport_Failure(t *testing.T) {
 	store := pgtest.New(t)
 	before := pgtest.LoadRegistry(t, store)
 	broken := entry(7, func(e *registry.ChainEntry) { e.Environment = "main" })
-	if _, err := store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Check+"chains_environment_check" {
+	if _, err := store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry(6, nil), broken}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != "23514 chains_environment_check" {
 		t.Errorf("chains: %v", err)
 	}
-	if _, err := store.Registry.ImportTokens(t.Context(), []registry.Token{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != pgtest.Foreign+"tokens_chain_id_fkey" {
+	if _, err := store.Registry.ImportTokens(t.Context(), []registry.Token{definition(1, 1), definition(404, 1)}, pgtest.Now(), func(int) {}); pgtest.RefusedBy(err) != "23503 tokens_chain_id_fkey" {
 		t.Errorf("tokens: %v", err)
 	}
 	after, err := store.Registry.Registry(t.Context())

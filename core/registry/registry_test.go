@@ -93,9 +93,10 @@ func TestRegistryVersion_EveryChange(t *testing.T) {
 	version := pgtest.LoadRegistry(t, store).Version
 	for _, statement := range []string{
 		`UPDATE chains SET name = 'Renamed' WHERE id = 'eip155:1'`,
-		`INSERT INTO chains VALUES ('eip155:7', 'n', 'test', 'c', 'C', 18, 7)`,
+		`INSERT INTO chains (id, name, environment, currency_name, currency_symbol, currency_decimals, domain)
+			VALUES ('eip155:7', 'n', 'test', 'c', 'C', 18, 7)`,
 		`UPDATE tokens SET symbol = 'NEW' WHERE chain_id = 'eip155:1'`,
-		`INSERT INTO tokens VALUES ('eip155:7', '0x', 'S', 1)`,
+		`INSERT INTO tokens (chain_id, address, symbol, decimals) VALUES ('eip155:7', '0x', 'S', 1)`,
 		`DELETE FROM tokens WHERE chain_id = 'eip155:7'`,
 		`DELETE FROM chains WHERE id = 'eip155:7'`,
 	} {

@@ -80,7 +80,8 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	body := strings.Replace(pgtest.SwapBody, `"inv-42"`, `"for `+p.traces[0]+`","labels":{"for":"`+p.traces[0]+`"}`, 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
 	pgtest.Must(t, err)
-	pgtest.Exec(t, store, `INSERT INTO transfer_updates SELECT account_id, id, 2, reference, labels FROM transfers WHERE account_id = $1`, p.account.ID)
+	pgtest.Exec(t, store, `INSERT INTO transfer_updates (account_id, transfer_id, sequence, reference, labels)
+		SELECT account_id, id, 2, reference, labels FROM transfers WHERE account_id = $1`, p.account.ID)
 	pgtest.Exec(t, store, `INSERT INTO batches (account_id, id, key_id, environment, idempotency_key, count, created_at)
 		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'test', $2, 1, now())`, p.account.ID, "batch of "+p.traces[0])
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
@@ -154,9 +155,13 @@ func TestEraseAccount(t *testing.T) {
 		t.Errorf("the second time erases %v, %v", erased, err)
 	}
 	// Sessions and identities are gone since the account ended, and an erasure that was cut short left the address.
-	pgtest.Exec(t, store, `INSERT INTO identities VALUES ('eip155', $1, $2, now())`, ann.traces[5], ann.account.ID)
-	pgtest.Exec(t, store, `INSERT INTO passkeys VALUES (gen_random_uuid(), $1, 'c', 'k', 0, false, false, '', gen_random_uuid(), '', now())`, ann.account.ID)
-	pgtest.Exec(t, store, `INSERT INTO sign_in_challenges VALUES (sha256('c'), $1, 'c', now())`, ann.account.ID)
+	pgtest.Exec(t, store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		VALUES ('eip155', $1, $2, now())`, ann.traces[5], ann.account.ID)
+	pgtest.Exec(t, store, `INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, backup_eligible, backed_up, transports,
+		aaguid, name, created_at)
+		VALUES (gen_random_uuid(), $1, 'c', 'k', 0, false, false, '', gen_random_uuid(), '', now())`, ann.account.ID)
+	pgtest.Exec(t, store, `INSERT INTO sign_in_challenges (hash, person_id, challenge, expires_at)
+		VALUES (sha256('c'), $1, 'c', now())`, ann.account.ID)
 	erased, err = store.Retention.EraseAccount(t.Context(), ann.account.ID, pgtest.Now())
 	if erased["identities"] != 1 || erased["passkeys"] != 1 || erased["sign_in_challenges"] != 1 || err != nil {
 		t.Errorf("what came later: %v, %v", erased, err)

@@ -28,12 +28,17 @@ var prunables = map[string]prunable{
 	"link_tokens":        {"link_tokens", "true", `INSERT INTO link_tokens (hash, account_id, purpose, email, expires_at) VALUES (sha256('l'), ?0, 'verify_email', 'a@example.com', now() - interval '1 h')`},
 	"invitations": {"invitations", "true", `INSERT INTO invitations (id, account_id, inviter_id, email, role, mailed, expires_at, created_at)
 		VALUES (gen_random_uuid(), ?0, ?0, 'i@example.com', 'viewer', false, '2026-01-01', '2026-01-01')`},
-	"disputed_transactions": {"disputed_transactions", "true", `INSERT INTO disputed_transactions VALUES (?0, gen_random_uuid(), 'eip155:1', sha256('d'), 'send', sha256('d'), '2026-01-01', '2026-01-01')`},
-	"webhook_requests":      {"webhook_requests", "true", `INSERT INTO webhook_requests VALUES (?0, 'test', 'key', sha256('w'), gen_random_uuid(), '', '2026-01-01')`},
-	"mails":                 {"mails", "true", `INSERT INTO mails (id, kind, recipient, created_at, next_attempt_at, attempts) VALUES (gen_random_uuid(), 'reset_password', 'a@example.com', '2026-01-01', '2026-01-01', 0)`},
-	"key_changes":           {"key_changes", "old.changed_at < '2026-06-01'", `INSERT INTO key_changes (hash, changed_at) VALUES (sha256('k'), '2026-01-01')`},
-	"key_usage":             {"key_usage", "true", `INSERT INTO key_usage VALUES (?0, '2026-01-01', gen_random_uuid(), 1, 0, 0)`},
-	"usage_reports":         {"usage_reports", "true", `INSERT INTO usage_reports VALUES (gen_random_uuid(), '2026-01-01')`},
+	"disputed_transactions": {"disputed_transactions", "true", `INSERT INTO disputed_transactions (account_id, transfer_id, chain_id, hash, role,
+		block_hash, disputed_since, compare_at)
+		VALUES (?0, gen_random_uuid(), 'eip155:1', sha256('d'), 'send', sha256('d'), '2026-01-01', '2026-01-01')`},
+	"webhook_requests": {"webhook_requests", "true", `INSERT INTO webhook_requests (account_id, environment, idempotency_key, fingerprint,
+		webhook_id, response, expires_at)
+		VALUES (?0, 'test', 'key', sha256('w'), gen_random_uuid(), '', '2026-01-01')`},
+	"mails":       {"mails", "true", `INSERT INTO mails (id, kind, recipient, created_at, next_attempt_at, attempts) VALUES (gen_random_uuid(), 'reset_password', 'a@example.com', '2026-01-01', '2026-01-01', 0)`},
+	"key_changes": {"key_changes", "old.changed_at < '2026-06-01'", `INSERT INTO key_changes (hash, changed_at) VALUES (sha256('k'), '2026-01-01')`},
+	"key_usage": {"key_usage", "true", `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		VALUES (?0, '2026-01-01', gen_random_uuid(), 1, 0, 0)`},
+	"usage_reports": {"usage_reports", "true", `INSERT INTO usage_reports (id, received_at) VALUES (gen_random_uuid(), '2026-01-01')`},
 	"accounts": {"accounts", "old.verification_required", `INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
 		VALUES (gen_random_uuid(), 'Eve', 'eve@example.com', '', true, '2026-01-01', '2026-01-01')`},
 	"api_keys": {"api_keys", "old.deleted_at IS NULL", `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks,
@@ -51,8 +56,10 @@ var prunables = map[string]prunable{
 		'expires_at', '2026-01-01')) AS made WHERE q.account_id = ?0 AND q.transfer_id IS NULL AND q.expires_at > now()`},
 	"quotes": {"quotes", "old.transfer_id IS NOT NULL", `INSERT INTO quotes SELECT made.* FROM quotes q, jsonb_populate_record(q, jsonb_build_object('id', gen_random_uuid(),
 		'transfer_id', gen_random_uuid(), 'created_at', '2020-01-01')) AS made WHERE q.account_id = ?0 AND q.transfer_id IS NULL AND q.expires_at > now()`},
-	"screening_hits":     {"screening_hits", "true", `INSERT INTO screening_hits VALUES (gen_random_uuid(), ?0, NULL, 'test', 'create', 'source', '0x', '', NULL, '', '2020-01-01')`},
-	"screening_accepted": {"screening_accepted", "true", `INSERT INTO screening_accepted VALUES (sha256('s'), '2026-01-01')`},
+	"screening_hits": {"screening_hits", "true", `INSERT INTO screening_hits (id, account_id, key_id, environment, stage, side, address,
+		list_label, intent_id, request_id, at)
+		VALUES (gen_random_uuid(), ?0, NULL, 'test', 'create', 'source', '0x', '', NULL, '', '2020-01-01')`},
+	"screening_accepted": {"screening_accepted", "true", `INSERT INTO screening_accepted (sha256, accepted_at) VALUES (sha256('s'), '2026-01-01')`},
 }
 
 // A step that fails for ever ends no other, whichever it is, and its error is returned.

@@ -64,7 +64,8 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 		}
 	}
 	// More than one batch.
-	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT gen_random_uuid(), '2026-01-01', gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 20001)`)
+	pgtest.Exec(t, store, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT gen_random_uuid(), '2026-01-01', gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 20001)`)
 	if _, err := store.Retention.Prune(t.Context(), at, retention.Retention{}); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func TestPrune_Retention(t *testing.T) {
 	pgtest.Exec(t, store, `UPDATE transfers SET updated_at = $2 WHERE id = $1`, open.ID, at.AddDate(0, 0, -400))
 	for _, age := range []int{29, 31, 364, 366} {
 		written := at.AddDate(0, 0, -age)
-		pgtest.Exec(t, store, `INSERT INTO audit_log SELECT encode(substring(int8send($2) FROM 3) || '\x70008000000000000000' , 'hex')::uuid,
+		pgtest.Exec(t, store, `INSERT INTO audit_log (id, account_id, occurred_at, actor, action, key_id, key_name, detail, ip_address, user_agent)
+			SELECT encode(substring(int8send($2) FROM 3) || '\x70008000000000000000' , 'hex')::uuid,
 			$1, $3, 'owner', 'signed_in', NULL, '', '', '', ''`, owner, written.UnixMilli(), written)
 	}
 	pgtest.AssignPositions(t, store)

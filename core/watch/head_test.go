@@ -74,7 +74,7 @@ func TestHead_StepsBack(t *testing.T) {
 	w := newWorld(t, 3)
 	intent := w.openBridge()
 	pgtest.Exec(t, w.store, "UPDATE watched_chains SET head_number = 5000, read_block = 5000 WHERE chain_id = 'eip155:11155111'")
-	pgtest.Exec(t, w.store, "INSERT INTO chain_anchors VALUES ('eip155:11155111', 5000, sha256('lie'))")
+	pgtest.Exec(t, w.store, "INSERT INTO chain_anchors (chain_id, number, hash) VALUES ('eip155:11155111', 5000, sha256('lie'))")
 	w.chains[sepolia].MineEmpty(1)
 	w.fault(2, func(f *rpctest.Faults) { f.Down = true })
 	w.tick(sepolia)

@@ -53,7 +53,9 @@ func TestPrune_Deliveries(t *testing.T) {
 	deleted, _ := pgtest.InsertWebhook(t, store, r, owner)
 	insert := func(e *webhooks.Endpoint, position, updated time.Duration) {
 		t.Helper()
-		pgtest.Exec(t, store, `INSERT INTO deliveries SELECT $1, gen_random_uuid(), $2, 'transfer.created', 'delivered', 1, NULL, 200, NULL, now(), $3`,
+		pgtest.Exec(t, store, `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, next_attempt_at, response_status, error,
+			created_at, updated_at)
+			SELECT $1, gen_random_uuid(), $2, 'transfer.created', 'delivered', 1, NULL, 200, NULL, now(), $3`,
 			e.ID, pgtest.Now().Add(-position).UnixMicro(), pgtest.Now().Add(-updated))
 	}
 	const day = 24 * time.Hour
