@@ -118,7 +118,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	var draining drain
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := web.New(web.Config{
-		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics,
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics, Now: store.Identities.Now,
 		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },

@@ -26,7 +26,7 @@ import (
 func TestHandler_ErrorBodies(t *testing.T) {
 	t.Parallel()
 	fallbacks := map[string]route.Fallback{}
-	for _, r := range api.New(api.Config{Metrics: telemetry.NewRegistry()}).Routes() {
+	for _, r := range api.New(api.Config{}).Routes() {
 		fallbacks[r.Pattern] = r.Fallback
 	}
 	router, err := route.New(route.Config{Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry()})

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,6 +17,8 @@ import (
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
 	"intents.internal/core/web/api"
+	"intents.internal/core/web/auth"
+	"intents.internal/core/web/gateways"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/tracing"
@@ -38,6 +41,8 @@ type Config struct {
 	Metrics *prometheus.Registry
 	// Secrets are the gateways' secrets; every request must carry one.
 	Secrets route.Secrets
+	// Now is the database's clock.
+	Now func() time.Time
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.
 	PublicURL string
 	// Ready returns nil while core can work and is not draining.
@@ -76,15 +81,19 @@ func New(config Config) (http.Handler, error) {
 
 	clients := api.New(api.Config{
 		Identities: config.Identities, Transfers: config.Transfers, Events: config.Events, Webhooks: config.Webhooks, Registry: config.Registry,
-		Intents: config.Intents, Quotes: config.Quotes, Identity: config.Identity, Feed: config.Feed, Router: router, Log: config.Log,
-		Metrics: config.Metrics, Secrets: config.Secrets, PublicURL: config.PublicURL, Ready: config.Ready, Console: config.Console != nil,
-		WebhookRules: config.WebhookRules,
+		Intents: config.Intents, Quotes: config.Quotes, Feed: config.Feed, Now: config.Now, Secrets: config.Secrets, PublicURL: config.PublicURL,
+		Console: config.Console != nil, WebhookRules: config.WebhookRules,
+	})
+	people := auth.New(auth.Config{
+		Identity: config.Identity, Identities: config.Identities, Now: config.Now, PublicURL: config.PublicURL, Log: config.Log,
 	})
 	mux, sessions := http.NewServeMux(), http.NewServeMux()
 	router.Handle(mux, clients.Routes()...)
-	router.Handle(mux, clients.GatewayRoutes()...)
-	clients.Handle(mux)
-	router.Handle(sessions, clients.SessionRoutes()...)
+	gateways.New(gateways.Config{
+		Identities: config.Identities, Transfers: config.Transfers, Feed: config.Feed, API: clients, Router: router, Metrics: config.Metrics,
+		Now: config.Now, Ready: config.Ready,
+	}).Handle(mux)
+	router.Handle(sessions, people.Routes()...)
 	sessions.Handle("/auth/", failing(router, route.ErrNotFound))
 	handleOtherMethods(router, mux, sessions)
 	onlyTLS := onlyTLS(identity.NewCookie(config.PublicURL).Secure())

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
+	"intents.internal/core/identity/account"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
@@ -22,3 +24,6 @@ func caller(r *http.Request) (transfer.Caller, error) {
 	}
 	return transfer.Caller{AccountID: accountID, KeyID: keyID, Environment: environment}, nil
 }
+
+// actor is who the audit log names beside a key: the address and the program of the request.
+func actor(r *http.Request) account.Actor { return identity.ClientOf(r, identity.Cookie{}).Actor() }

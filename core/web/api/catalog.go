@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/wire"
 )
@@ -35,7 +36,7 @@ func (c *catalogs) of(snapshot *registry.Snapshot) (*catalog, error) {
 	}
 	written.snapshot = snapshot
 	toJSON := func(known registry.Chain) chainJSON { return newChainJSON(known, snapshot.Watched(known.ID)) }
-	if written.chains, err = packPage(each(snapshot.Chains, toJSON)); err != nil {
+	if written.chains, err = packPage(route.Each(snapshot.Chains, toJSON)); err != nil {
 		return nil, err
 	}
 	c.current.Store(written)
@@ -48,7 +49,7 @@ func writeTokens(snapshot *registry.Snapshot) (*catalog, error) {
 		page  *page
 		value any
 	}{
-		{&c.tokens, each(snapshot.Tokens, newTokenJSON)},
+		{&c.tokens, route.Each(snapshot.Tokens, newTokenJSON)},
 		{&c.noTokens, []tokenJSON{}},
 	} {
 		var err error
@@ -57,22 +58,13 @@ func writeTokens(snapshot *registry.Snapshot) (*catalog, error) {
 		}
 	}
 	for _, known := range snapshot.Chains {
-		written, err := packPage(each(snapshot.TokensOn(known.ID), newTokenJSON))
+		written, err := packPage(route.Each(snapshot.TokensOn(known.ID), newTokenJSON))
 		if err != nil {
 			return nil, err
 		}
 		c.tokensOn[known.ID] = written
 	}
 	return c, nil
-}
-
-// each is never nil, so that it is written as [] and not as null.
-func each[From, To any](from []From, convert func(From) To) []To {
-	to := make([]To, len(from))
-	for i, f := range from {
-		to[i] = convert(f)
-	}
-	return to
 }
 
 type tokenJSON struct {
@@ -115,7 +107,7 @@ func newChainJSON(c registry.Chain, watched bool) chainJSON {
 	return chainJSON{
 		ChainID: c.ID.String(), Name: c.Name, Environment: string(c.Environment),
 		NativeCurrency: currencyJSON{Symbol: c.NativeCurrency.Symbol, Decimals: c.NativeCurrency.Decimals},
-		Settlements:    each(c.Settlements, withSigning),
+		Settlements:    route.Each(c.Settlements, withSigning),
 		Confirmations:  c.Confirmations, Finality: c.Finality, Watched: watched, Explorer: transfer.Optional(c.Explorer),
 	}
 }

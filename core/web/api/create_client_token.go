@@ -46,7 +46,7 @@ func (s *Server) createClientToken(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	expires := s.Transfers.Now().Add(lifetime).Truncate(time.Second)
+	expires := s.Now().Add(lifetime).Truncate(time.Second)
 	if key.ExpiresAt != nil && key.ExpiresAt.Before(expires) {
 		expires = key.ExpiresAt.Truncate(time.Second)
 	}

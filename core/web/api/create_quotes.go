@@ -47,7 +47,7 @@ func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return route.WriteJSON(w, http.StatusOK, quotesJSON{each(answer.Quotes, newQuoteJSON), apierror.NewQuoteFailures(answer.Failures)})
+	return route.WriteJSON(w, http.StatusOK, quotesJSON{route.Each(answer.Quotes, newQuoteJSON), apierror.NewQuoteFailures(answer.Failures)})
 }
 
 func unknownProvider(named []string, name, environment string) wire.Issue {

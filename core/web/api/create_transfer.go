@@ -20,6 +20,43 @@ func (s *Server) createTransfer(w http.ResponseWriter, r *http.Request) error {
 	return s.createFrom(w, r, c)
 }
 
+// PathCreate and PatternCreate are the path and the route of new intents.
+const (
+	PathCreate    = "/v2/transfers"
+	PatternCreate = http.MethodPost + " " + PathCreate
+)
+
+// CreateTransfer is the route of new intents.
+func (s *Server) CreateTransfer() route.Route {
+	return route.Route{Pattern: PatternCreate, Endpoint: s.createTransfer, Fallback: transferFallback, Idempotent: true}
+}
+
+// PrepareTransfer makes the insert for a request of CreateTransfer that has come with others; its result goes to results. It returns an
+// endpoint instead for a request that is refused or repeated, or uses a quote.
+func (s *Server) PrepareTransfer(r *http.Request, results chan<- intents.Result) (creation *intents.Creation, alone route.Endpoint, err error) {
+	c, err := readCreateRequest(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.request.QuoteID == "" {
+		if creation, err = s.Intents.Prepare(r.Context(), c.by, c.request, c.key, results); err == nil {
+			return creation, nil, nil
+		}
+	}
+	return nil, func(w http.ResponseWriter, r *http.Request) error { return s.createFrom(w, r, c) }, nil
+}
+
+// FinishTransfer answers a request that PrepareTransfer has made the insert for.
+func (s *Server) FinishTransfer(creation *intents.Creation, result intents.Result) route.Endpoint {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		record, replayed, err := s.Intents.Finish(r.Context(), creation, result)
+		if err == nil {
+			writeCreated(w, record, replayed)
+		}
+		return err
+	}
+}
+
 // createRequest is a request to create an intent, with its idempotency key, empty for none.
 type createRequest struct {
 	by      transfer.Caller

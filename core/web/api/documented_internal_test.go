@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/web/auth"
 	"intents.internal/core/web/docs"
 	"intents.internal/pkg/wire"
 )
@@ -104,8 +104,7 @@ func TestDocument_EventTypes(t *testing.T) {
 func TestDocument_Routes(t *testing.T) {
 	t.Parallel()
 	routed := map[string]bool{"GET /health": true, "GET /v2/health": true, "GET /v2/openapi.json": true}
-	s := New(Config{Metrics: prometheus.NewRegistry()})
-	for _, r := range append(s.Routes(), s.SessionRoutes()...) {
+	for _, r := range append(New(Config{}).Routes(), auth.New(auth.Config{}).Routes()...) {
 		routed[r.Pattern] = true
 	}
 	delete(routed, patternIndex)

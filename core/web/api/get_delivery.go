@@ -40,7 +40,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *http.Request, by webhookR
 	if err != nil {
 		return err
 	}
-	answer := deliveryDetailsJSON{deliveryJSON: newDeliveryJSON(d.Delivery), PastAttempts: each(d.Past, newPastAttemptJSON)}
+	answer := deliveryDetailsJSON{deliveryJSON: newDeliveryJSON(d.Delivery), PastAttempts: route.Each(d.Past, newPastAttemptJSON)}
 	if e := d.Event; e != nil {
 		body, err := e.Body()
 		if err != nil {

@@ -73,7 +73,7 @@ func (s *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) usageOf(ctx context.Context, by transfer.Caller, span usageSpan) ([]usageIntervalJSON, error) {
-	since := span.since(s.Transfers.Now())
+	since := span.since(s.Now())
 	ofKey, err := s.Identities.KeyUsage(ctx, by.AccountID, by.KeyID, since, span.length)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 	if err != nil {
 		return err
 	}
-	page := deliveryPageJSON{Deliveries: each(found, newDeliveryJSON)}
+	page := deliveryPageJSON{Deliveries: route.Each(found, newDeliveryJSON)}
 	if next != nil {
 		page.Next = new(next.String())
 	}

@@ -54,7 +54,7 @@ func (s *Server) searchTokens(w http.ResponseWriter, r *http.Request, text strin
 	if n := utf8.RuneCountInString(text); n < 1 || n > maxSearchLength {
 		return route.Invalid(wire.Issue{Path: "search", Message: fmt.Sprintf("must have 1 to %d characters", maxSearchLength)})
 	}
-	found, err := packPage(each(s.Registry.Current().Search(text, chain, maxSearchFinds), newTokenJSON))
+	found, err := packPage(route.Each(s.Registry.Current().Search(text, chain, maxSearchFinds), newTokenJSON))
 	if err != nil {
 		return err
 	}

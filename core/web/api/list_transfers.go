@@ -139,7 +139,7 @@ func (s *Server) tagWholeList(w http.ResponseWriter, r *http.Request, accountID 
 	if !ours {
 		cursor = ""
 	}
-	check, err := s.Transfers.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Transfers.Now())
+	check, err := s.Transfers.CheckChanges(r.Context(), accountID, strings.TrimSuffix(cursor, `"`), s.Now())
 	if err != nil {
 		return intents.ChangeCheck{}, err
 	}

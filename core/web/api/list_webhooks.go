@@ -12,5 +12,5 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhook
 	if err != nil {
 		return err
 	}
-	return route.WriteJSON(w, http.StatusOK, each(endpoints, newWebhookJSON))
+	return route.WriteJSON(w, http.StatusOK, route.Each(endpoints, newWebhookJSON))
 }

@@ -76,6 +76,7 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 	log, metrics := telemetry.NewLogger(s.log, "core"), telemetry.NewRegistry()
 	config := settings{
 		api: web.Config{
+			Now:        store.Identities.Now,
 			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: route.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},

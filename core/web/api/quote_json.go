@@ -7,6 +7,7 @@ import (
 
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/route"
 )
 
 // quoteJSON is a quote. It shows no contract and nothing else of a provider's answer than amounts and times.
@@ -48,7 +49,7 @@ func newQuoteJSON(q quote.Quote) quoteJSON {
 	answer := quoteJSON{
 		ID: q.ID, Provider: q.Provider, Scheme: q.Settlement.Scheme, Deployment: q.Settlement.Deployment, Type: q.Type, Kind: q.Kind,
 		Source: newLegJSON(q.Source), Destination: newLegJSON(q.Destination), Deadline: transfer.NewTimestamp(q.Deadline),
-		Fees:      each(q.Fees, func(f quote.Fee) feeJSON { return feeJSON{f.Kind, f.Token.String(), f.Amount.String(), f.Included} }),
+		Fees:      route.Each(q.Fees, func(f quote.Fee) feeJSON { return feeJSON{f.Kind, f.Token.String(), f.Amount.String(), f.Included} }),
 		CreatedAt: transfer.NewTimestamp(q.CreatedAt), ExpiresAt: transfer.NewTimestamp(q.ExpiresAt), TransferID: q.TransferID,
 	}
 	if seconds := int64(q.Duration / time.Second); seconds > 0 {

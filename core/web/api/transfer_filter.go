@@ -86,7 +86,7 @@ var transferParameters = map[string]func(list *transferList, given string) strin
 		return ""
 	},
 	"batch": func(list *transferList, given string) (issue string) {
-		id, ok := parseUUID(given)
+		id, ok := route.ParseUUID(given)
 		if !ok {
 			return "must be the id of a batch: a UUID in lower case"
 		}

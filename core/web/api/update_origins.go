@@ -31,7 +31,7 @@ func (s *Server) updateOrigins(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), account.OriginsChanged, s.Identities.Now())
+	entry, err := account.NewAuditEntry(by.AccountID, actor(r), account.OriginsChanged, s.Now())
 	if err != nil {
 		return err
 	}

@@ -112,10 +112,10 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 				return err
 			}
 		}
-		request := webhookRequest{owner: feed.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Transfers.Now(), grant: identities.OfKey(by.AccountID)}
-		request.id, _ = parseID(r.PathValue("id"))
+		request := webhookRequest{owner: feed.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Now(), grant: identities.OfKey(by.AccountID)}
+		request.id, _ = route.ParseUUID(r.PathValue("id"))
 		request.entry = func(action account.Action) (account.AuditEntry, error) {
-			entry, err := account.NewAuditEntry(by.AccountID, s.client(r).Actor(), action, request.now)
+			entry, err := account.NewAuditEntry(by.AccountID, actor(r), action, request.now)
 			return entry.ByKey(by.KeyID), err
 		}
 		return answer(w, r, request)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"intents.internal/pkg/wire"
 )
@@ -143,4 +144,13 @@ func WholeNumber(text string, least, most int) (int, error) {
 		return 0, fmt.Errorf("must be a whole number from %d to %d", least, most)
 	}
 	return n, nil
+}
+
+// ParseUUID accepts only the canonical spelling.
+func ParseUUID(s string) (id uuid.UUID, ok bool) {
+	id, err := uuid.Parse(s)
+	if err != nil || len(s) != 36 { // Parse accepts others too
+		return uuid.Nil, false
+	}
+	return id, true
 }
