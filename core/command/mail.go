@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/mail"
 	"intents.internal/core/rooms"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/settings"
 )
 
@@ -49,8 +50,10 @@ func newOutbox(config Config, store *rooms.Rooms, log *slog.Logger, metrics prom
 }
 
 // startOutbox sends mail until ctx ends.
-func startOutbox(ctx context.Context, group *errgroup.Group, outbox *mail.Outbox, identities *identity.Service) {
+func startOutbox(ctx context.Context, group *errgroup.Group, outbox *mail.Outbox, identities *identity.Service, hooks *webhooks.Service) {
 	if outbox != nil {
-		group.Go(func() error { outbox.Run(ctx, identities.Composers()); return nil })
+		composers := identities.Composers()
+		composers[mail.KindWebhookDisabled] = identities.LimitMails(hooks.ComposeDisabled)
+		group.Go(func() error { outbox.Run(ctx, composers); return nil })
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"intents.internal/core/web"
 	"intents.internal/core/web/console"
 	"intents.internal/core/web/route"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/listen"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
@@ -108,9 +109,10 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	defer asked.Close()
+	hooks := webhooks.NewService(store.Webhooks, rules, identities)
 	pages, err := console.New(console.Config{
-		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Intents: intents, Quotes: quotes, WebhookRules: rules,
+		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
+		Intents: intents, Quotes: quotes,
 	})
 	if err != nil {
 		return err
@@ -118,7 +120,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	var draining drain
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := web.New(web.Config{
-		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Identity: identities, Feed: follower, WebhookRules: rules, Log: log, Metrics: metrics, Now: store.Identities.Now,
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Identity: identities, Feed: follower, Log: log, Metrics: metrics, Now: store.Identities.Now,
 		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
@@ -130,7 +132,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
 		startWorkers(ctx, group, config, store, live, follower, oidc, quotes, log)
 		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
-		startOutbox(ctx, group, outbox, identities)
+		startOutbox(ctx, group, outbox, identities, hooks)
 		startWebhooks(ctx, group, config, rules, store, follower, outbox, log, metrics)
 		chains.start(ctx, group, config)
 		startScreening(ctx, group, screen)
@@ -211,7 +213,7 @@ func newIdentity(
 		return nil, nil, err
 	}
 	options := identity.Config{
-		Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
+		Store: store.Identities, Mail: store.Mail, Passwords: account.NewPasswords(account.OWASP), Redis: limits, Limits: config.limits(), SignUpOpen: config.SignUp == "open",
 		SecondFactor: config.SecondFactor == secondFactorLiveKeys,
 		Log:          log, Metrics: metrics, PublicURL: config.PublicURL, OIDC: oidc, Chains: nodes, Screening: screen,
 	}

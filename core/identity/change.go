@@ -10,9 +10,9 @@ import (
 	"intents.internal/core/identity/identities"
 )
 
-// change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
+// Change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
 // transaction that writes; and what needs confirmation is decided there, by the effect.
-type change struct {
+type Change struct {
 	service   *Service
 	client    Client
 	principal *Principal
@@ -24,17 +24,18 @@ type change struct {
 	rights identities.Rights
 }
 
-func (s *Service) change(client Client, p *Principal) *change {
-	return &change{service: s, client: client, principal: p}
+// Change begins a write of a session, with the browser that sends the request.
+func (s *Service) Change(client Client, p *Principal) *Change {
+	return &Change{service: s, client: client, principal: p}
 }
 
 // errUnconfirmed ends a transaction whose effect the request's password may confirm. It is checked outside, because that takes longer
 // than a lock may be held.
 var errUnconfirmed = errors.New("the password is not checked yet")
 
-// run calls write, and once more after the request's password was found right if it turns out to be needed. Write begins a transaction
+// Run calls write, and once more after the request's password was found right if it turns out to be needed. Write begins a transaction
 // with a grant of the change. Notices are sent after it.
-func (c *change) run(ctx context.Context, write func() error) error {
+func (c *Change) Run(ctx context.Context, write func() error) error {
 	err := write()
 	if errors.Is(err, errUnconfirmed) {
 		if err := c.checkPassword(ctx, c.client.Password); err != nil {
@@ -50,11 +51,11 @@ func (c *change) run(ctx context.Context, write func() error) error {
 
 // write is run in a transaction of the store of identities, with the rights of the session on an account, which must allow need. The
 // further accounts are locked too.
-func (c *change) write(
+func (c *Change) write(
 	ctx context.Context, on uuid.UUID, need Need, do func(context.Context, identities.Tx) error, further ...uuid.UUID,
 ) error {
-	grant := c.grant(on, need, further...)
-	return c.run(ctx, func() error {
+	grant := c.Grant(on, need, further...)
+	return c.Run(ctx, func() error {
 		return c.service.Store.InTx(ctx, grant.Turn(), func(ctx context.Context, tx identities.Tx) error {
 			if _, err := grant.Rights(ctx, tx); err != nil {
 				return err
@@ -64,8 +65,8 @@ func (c *change) write(
 	})
 }
 
-// grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
-func (c *change) grant(on uuid.UUID, need Need, further ...uuid.UUID) identities.Grant {
+// Grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
+func (c *Change) Grant(on uuid.UUID, need Need, further ...uuid.UUID) identities.Grant {
 	return identities.NewGrant(func(ctx context.Context, tx identities.Tx) (rights identities.Rights, err error) {
 		c.rights, err = tx.Rights(ctx, c.principal.Session, on, func(role account.Role) error {
 			return (&Principal{Role: role}).Check(need)
@@ -74,14 +75,14 @@ func (c *change) grant(on uuid.UUID, need Need, further ...uuid.UUID) identities
 	}, append([]uuid.UUID{on, c.principal.Session.AccountID}, further...)...)
 }
 
-// deciding is grant with the decision on an effect that does not depend on what is stored.
-func (c *change) deciding(on uuid.UUID, need Need, e effect) identities.Grant {
-	grant := c.grant(on, need)
+// GrantEffect is Grant with the decision on an effect that does not depend on what is stored.
+func (c *Change) GrantEffect(on uuid.UUID, need Need, e Effect) identities.Grant {
+	grant := c.Grant(on, need)
 	rights := grant.Rights
 	grant.Rights = func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
 		r, err := rights(ctx, tx)
 		if err == nil {
-			_, err = c.allow(e)
+			_, err = c.Allow(e)
 		}
 		return r, err
 	}
@@ -91,24 +92,27 @@ func (c *change) deciding(on uuid.UUID, need Need, e effect) identities.Grant {
 // Grant reads the rights of a person in the transaction of a write that has no effect on what principals may do. It returns
 // ErrSignedOut, account.ErrNotMember and ErrRole.
 func (s *Service) Grant(p *Principal, need Need) identities.Grant {
-	return s.change(Client{}, p).grant(p.Account.ID, need)
+	return s.Change(Client{}, p).Grant(p.Account.ID, need)
 }
 
-// allow decides on an effect under the lock, and returns who is told of it: somebody who finds a browser left open gives nothing to
-// anybody, and takes nothing away. It returns what confirm returns.
-func (c *change) allow(e effect) (account.Notice, error) {
-	if e == noEffect {
+// Allow decides on an effect under the lock, and returns who is told of it: somebody who finds a browser left open gives nothing to
+// anybody, and takes nothing away. It returns what Confirm returns.
+func (c *Change) Allow(e Effect) (account.Notice, error) {
+	if e == NoEffect {
 		return "", nil
 	}
 	if err := c.decide(e, c.rights.Session); err != nil {
 		return "", err
 	}
-	return c.service.notice(tells[e]), nil
+	return c.Notice(e), nil
 }
+
+// Notice is who is told of an effect: nobody where no mail is sent.
+func (c *Change) Notice(e Effect) account.Notice { return c.service.notice(tells[e]) }
 
 // decide returns nil if a session may have an effect, errUnconfirmed if the request's password may confirm it, and otherwise what the person
 // lacks.
-func (c *change) decide(e effect, session *account.Session) error {
+func (c *Change) decide(e Effect, session *account.Session) error {
 	if c.service.SecondFactor && needsSecondFactor[e] && !session.HasPasskey && session.Factor != account.FactorProvider {
 		return ErrSecondFactor
 	}
@@ -121,10 +125,10 @@ func (c *change) decide(e effect, session *account.Session) error {
 	return errUnconfirmed
 }
 
-// confirm decides on an effect that is known before the transaction, so that a refused request takes nothing from a limit. It returns
+// Confirm decides on an effect that is known before the transaction, so that a refused request takes nothing from a limit. It returns
 // ErrPasskeyNeeded, ErrPasswordNeeded or ErrSignInNeeded in an old session, ErrSecondFactor, ErrPassword, ErrBusy, and a *LimitedError.
-func (c *change) confirm(ctx context.Context, e effect) error {
-	if e == noEffect {
+func (c *Change) Confirm(ctx context.Context, e Effect) error {
+	if e == NoEffect {
 		return nil
 	}
 	err := c.decide(e, c.principal.Session)
@@ -135,7 +139,7 @@ func (c *change) confirm(ctx context.Context, e effect) error {
 }
 
 // needed returns what the person can do to confirm an effect, nil if the request has a password to check.
-func (c *change) needed(session *account.Session) error {
+func (c *Change) needed(session *account.Session) error {
 	switch {
 	case session.HasPasskey:
 		return ErrPasskeyNeeded
@@ -149,7 +153,7 @@ func (c *change) needed(session *account.Session) error {
 }
 
 // checkPassword returns ErrPassword for a password that is not the person's. Attempts are limited.
-func (c *change) checkPassword(ctx context.Context, password string) error {
+func (c *Change) checkPassword(ctx context.Context, password string) error {
 	s, p := c.service, c.principal
 	// The limit is the session's, so that attempts of others do not count.
 	if err := s.limitDevice(ctx, c.client, "session:"+p.Session.ID.String()); err != nil {
@@ -178,7 +182,7 @@ func (s *Service) fresh(session *account.Session) bool {
 // Confirm confirms the session of a person without a passkey by the client's password, for what later requests of the session do. It
 // returns ErrPasskeyNeeded, ErrSignInNeeded, ErrPassword, ErrBusy or a *LimitedError.
 func (s *Service) Confirm(ctx context.Context, client Client, p *Principal) error {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	switch err := c.needed(p.Session); {
 	case errors.Is(err, ErrPasswordNeeded):
 		return ErrPassword
@@ -202,5 +206,5 @@ func (s *Service) ConfirmationOf(p *Principal) error {
 	if s.fresh(p.Session) {
 		return nil
 	}
-	return s.change(Client{}, p).needed(p.Session)
+	return s.Change(Client{}, p).needed(p.Session)
 }

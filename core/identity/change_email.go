@@ -32,8 +32,8 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 		m.Kind, m.Recipient, m.NewEmail = mail.KindConfirmEmailChange, owner.Email, newEmail
 		recipients = append(recipients, owner.Email) // both get a mail in the end
 	}
-	c := s.change(client, p)
-	if err := c.confirm(ctx, changesEmail); err != nil {
+	c := s.Change(client, p)
+	if err := c.Confirm(ctx, changesEmail); err != nil {
 		return err
 	}
 	if err := s.limitMail(ctx, client, recipients...); err != nil {
@@ -41,7 +41,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 	}
 	entry := s.entry(client, owner.ID, account.EmailChangeRequested, "to "+newEmail)
 	return c.write(ctx, owner.ID, Person, func(ctx context.Context, tx identities.Tx) error {
-		if _, err := c.allow(changesEmail); err != nil {
+		if _, err := c.Allow(changesEmail); err != nil {
 			return err
 		}
 		return tx.QueueMailWithEntry(ctx, c.rights, m, entry)

@@ -18,7 +18,7 @@ func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principa
 	if owner.PasswordHash == "" {
 		return nil, ErrNoPassword
 	}
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	if err := c.checkPassword(ctx, current); err != nil {
 		return nil, err
 	}

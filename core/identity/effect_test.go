@@ -128,24 +128,21 @@ func TestEffects_Roles(t *testing.T) {
 // A live webhook with another receiver, more events or a new secret needs a fresh session or the password, and a test webhook nothing.
 func TestEffects_Webhooks(t *testing.T) {
 	t.Parallel()
-	core := newService(t, withPasswords(t))
+	store := pgtest.New(t)
+	core := newServiceOn(t, store, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	age(t, core)
-	on, rules := ann.principal(), pgtest.WebhookRules(t, make([]byte, 32), nil)
+	on, hooks := ann.principal(), webhooks.NewService(store.Webhooks, pgtest.WebhookRules(t, make([]byte, 32), nil), core)
 	for environment, live := range map[network.Environment]bool{network.Test: false, network.Live: true} {
 		owner := ownerIn(on.Account.ID, environment)
-		e, _, err := rules.New(owner, webhooks.Draft{URL: "https://example.com"}, core.Store.Now())
+		e, _, err := hooks.New(owner, webhooks.Draft{URL: "https://example.com"})
 		ok(t, err)
 		change := func(c webhooks.Change) func(identity.Client) error {
-			return func(v identity.Client) error {
-				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookUpdated, func(e *webhooks.Endpoint) (string, error) {
-					return rules.Change(e, c, core.Store.Now())
-				}))
-			}
+			return func(v identity.Client) error { return call(hooks.Update(t.Context(), hooks.Person(v, on), e.ID, c)) }
 		}
 		types := func(names ...string) *[]string { return &names }
 		try(t, ann.client, []write{
-			{"a webhook", func(v identity.Client) error { return core.CreateWebhook(t.Context(), v, on, e, [32]byte{}) }, live},
+			{"a webhook", func(v identity.Client) error { return hooks.Create(t.Context(), hooks.Person(v, on), e, [32]byte{}) }, live},
 			{"a description", change(webhooks.Change{Description: new("mine")}), false},
 			{"fewer events", change(webhooks.Change{Types: types("transfer.filled", "transfer.failed")}), false},
 			{"fewer still", change(webhooks.Change{Types: types("transfer.filled")}), false},
@@ -155,12 +152,9 @@ func TestEffects_Webhooks(t *testing.T) {
 			{"disabled", change(webhooks.Change{Enabled: new(false)}), false},
 			{"enabled", change(webhooks.Change{Enabled: new(true)}), live},
 			{"a secret", func(v identity.Client) error {
-				return call(core.ChangeWebhook(t.Context(), v, on, e.ID, account.WebhookSecretRotated, func(e *webhooks.Endpoint) (detail string, err error) {
-					_, detail, err = rules.Rotate(e, time.Hour, core.Store.Now())
-					return detail, err
-				}))
+				return call2(hooks.RotateSecret(t.Context(), hooks.Person(v, on), e.ID, time.Hour))
 			}, live},
-			{"deleted", func(v identity.Client) error { return core.DeleteWebhook(t.Context(), v, on, e.ID) }, false},
+			{"deleted", func(v identity.Client) error { return hooks.Delete(t.Context(), hooks.Person(v, on), e.ID) }, false},
 		})
 	}
 }

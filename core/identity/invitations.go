@@ -31,8 +31,8 @@ func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email
 	if err != nil {
 		return nil, err
 	}
-	c := s.change(client, p)
-	if err := c.confirm(ctx, roleEffect("", role, false)); err != nil {
+	c := s.Change(client, p)
+	if err := c.Confirm(ctx, roleEffect("", role, false)); err != nil {
 		return nil, err
 	}
 	invitation.Mailed = s.MailQueued != nil
@@ -70,14 +70,14 @@ func (s *Service) limitInvitation(ctx context.Context, client Client, invitation
 	return s.limitMail(ctx, client, invitation.Email)
 }
 
-func (c *change) storeInvitation(ctx context.Context, invitation *account.Invitation, tokenHash *[32]byte, again bool) error {
+func (c *Change) storeInvitation(ctx context.Context, invitation *account.Invitation, tokenHash *[32]byte, again bool) error {
 	on := invitation.AccountID
 	entry := c.service.entry(c.client, on, account.MemberInvited, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	if err := c.service.checkInvitation(ctx, invitation, again); err != nil {
 		return err
 	}
 	return c.write(ctx, on, Manage, func(ctx context.Context, tx identities.Tx) error {
-		notice, err := c.allow(roleEffect("", invitation.Role, false))
+		notice, err := c.Allow(roleEffect("", invitation.Role, false))
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (s *Service) Invitation(ctx context.Context, client Client, token string) (
 // AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
 func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
 		if err := joinable(roster, m); err != nil {
 			return err
@@ -179,13 +179,13 @@ func joinable(roster account.Roster, m account.Member) error {
 // DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
 // *LimitedError.
 func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
-	invitation, _, err := s.change(client, p).answerInvitation(ctx, token, account.InvitationDeclined,
+	invitation, _, err := s.Change(client, p).answerInvitation(ctx, token, account.InvitationDeclined,
 		func(context.Context, identities.Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
 }
 
 // answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
-func (c *change) answerInvitation(
+func (c *Change) answerInvitation(
 	ctx context.Context, token string, action account.Action, answer func(context.Context, identities.Tx, account.Roster, account.Member) error,
 ) (*account.Invitation, account.Member, error) {
 	s, client, p := c.service, c.client, c.principal
@@ -213,7 +213,7 @@ func (c *change) answerInvitation(
 	}
 	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		// The person gets the role that the invitation has, so that nothing is given here.
-		if _, err := c.allow(roleEffect(invitation.Role, member.Role, true)); err != nil {
+		if _, err := c.Allow(roleEffect(invitation.Role, member.Role, true)); err != nil {
 			return err
 		}
 		roster, err := tx.Members(ctx, c.rights, invitation.AccountID)
@@ -246,7 +246,7 @@ func (c *change) answerInvitation(
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
 func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
 	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.DeleteInvitation(ctx, c.rights, p.Account.ID, invitation.ID); err != nil {
 			return err

@@ -21,8 +21,8 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	if err != nil {
 		return nil, apikey.Key{}, err
 	}
-	c := s.change(client, p)
-	if err := c.confirm(ctx, keyEffect(nil, key)); err != nil {
+	c := s.Change(client, p)
+	if err := c.Confirm(ctx, keyEffect(nil, key)); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	if r.FormToken == [32]byte{} { // a form that was used says so, also where there is no room
@@ -35,7 +35,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	}
 	entry := s.entry(client, owner, account.KeyCreated, "")
 	err = c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
-		if entry.Notice, err = c.allow(keyEffect(nil, key)); err != nil {
+		if entry.Notice, err = c.Allow(keyEffect(nil, key)); err != nil {
 			return err
 		}
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
@@ -57,7 +57,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, k account.KeyChange) (*account.Key, error) {
 	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyUpdated, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	var key *account.Key
 	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
 		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, ke
 		if err != nil || detail == "" { // no change, no entry
 			return err
 		}
-		if entry.Notice, err = c.allow(keyEffect(&before, key)); err != nil {
+		if entry.Notice, err = c.Allow(keyEffect(&before, key)); err != nil {
 			return err
 		}
 		if err := tx.UpdateKey(ctx, c.rights, key); err != nil {
@@ -91,7 +91,7 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 		return nil, apikey.Key{}, err
 	}
 	entry := s.entry(client, owner, account.KeyRotated, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	var next *account.Key
 	var text apikey.Key
 	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
@@ -102,7 +102,7 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 		if next, text, err = old.Rotate(grace, now); err != nil {
 			return err
 		}
-		if entry.Notice, err = c.allow(keyEffect(nil, next)); err != nil {
+		if entry.Notice, err = c.Allow(keyEffect(nil, next)); err != nil {
 			return err
 		}
 		if err := tx.ReplaceKey(ctx, c.rights, old, next); err != nil {
@@ -128,7 +128,7 @@ func rotation(k, next *account.Key) string {
 func (s *Service) DeleteKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID) error {
 	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyDeleted, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
 		key, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {

@@ -23,8 +23,8 @@ func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.Li
 // session must be fresh, or the client's password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink, and
 // those of a confirmation.
 func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, message, signature string) (account.Identity, error) {
-	c := s.change(client, p)
-	if err := c.confirm(ctx, changesSignIn); err != nil {
+	c := s.Change(client, p)
+	if err := c.Confirm(ctx, changesSignIn); err != nil {
 		return account.Identity{}, err
 	}
 	identity, err := s.provenWallet(ctx, client, message, signature)
@@ -37,7 +37,7 @@ func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, m
 // StartLink is StartOIDC for a flow that ends with a link to the account of a person. The session must be fresh, or the client's
 // password must confirm it: it may also return the errors of a confirmation.
 func (s *Service) StartLink(ctx context.Context, client Client, p *Principal) (redirectURL, opaque string, err error) {
-	if err := s.change(client, p).confirm(ctx, changesSignIn); err != nil {
+	if err := s.Change(client, p).Confirm(ctx, changesSignIn); err != nil {
 		return "", "", err
 	}
 	f, redirectURL, err := s.startFlow(ctx, client)
@@ -70,7 +70,7 @@ func (s *Service) FinishLink(ctx context.Context, client Client, opaque, state, 
 	if err != nil {
 		return err
 	}
-	c := s.change(client, &Principal{Session: session, Person: person})
+	c := s.Change(client, &Principal{Session: session, Person: person})
 	c.confirmed = true // StartLink has asked for it, for the lifetime of the flow
 	return c.linkIdentity(ctx, found.identity)
 }
@@ -84,11 +84,11 @@ func (f flow) sessionMAC(token string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-func (c *change) linkIdentity(ctx context.Context, identity account.Identity) error {
+func (c *Change) linkIdentity(ctx context.Context, identity account.Identity) error {
 	person := c.principal.Person.ID
 	entry := c.service.entry(c.client, person, account.IdentityLinked, identity.String())
 	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
-		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+		if entry.Notice, err = c.Allow(changesSignIn); err != nil {
 			return err
 		}
 		return tx.LinkIdentity(ctx, c.rights, identity, entry)
@@ -100,7 +100,7 @@ func (c *change) linkIdentity(ctx context.Context, identity account.Identity) er
 // a confirmation.
 func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principal) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, "the password; all other sessions ended")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
 		switch {
 		case c.rights.Person.PasswordHash == "":
@@ -108,7 +108,7 @@ func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principa
 		case !c.rights.Session.HasPasskey || !s.PasskeysOn():
 			return account.ErrLastWayIn
 		}
-		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+		if entry.Notice, err = c.Allow(changesSignIn); err != nil {
 			return err
 		}
 		return tx.RemovePassword(ctx, c.rights, entry)
@@ -120,9 +120,9 @@ func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principa
 // errors of a confirmation.
 func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, identity.String()+"; all other sessions ended")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
-		if entry.Notice, err = c.allow(changesSignIn); err != nil {
+		if entry.Notice, err = c.Allow(changesSignIn); err != nil {
 			return err
 		}
 		return tx.UnlinkIdentity(ctx, c.rights, identity, s.issuers(), s.PasskeysOn() && c.rights.Session.HasPasskey, entry)

@@ -44,7 +44,6 @@ func (s *Service) Composers() mail.Composers {
 		mail.KindConfirmEmailChange: s.LimitMails(s.composeConfirmEmailChange),
 		mail.KindChangeEmail:        s.LimitMails(s.composeChangeEmail),
 		mail.KindInvitation:         s.LimitMails(s.composeInvitation),
-		mail.KindWebhookDisabled:    s.LimitMails(s.composeWebhookDisabled),
 		mail.KindSecurityNotice:     composed(s.composeSecurityNotice),
 	}
 }
@@ -167,6 +166,9 @@ func (s *Service) newLink(ctx context.Context, l identities.Link, callback strin
 	}
 	return WithQuery(WithQuery(s.PublicURL+LinkPath, "token", token), "callbackURL", callback), nil
 }
+
+// MailLink is what a message says about its link to a page of the console.
+func (s *Service) MailLink(page string) mail.Link { return s.mailLink(s.PublicURL + page) }
 
 // mailLink is what a message says about its link.
 func (s *Service) mailLink(to string) mail.Link {

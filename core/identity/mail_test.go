@@ -175,7 +175,7 @@ func TestRequestPasswordReset_NoMail(t *testing.T) {
 }
 
 // The owners of an account are told that a webhook was disabled, with a link to it and without its URL, unless it is enabled again.
-func TestComposers_WebhookDisabled(t *testing.T) {
+func TestComposeDisabled(t *testing.T) {
 	t.Parallel()
 	core := newMailing(t)
 	ann := signedIn(t, core.Service, "ann@example.com")
@@ -184,15 +184,15 @@ func TestComposers_WebhookDisabled(t *testing.T) {
 	rules := &webhooks.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
 	e := must2(rules.New(feed.Owner{AccountID: shop, Environment: network.Test}, webhooks.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
-	ok(t, core.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
-	ok(t, call(core.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest)))
-	deliveries, _, err := core.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhooks.DeliveryQuery{Limit: 1})
+	ok(t, core.rooms.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
+	ok(t, call(core.rooms.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest)))
+	deliveries, _, err := core.rooms.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhooks.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
 	}
 	gone := webhooks.Attempt{Outcome: webhooks.OtherStatus, ResponseStatus: http.StatusGone, EndedAt: core.Store.Now()}
 	record := webhooks.AttemptRecord{Endpoint: e, Delivery: deliveries[0], Attempt: gone}
-	if recorded, err := core.Webhooks.RecordAttempts(t.Context(), []webhooks.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
+	if recorded, err := core.rooms.Webhooks.RecordAttempts(t.Context(), []webhooks.AttemptRecord{record}, true); err != nil || len(recorded.Disabled) != 1 {
 		t.Fatalf("%+v, %v", recorded, err)
 	}
 	core.MailQueued()
@@ -207,7 +207,7 @@ func TestComposers_WebhookDisabled(t *testing.T) {
 	}}
 	compose := func(why string, want bool) {
 		t.Helper()
-		if message, err := core.Composers()[queued.Kind](t.Context(), queued); err != nil || (message != nil) != want {
+		if message, err := core.composers()[queued.Kind](t.Context(), queued); err != nil || (message != nil) != want {
 			t.Errorf("%s: %+v, %v", why, message, err)
 		}
 	}
@@ -216,7 +216,7 @@ func TestComposers_WebhookDisabled(t *testing.T) {
 	compose("to another person", false)
 	queued.Recipient = "ann@example.com"
 	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
-	ok(t, call(core.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (string, error) {
+	ok(t, call(core.rooms.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (string, error) {
 		return rules.Change(e, webhooks.Change{Enabled: new(true)}, core.Store.Now())
 	})))
 	compose("after it was enabled", false)

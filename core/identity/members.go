@@ -12,7 +12,7 @@ import (
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.SetActing(ctx, c.rights, accountID); err != nil || accountID == p.Session.ActingID() {
 			return err
@@ -42,7 +42,7 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 func (s *Service) changeMember(
 	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action, role account.Role,
 ) (member account.Member, err error) {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	err = c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) changeMember(
 			entry.Detail = fmt.Sprintf("%s: %s, was %s", member.Email, role, member.Role)
 		}
 		decided := roleEffect(member.Role, role, person == p.Person.ID)
-		if entry.Notice, err = c.allow(decided); err != nil {
+		if entry.Notice, err = c.Allow(decided); err != nil {
 			return err
 		}
 		if decided == takesRole { // an owner who is one no longer is told too
@@ -90,7 +90,7 @@ func applyRole(ctx context.Context, tx identities.Tx, by identities.Rights, rost
 // which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
 func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	err = c.write(ctx, p.Account.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {

@@ -96,7 +96,7 @@ func (s *Service) RenamePasskey(ctx context.Context, client Client, p *Principal
 	if name, err = account.ParsePasskeyName(name); err != nil {
 		return nil, err
 	}
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
 		passkey, err = tx.RenamePasskey(ctx, c.rights, id, name)
 		return err
@@ -112,7 +112,7 @@ func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal
 		return ErrPasskeysOff
 	}
 	entry := s.entry(client, p.Person.ID, account.PasskeyDeleted, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
 		passkeys, err := tx.Passkeys(ctx, p.Person.ID)
 		if err != nil {
@@ -123,7 +123,7 @@ func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal
 				entry.Detail = passkey.Name
 			}
 		}
-		if entry.Notice, err = c.allow(changesPasskeys); err != nil {
+		if entry.Notice, err = c.Allow(changesPasskeys); err != nil {
 			return err
 		}
 		if err := tx.DeletePasskey(ctx, c.rights, id, entry); err != nil || len(passkeys) > 1 {
@@ -134,7 +134,7 @@ func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal
 }
 
 // canLoseLastPasskey returns account.ErrLastWayIn or ErrSecondFactor for a person who has just lost the last passkey.
-func (c *change) canLoseLastPasskey(ctx context.Context, tx identities.Tx) error {
+func (c *Change) canLoseLastPasskey(ctx context.Context, tx identities.Tx) error {
 	person := c.rights.Person
 	if person.PasswordHash == "" {
 		other, err := tx.HasIdentityOf(ctx, person.ID, c.service.issuers())

@@ -175,6 +175,7 @@ func TestSecondFactor(t *testing.T) {
 	pgtest.Exec(t, store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	core := newServiceOn(t, store, withPasswords(t), withPasskeys, func(c *identity.Config) { c.SecondFactor = true })
 	ann.core, bob.core = core, core
+	hooks := webhooks.NewService(store.Webhooks, nil, core)
 	hook := &webhooks.Endpoint{ID: uuid.New(), AccountID: ann.id, Environment: network.Live, URL: "https://example.com", Enabled: true}
 	writes := map[string]func() error{
 		"a live key": func() error { return ann.makesLiveKey(ann.client) },
@@ -185,7 +186,7 @@ func TestSecondFactor(t *testing.T) {
 			return call(core.UpdateKey(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(true)}))
 		},
 		"a live webhook": func() error {
-			return core.CreateWebhook(t.Context(), ann.client, ann.principal(), hook, [32]byte{})
+			return hooks.Create(t.Context(), hooks.Person(ann.client, ann.principal()), hook, [32]byte{})
 		},
 		"an owner": func() error {
 			return call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner))

@@ -46,9 +46,9 @@ func (s *Service) StartRegistration(ctx context.Context, client Client, p *Princ
 	fresh := make([]byte, account.PasskeyHandleBytes)
 	_, _ = rand.Read(fresh) // it never fails
 	var registration Registration
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	err := c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
-		if _, err := c.allow(changesPasskeys); err != nil {
+		if _, err := c.Allow(changesPasskeys); err != nil {
 			return err
 		}
 		handle, err := tx.PasskeyHandle(ctx, c.rights, fresh)
@@ -120,8 +120,8 @@ func (s *Service) finishRegistration(
 	if err != nil {
 		return nil, err
 	}
-	c := s.change(client, p)
-	if err := c.confirm(ctx, changesPasskeys); err != nil { // the challenge stays for after the confirmation
+	c := s.Change(client, p)
+	if err := c.Confirm(ctx, changesPasskeys); err != nil { // the challenge stays for after the confirmation
 		return nil, err
 	}
 	challenge, err := s.takeChallenge(ctx, cookie)
@@ -138,7 +138,7 @@ func (s *Service) finishRegistration(
 	passkey.PersonID, passkey.Name, passkey.CreatedAt = p.Person.ID, name, s.Store.Now()
 	entry := s.entry(client, p.Person.ID, account.PasskeyAdded, name)
 	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
-		if entry.Notice, err = c.allow(changesPasskeys); err != nil {
+		if entry.Notice, err = c.Allow(changesPasskeys); err != nil {
 			return err
 		}
 		return tx.InsertPasskey(ctx, c.rights, passkey, entry)

@@ -149,7 +149,7 @@ func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *ide
 
 // confirmByPasskey confirms the session of a person who has shown a passkey.
 func (s *Service) confirmByPasskey(ctx context.Context, client Client, p *Principal, use passkeyUse) error {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		now := s.Store.Now()
 		if err := s.usePasskey(ctx, tx, use); err != nil {

@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -50,9 +51,16 @@ func newMailing(t *testing.T, change ...func(*identity.Config)) *mailing {
 	m.Service = newServiceOn(t, rooms, append(change, withPasswords(t), func(c *identity.Config) { c.MailQueued = outbox.Wake })...)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { outbox.Run(ctx, m.Composers()) })
+	running.Go(func() { outbox.Run(ctx, m.composers()) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	return m
+}
+
+// composers are those of the service and of webhooks.
+func (m *mailing) composers() mail.Composers {
+	composers := m.Composers()
+	composers[mail.KindWebhookDisabled] = m.LimitMails(webhooks.NewService(m.rooms.Webhooks, nil, m.Service).ComposeDisabled)
+	return composers
 }
 
 // signUp makes an account as one from before mail was configured, signed in, and verifies its address.

@@ -24,7 +24,6 @@ import (
 	"intents.internal/core/mail"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
-	"intents.internal/core/webhooks"
 )
 
 // What callers branch on, besides *LimitedError and the errors of package account.
@@ -70,10 +69,8 @@ var (
 
 // Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
 type Config struct {
-	Store *identities.Store
-	Mail  *mail.Store
-	// Events has the webhooks whose owners get mail.
-	Webhooks  *webhooks.Store
+	Store     *identities.Store
+	Mail      *mail.Store
 	Passwords *account.Passwords
 	// Redis keeps the limits that all cores share. With nil this core counts in memory.
 	Redis  redis.UniversalClient

@@ -30,7 +30,7 @@ func newService(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 func newServiceOn(t *testing.T, store *rooms.Rooms, change ...func(*identity.Config)) *identity.Service {
 	t.Helper()
 	config := identity.Config{
-		Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
+		Store: store.Identities, Mail: store.Mail, SignUpOpen: true, PublicURL: "http://intents.example", Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
 	for _, c := range change {
@@ -113,7 +113,7 @@ func equal[T any](t *testing.T, what string, got, want T) {
 
 // roomsOf has the stores of a service, for another on the same database.
 func roomsOf(s *identity.Service) *rooms.Rooms {
-	return &rooms.Rooms{Identities: s.Store, Webhooks: s.Webhooks}
+	return &rooms.Rooms{Identities: s.Store, Mail: s.Mail}
 }
 
 // waiting waits until n statements of the test's database wait for a lock.

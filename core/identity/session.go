@@ -47,7 +47,7 @@ func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Ses
 func (s *Service) RevokeSession(ctx context.Context, client Client, p *Principal, sessionID uuid.UUID) error {
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, "one session")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) error {
 		return tx.DeleteSessionByID(ctx, c.rights, person, sessionID, entry)
 	})
@@ -66,7 +66,7 @@ func (s *Service) RevokeSessions(ctx context.Context, client Client, p *Principa
 func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principal, keep uuid.UUID, which string) (ended int, err error) {
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, which)
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	err = c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
 		ended, err = tx.DeleteSessionsExcept(ctx, c.rights, person, keep, entry)
 		return err
@@ -78,14 +78,14 @@ func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principa
 // audit. The client's password confirms it, otherwise ErrPassword; a person with a passkey, and an account without a password, need a fresh
 // session, otherwise ErrPasskeyNeeded or ErrSignInNeeded. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
 func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	if p.Person.PasswordHash != "" && (!p.Session.HasPasskey || client.Password != "") {
 		if err := c.checkPassword(ctx, client.Password); err != nil {
 			return err
 		}
 	}
-	grant := c.deciding(p.Person.ID, Person, endsAccount)
-	err := c.run(ctx, func() error {
+	grant := c.GrantEffect(p.Person.ID, Person, endsAccount)
+	err := c.Run(ctx, func() error {
 		return s.Store.DeleteAccountByID(ctx, grant, p.Person.ID, s.notice(tells[endsAccount]), client.Actor(), s.Store.Now())
 	})
 	if errors.Is(err, account.ErrNotFound) { // it has ended since it was found

@@ -30,7 +30,7 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, shared.ID, account.AccountShared, "")
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return shared, c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 		return nil, err
 	}
 	entry := s.entry(client, renamed.ID, account.AccountRenamed, fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name))
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	return &renamed, c.write(ctx, renamed.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
 		if err := tx.RenameAccount(ctx, c.rights, &renamed, now); err != nil {
 			return err
@@ -71,14 +71,14 @@ func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal)
 	if !p.Account.Shared {
 		return account.ErrNotShared
 	}
-	c := s.change(client, p)
+	c := s.Change(client, p)
 	if client.Password != "" && p.Person.PasswordHash != "" {
 		if err := c.checkPassword(ctx, client.Password); err != nil {
 			return err
 		}
 	}
 	err := c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
-		notice, err := c.allow(endsAccount)
+		notice, err := c.Allow(endsAccount)
 		if err != nil {
 			return err
 		}

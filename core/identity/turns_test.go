@@ -15,13 +15,16 @@ import (
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
+	"intents.internal/core/webhooks"
 )
 
 // While another transaction has the turn of an account or of a person, every write of a session that locks their rows waits without a
 // connection. The database has none of these webhooks and sessions, and is not asked.
 func TestTurns_EveryWrite(t *testing.T) {
 	t.Parallel()
-	core := newService(t, withPasswords(t))
+	store := pgtest.New(t)
+	core := newServiceOn(t, store, withPasswords(t))
+	hooks := webhooks.NewService(store.Webhooks, nil, core)
 	ann, bob, eve := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com"), signedIn(t, core, "eve@example.com")
 	shop := ann.shares("Shop")
 	token := ann.invites("bob@example.com", account.RoleDeveloper)
@@ -57,9 +60,13 @@ func TestTurns_EveryWrite(t *testing.T) {
 			return call2(core.RotateKey(ctx, ann.client, owner, key.ID, time.Hour))
 		},
 		"delete a key":     func(ctx context.Context) error { return core.DeleteKey(ctx, ann.client, owner, key.ID) },
-		"delete a webhook": func(ctx context.Context) error { return core.DeleteWebhook(ctx, ann.client, owner, uuid.New()) },
-		"replay a webhook": func(ctx context.Context) error { return core.ReplayWebhook(ctx, ann.client, owner, uuid.New(), 0) },
-		"test a webhook":   func(ctx context.Context) error { return core.TestWebhook(ctx, owner, uuid.New(), feed.TypeWebhookTest) },
+		"delete a webhook": func(ctx context.Context) error { return hooks.Delete(ctx, hooks.Person(ann.client, owner), uuid.New()) },
+		"replay a webhook": func(ctx context.Context) error {
+			return hooks.Replay(ctx, hooks.Person(ann.client, owner), uuid.New(), 0)
+		},
+		"test a webhook": func(ctx context.Context) error {
+			return call(hooks.Test(ctx, hooks.Person(ann.client, owner), uuid.New(), feed.TypeWebhookTest))
+		},
 	}
 	ofPerson := map[string]func(context.Context) error{
 		"share": func(ctx context.Context) error {

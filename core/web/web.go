@@ -30,11 +30,12 @@ type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
-	Webhooks   *webhooks.Store
-	Registry   *registry.LiveRegistry
-	Intents    *intents.Service
-	Quotes     *quotes.Service
-	Identity   *identity.Service
+	// Webhooks answers 503 where the operator has configured none.
+	Webhooks *webhooks.Service
+	Registry *registry.LiveRegistry
+	Intents  *intents.Service
+	Quotes   *quotes.Service
+	Identity *identity.Service
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed    *feed.Follower
 	Log     *slog.Logger
@@ -55,8 +56,6 @@ type Config struct {
 	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
 	// out.
 	Console http.Handler
-	// WebhookRules are the operator's; nil answers their routes with 503.
-	WebhookRules *webhooks.Rules
 }
 
 var (
@@ -82,7 +81,7 @@ func New(config Config) (http.Handler, error) {
 	clients := api.New(api.Config{
 		Identities: config.Identities, Transfers: config.Transfers, Events: config.Events, Webhooks: config.Webhooks, Registry: config.Registry,
 		Intents: config.Intents, Quotes: config.Quotes, Feed: config.Feed, Now: config.Now, Secrets: config.Secrets, PublicURL: config.PublicURL,
-		Console: config.Console != nil, WebhookRules: config.WebhookRules,
+		Console: config.Console != nil,
 	})
 	people := auth.New(auth.Config{
 		Identity: config.Identity, Identities: config.Identities, Now: config.Now, PublicURL: config.PublicURL, Log: config.Log,

@@ -20,10 +20,11 @@ type Config struct {
 	Identities *identities.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
-	Webhooks   *webhooks.Store
-	Registry   *registry.LiveRegistry
-	Intents    *intents.Service
-	Quotes     *quotes.Service
+	// Webhooks answers 503 where the operator has configured none.
+	Webhooks *webhooks.Service
+	Registry *registry.LiveRegistry
+	Intents  *intents.Service
+	Quotes   *quotes.Service
 	// Feed reports accounts with new events.
 	Feed *feed.Follower
 	// Secrets are the gateways' secrets, which client tokens are made with.
@@ -34,8 +35,6 @@ type Config struct {
 	PublicURL string
 	// Console is set if core serves pages.
 	Console bool
-	// WebhookRules are the operator's; nil answers their routes with 503.
-	WebhookRules *webhooks.Rules
 }
 
 // Server answers clients' requests.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 )
@@ -34,11 +32,7 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	created, secret, err := s.WebhookRules.New(by.owner, webhooks.Draft{URL: body.URL, Types: body.Types, Description: body.Description}, by.now)
-	if err != nil {
-		return err
-	}
-	entry, err := by.entry(account.WebhookCreated)
+	created, secret, err := s.Webhooks.New(by.Owner, webhooks.Draft{URL: body.URL, Types: body.Types, Description: body.Description})
 	if err != nil {
 		return err
 	}
@@ -50,9 +44,9 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 		return err
 	}
 	if key == "" {
-		err = s.Webhooks.InsertWebhook(r.Context(), by.grant, created, entry, [32]byte{})
+		err = s.Webhooks.Create(r.Context(), by.Caller, created, [32]byte{})
 	} else {
-		response, err = s.createWebhookOnce(w, r, by.grant, created, entry, key, body, response)
+		response, err = s.createWebhookOnce(w, r, by.Caller, created, key, body, response)
 	}
 	if err != nil {
 		return err
@@ -64,20 +58,15 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 // createWebhookOnce stores a new endpoint with the request's idempotency key. It returns the response, which is that of the first
 // request with the key.
 func (s *Server) createWebhookOnce(
-	w http.ResponseWriter, r *http.Request, grant identities.Grant, created *webhooks.Endpoint, entry account.AuditEntry, key string, body webhookBody,
-	response []byte,
+	w http.ResponseWriter, r *http.Request, by webhooks.Caller, created *webhooks.Endpoint, key string, body webhookBody, response []byte,
 ) ([]byte, error) {
 	asked, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
-	sealer := s.WebhookRules.Sealer
-	first, err := s.Webhooks.InsertWebhookOnce(r.Context(), grant, created, entry, webhooks.CreateRequest{
-		Key: key, Fingerprint: sha256.Sum256(asked), Response: sealer.SealResponse(created.ID, response),
-	})
-	if first == nil || err != nil {
-		return response, err
+	first, replayed, err := s.Webhooks.CreateOnce(r.Context(), by, created, key, sha256.Sum256(asked), response)
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
 	}
-	w.Header().Set("Idempotent-Replayed", "true")
-	return sealer.OpenResponse(first.WebhookID, first.Sealed)
+	return first, err
 }

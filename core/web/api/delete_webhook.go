@@ -1,18 +1,10 @@
 package api
 
-import (
-	"net/http"
-
-	"intents.internal/core/identity/account"
-)
+import "net/http"
 
 // deleteWebhook answers DELETE /v2/webhooks/{id}: no new delivery attempt starts.
 func (s *Server) deleteWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	entry, err := by.entry(account.WebhookDeleted)
-	if err != nil {
-		return err
-	}
-	if err := s.Webhooks.DeleteWebhook(r.Context(), by.grant, by.owner, by.id, entry); err != nil {
+	if err := s.Webhooks.Delete(r.Context(), by.Caller, by.id); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -36,7 +36,7 @@ func (s *Server) getDelivery(w http.ResponseWriter, r *http.Request, by webhookR
 	if !ok {
 		return webhooks.ErrDeliveryNotFound
 	}
-	d, _, err := s.Webhooks.Delivery(r.Context(), by.owner, by.id, eventID)
+	d, _, err := s.Webhooks.Delivery(r.Context(), by.Owner, by.id, eventID)
 	if err != nil {
 		return err
 	}

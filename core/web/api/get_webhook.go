@@ -9,7 +9,7 @@ import (
 // getWebhook answers GET /v2/webhooks/{id}. An endpoint of another account or environment gets the same response as one that does
 // not exist.
 func (s *Server) getWebhook(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	found, err := s.Webhooks.Webhook(r.Context(), by.owner, by.id)
+	found, err := s.Webhooks.Find(r.Context(), by.Owner, by.id)
 	if err != nil {
 		return err
 	}

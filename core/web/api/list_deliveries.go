@@ -23,7 +23,7 @@ func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request, by webho
 	if err != nil {
 		return err
 	}
-	found, next, err := s.Webhooks.Deliveries(r.Context(), by.owner, by.id, wanted)
+	found, next, err := s.Webhooks.Deliveries(r.Context(), by.Owner, by.id, wanted)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 // listWebhooks answers GET /v2/webhooks with the endpoints of the key's account and environment, newest first.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request, by webhookRequest) error {
-	endpoints, err := s.Webhooks.Webhooks(r.Context(), by.owner)
+	endpoints, err := s.Webhooks.List(r.Context(), by.Owner)
 	if err != nil {
 		return err
 	}

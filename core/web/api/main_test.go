@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/web"
 	"intents.internal/core/web/console"
 	"intents.internal/core/web/route"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/retrytest"
@@ -49,6 +50,8 @@ type settings struct {
 	identity identity.Config
 	intents  intents.Config
 	quotes   quotes.Config
+	// webhooks are the operator's rules, nil for none.
+	webhooks *webhooks.Rules
 	// pages adds the console.
 	pages bool
 }
@@ -77,25 +80,26 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 	config := settings{
 		api: web.Config{
 			Now:        store.Identities.Now,
-			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: route.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: route.NewSecrets(gatewaySecret, ""), PublicURL: "http://intents.example",
 			AccessLog: log,
 		},
 		intents: intents.Config{Store: store.Intents, Registry: live},
 		quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		identity: identity.Config{
-			Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Mail: store.Mail, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
 		},
 	}
 	for _, c := range change {
 		c(&config)
 	}
 	config.api.Identity = identity.New(config.identity)
+	config.api.Webhooks = webhooks.NewService(store.Webhooks, config.webhooks, config.api.Identity)
 	config.api.Intents = intents.New(config.intents)
 	config.quotes.Intents = config.api.Intents
 	config.api.Quotes = quotes.New(config.quotes)
 	if config.pages {
 		config.api.Console, err = console.New(console.Config{
-			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live,
+			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: config.api.Webhooks, Registry: live,
 			Intents: config.api.Intents, Cookie: identity.NewCookie(config.api.PublicURL), PublicURL: config.api.PublicURL, Log: log,
 		})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/account"
 	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
@@ -17,15 +16,11 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if err != nil {
 		return err
 	}
-	position, err := feed.ParseCursor(by.owner, body.After)
+	position, err := feed.ParseCursor(by.Owner, body.After)
 	if err != nil {
 		return route.Invalid(wire.Issue{Path: "/after", Message: err.Error()})
 	}
-	entry, err := by.entry(account.WebhookReplayed)
-	if err != nil {
-		return err
-	}
-	if err := s.Webhooks.ReplayWebhook(r.Context(), by.grant, by.owner, by.id, position, entry); err != nil {
+	if err := s.Webhooks.Replay(r.Context(), by.Caller, by.id, position); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -13,7 +13,7 @@ func (s *Server) retryDelivery(w http.ResponseWriter, r *http.Request, by webhoo
 	if !ok {
 		return webhooks.ErrDeliveryNotFound
 	}
-	if err := s.Webhooks.RetryDelivery(r.Context(), by.grant, by.owner, by.id, eventID); err != nil {
+	if err := s.Webhooks.RetryDelivery(r.Context(), by.Caller, by.id, eventID); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)

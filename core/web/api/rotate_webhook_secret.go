@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/identity/account"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 )
@@ -25,15 +24,7 @@ func (s *Server) rotateWebhookSecret(w http.ResponseWriter, r *http.Request, by 
 			}
 		}
 	}
-	entry, err := by.entry(account.WebhookSecretRotated)
-	if err != nil {
-		return err
-	}
-	var secret webhooks.Secret
-	_, err = s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhooks.Endpoint) (detail string, err error) {
-		secret, detail, err = s.WebhookRules.Rotate(e, grace, by.now)
-		return detail, err
-	})
+	_, secret, err := s.Webhooks.RotateSecret(r.Context(), by.Caller, by.id, grace)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request, by webhookR
 	if !slices.Contains(webhooks.TestTypes(), kind) {
 		return route.Invalid(wire.Issue{Path: "/type", Message: "must be one of " + joinTexts(webhooks.TestTypes())})
 	}
-	id, err := s.Webhooks.TestWebhook(r.Context(), by.grant, by.owner, by.id, kind)
+	id, err := s.Webhooks.Test(r.Context(), by.Caller, by.id, kind)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/identity/account"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/wire"
@@ -25,13 +24,7 @@ func (s *Server) updateWebhook(w http.ResponseWriter, r *http.Request, by webhoo
 	if change == (webhooks.Change{}) {
 		return route.Invalid(wire.Issue{Message: "names nothing to change; give url, types, description or enabled"})
 	}
-	entry, err := by.entry(account.WebhookUpdated)
-	if err != nil {
-		return err
-	}
-	changed, err := s.Webhooks.ChangeWebhook(r.Context(), by.grant, by.owner, by.id, &entry, func(e *webhooks.Endpoint) (string, error) {
-		return s.WebhookRules.Change(e, change, by.now)
-	})
+	changed, err := s.Webhooks.Update(r.Context(), by.Caller, by.id, change)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,11 @@ package api
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
@@ -88,19 +86,15 @@ func (s *Server) webhookRoutes() []route.Route {
 
 // webhookRequest is the common part of the requests to webhook routes.
 type webhookRequest struct {
-	owner feed.Owner
+	webhooks.Caller
 	// id is the endpoint id in the path, zero if there is none or it is malformed; no endpoint has the zero id.
 	id uuid.UUID
-	// entry is the audit log entry of the caller's action.
-	entry func(account.Action) (account.AuditEntry, error)
-	grant identities.Grant
-	now   time.Time
 }
 
 // ofWebhooks parses the caller and the endpoint. Only the list of deliveries has query parameters.
 func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webhookRequest) error) route.Endpoint {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if s.WebhookRules == nil {
+		if !s.Webhooks.Configured() {
 			return webhooks.ErrNotConfigured
 		}
 		by, err := caller(r)
@@ -112,12 +106,9 @@ func (s *Server) ofWebhooks(answer func(http.ResponseWriter, *http.Request, webh
 				return err
 			}
 		}
-		request := webhookRequest{owner: feed.Owner{AccountID: by.AccountID, Environment: by.Environment}, now: s.Now(), grant: identities.OfKey(by.AccountID)}
+		owner := feed.Owner{AccountID: by.AccountID, Environment: by.Environment}
+		request := webhookRequest{Caller: webhooks.Key(owner, by.KeyID, identity.ClientOf(r, identity.Cookie{}))}
 		request.id, _ = route.ParseUUID(r.PathValue("id"))
-		request.entry = func(action account.Action) (account.AuditEntry, error) {
-			entry, err := account.NewAuditEntry(by.AccountID, actor(r), action, request.now)
-			return entry.ByKey(by.KeyID), err
-		}
 		return answer(w, r, request)
 	}
 }

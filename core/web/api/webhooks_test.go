@@ -27,7 +27,7 @@ func withWebhooks(t *testing.T) func(*settings) {
 		t.Fatal(err)
 	}
 	return func(s *settings) {
-		s.api.WebhookRules = &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
+		s.webhooks = &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 	}
 }
 

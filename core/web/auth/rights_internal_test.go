@@ -155,7 +155,7 @@ func newWalkedServer(rooms *rooms.Rooms) *Server {
 	}
 	const url = "https://intents.example"
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Mail: rooms.Mail, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
+		Store: rooms.Identities, Mail: rooms.Mail, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, MailQueued: func() {},
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(), PublicURL: url,
 	})
 	return New(Config{Identity: service, Identities: rooms.Identities, Now: rooms.Identities.Now, PublicURL: url})

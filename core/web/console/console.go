@@ -29,18 +29,16 @@ import (
 	"intents.internal/pkg/telemetry"
 )
 
-// Config is what the console needs; every field except WebhookRules and Quotes must be set.
+// Config is what the console needs; every field except Quotes must be set.
 type Config struct {
 	Identity   *identity.Service
 	Identities *identities.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
-	Webhooks   *webhooks.Store
+	Webhooks   *webhooks.Service
 	Registry   *registry.LiveRegistry
 	Intents    *intents.Service
 	Cookie     identity.Cookie
-	// WebhookRules are the operator's, nil if webhooks are not configured.
-	WebhookRules *webhooks.Rules
 	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
 	Quotes *quotes.Service
 	// PublicURL is where browsers reach the service, without a path.

@@ -22,7 +22,7 @@ func (c *console) createWebhook(w http.ResponseWriter, r *http.Request, user cur
 func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*webhooks.Endpoint, webhooks.Secret, error) {
 	owner := feed.Owner{AccountID: user.principal.Account.ID, Environment: network.Environment(f.values["environment"])}
 	draft := webhooks.Draft{URL: strings.TrimSpace(f.values["url"]), Types: f.types(), Description: f.values["description"]}
-	created, secret, err := c.WebhookRules.New(owner, draft, c.Identities.Now())
+	created, secret, err := c.Webhooks.New(owner, draft)
 	if err != nil {
 		return nil, secret, err
 	}
@@ -31,7 +31,8 @@ func (c *console) insertWebhook(r *http.Request, user currentUser, f *form) (*we
 	if err != nil {
 		return nil, secret, err
 	}
-	return created, secret, c.Identity.CreateWebhook(r.Context(), c.confirming(r, f), user.principal, created, token)
+	by := c.Webhooks.Person(c.confirming(r, f), user.principal)
+	return created, secret, c.Webhooks.Create(r.Context(), by, created, token)
 }
 
 // secretPage shows a secret.

@@ -37,10 +37,10 @@ func newWebhookView(e *webhooks.Endpoint) webhookView {
 
 // listWebhooks answers GET /console/webhooks with the webhooks of the shown environment, newest first.
 func (c *console) listWebhooks(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	if c.WebhookRules == nil {
+	if !c.Webhooks.Configured() {
 		return webhooks.ErrNotConfigured
 	}
-	endpoints, err := c.Webhooks.Webhooks(r.Context(), feed.Owner{AccountID: user.principal.Account.ID})
+	endpoints, err := c.Webhooks.List(r.Context(), feed.Owner{AccountID: user.principal.Account.ID})
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func startPages(
 	t.Cleanup(server.Close)
 	publicURL := "http://" + server.Listener.Addr().String()
 	config := identity.Config{
-		Store: store.Identities, Mail: store.Mail, Webhooks: store.Webhooks, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
+		Store: store.Identities, Mail: store.Mail, Passwords: pgtest.Passwords(), SignUpOpen: true, PublicURL: publicURL,
 		Log: slog.New(slog.DiscardHandler), Metrics: telemetry.NewRegistry(),
 		Limits: identity.Limits{SignInPerIP: 1000, SignInPerAccount: 1000, SignInPerAccountAndIP: 1000, SignUpPerIP: 1000, KeysPerAccount: 1000, KeysPerIP: 1000, MailsPerAddress: 1000, MailsPerIP: 1000},
 	}
@@ -84,10 +84,11 @@ func startPages(
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules := &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
 	ofIntents := intents.Config{Store: store.Intents, Registry: live}
 	changeIntents(&ofIntents)
 	pages := console.Config{
-		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: store.Webhooks, Registry: live, WebhookRules: &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
+		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: webhooks.NewService(store.Webhooks, rules, service), Registry: live, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intents.New(ofIntents),
 	}
 	changePages(&pages)

@@ -23,6 +23,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
+	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
@@ -236,17 +237,18 @@ func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
 	}
 	const url, most = "https://intents.example", identity.MaxLimit
 	service := identity.New(identity.Config{
-		Store: rooms.Identities, Mail: rooms.Mail, Webhooks: rooms.Webhooks, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
+		Store: rooms.Identities, Mail: rooms.Mail, Passwords: pgtest.Passwords(), MailQueued: func() {}, Log: slog.New(slog.DiscardHandler),
 		Limits: identity.Limits{
 			SignInPerIP: most, SignInPerAccount: most, SignInPerAccountAndIP: most, SignUpPerIP: most, KeysPerAccount: most, KeysPerIP: most,
 			MailsPerAddress: most, MailsPerIP: most,
 		},
 		Metrics: telemetry.NewRegistry(), PublicURL: url,
 	})
+	hooks := webhooks.NewService(rooms.Webhooks, pgtest.WebhookRules(t, make([]byte, 32), nil), service)
 	c := &console{Config: Config{
-		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: rooms.Webhooks, Registry: registry, PublicURL: url,
-		Intents:      intents.New(intents.Config{Store: rooms.Intents, Registry: registry}),
-		WebhookRules: pgtest.WebhookRules(t, make([]byte, 32), nil), Cookie: identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
+		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: hooks, Registry: registry, PublicURL: url,
+		Intents: intents.New(intents.Config{Store: rooms.Intents, Registry: registry}),
+		Cookie:  identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
 	}, assets: newAssets()}
 	if c.pages, err = newPages(c.assets); err != nil {
 		t.Fatal(err)

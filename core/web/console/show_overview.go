@@ -179,10 +179,10 @@ func (c *console) fillHand(ctx context.Context, of feed.Owner, shown *overview, 
 	for _, intent := range refundable {
 		shown.Refundable = append(shown.Refundable, c.transferRow(intent))
 	}
-	if c.WebhookRules == nil {
+	if !c.Webhooks.Configured() {
 		return nil
 	}
-	endpoints, err := c.Webhooks.Webhooks(ctx, of)
+	endpoints, err := c.Webhooks.List(ctx, of)
 	for _, e := range endpoints {
 		if !e.Enabled || e.FailingSince != nil {
 			shown.Webhooks = append(shown.Webhooks, newWebhookView(e))

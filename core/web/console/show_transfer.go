@@ -110,7 +110,7 @@ type intentDeliveryView struct {
 }
 
 func (c *console) intentDeliveries(ctx context.Context, user currentUser, intent *transfer.Intent) ([]intentDeliveryView, error) {
-	if c.WebhookRules == nil {
+	if !c.Webhooks.Configured() {
 		return nil, nil
 	}
 	owner := feed.Owner{AccountID: user.principal.Account.ID, Environment: intent.Environment}

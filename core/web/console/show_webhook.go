@@ -91,12 +91,12 @@ func (f *form) or(name, other string) string {
 
 // webhookOf returns the webhook in the path. It returns webhooks.ErrNotFound if the account has no such webhook.
 func (c *console) webhookOf(r *http.Request, user currentUser) (*webhooks.Endpoint, error) {
-	if c.WebhookRules == nil {
+	if !c.Webhooks.Configured() {
 		return nil, webhooks.ErrNotConfigured
 	}
 	id, err := uuid.Parse(r.PathValue("id"))
 	if err != nil {
 		return nil, webhooks.ErrNotFound
 	}
-	return c.Webhooks.Webhook(r.Context(), feed.Owner{AccountID: user.principal.Account.ID}, id)
+	return c.Webhooks.Find(r.Context(), feed.Owner{AccountID: user.principal.Account.ID}, id)
 }

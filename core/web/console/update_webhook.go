@@ -36,9 +36,7 @@ func (c *console) updateWebhook(r *http.Request, user currentUser, f *form, chan
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookUpdated, func(e *webhooks.Endpoint) (string, error) {
-		return c.WebhookRules.Change(e, change, c.Identities.Now())
-	})
+	_, err = c.Webhooks.Update(r.Context(), c.Webhooks.Person(c.confirming(r, f), user.principal), e.ID, change)
 	return parentPath(r.URL.Path) + "?done=" + done, err
 }
 
@@ -52,7 +50,8 @@ func (c *console) testWebhook(_ http.ResponseWriter, r *http.Request, user curre
 	if !slices.Contains(webhooks.TestTypes(), kind) {
 		return "", &account.InvalidError{Field: "type", Message: "is not one of the choices"}
 	}
-	return parentPath(r.URL.Path) + "?done=webhook-tested", c.Identity.TestWebhook(r.Context(), user.principal, e.ID, kind)
+	_, err = c.Webhooks.Test(r.Context(), c.Webhooks.Person(c.client(r), user.principal), e.ID, kind)
+	return parentPath(r.URL.Path) + "?done=webhook-tested", err
 }
 
 // replayWebhook answers POST /console/webhooks/{id}/replay, which sends the events of the given last seconds again.
@@ -65,7 +64,7 @@ func (c *console) replayWebhook(_ http.ResponseWriter, r *http.Request, user cur
 		return "", &account.InvalidError{Field: "since", Message: "is not one of the choices"}
 	}
 	since := c.Identities.Now().Add(-time.Duration(f.number("since")) * time.Second)
-	err = c.Identity.ReplayWebhook(r.Context(), c.client(r), user.principal, e.ID, since.UnixMicro()) // positions are at least microseconds
+	err = c.Webhooks.Replay(r.Context(), c.Webhooks.Person(c.client(r), user.principal), e.ID, since.UnixMicro()) // positions are at least microseconds
 	return parentPath(r.URL.Path) + "?done=webhook-replayed", err
 }
 
@@ -79,7 +78,7 @@ func (c *console) retryDelivery(_ http.ResponseWriter, r *http.Request, user cur
 	if !ok {
 		return "", webhooks.ErrDeliveryNotFound
 	}
-	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Identity.RetryDelivery(r.Context(), user.principal, e.ID, id)
+	return parentPath(r.URL.Path) + "?done=webhook-retried", c.Webhooks.RetryDelivery(r.Context(), c.Webhooks.Person(c.client(r), user.principal), e.ID, id)
 }
 
 // rotateSecret answers POST /console/webhooks/{id}/rotate with the new secret, which is shown only once.
@@ -104,11 +103,7 @@ func (c *console) rotate(r *http.Request, user currentUser, e *webhooks.Endpoint
 	if err != nil {
 		return nil, secret, err
 	}
-	rotated, err = c.Identity.ChangeWebhook(r.Context(), c.confirming(r, f), user.principal, e.ID, account.WebhookSecretRotated, func(e *webhooks.Endpoint) (detail string, err error) {
-		secret, detail, err = c.WebhookRules.Rotate(e, grace, c.Identities.Now())
-		return detail, err
-	})
-	return rotated, secret, err
+	return c.Webhooks.RotateSecret(r.Context(), c.Webhooks.Person(c.confirming(r, f), user.principal), e.ID, grace)
 }
 
 // confirmDeleteWebhook answers GET /console/webhooks/{id}/delete with a page that names the webhook and asks for confirmation.
@@ -128,5 +123,5 @@ func (c *console) deleteWebhook(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", err
 	}
-	return webhooksPath + "?done=webhook-deleted", c.Identity.DeleteWebhook(r.Context(), c.client(r), user.principal, e.ID)
+	return webhooksPath + "?done=webhook-deleted", c.Webhooks.Delete(r.Context(), c.Webhooks.Person(c.client(r), user.principal), e.ID)
 }
