@@ -31,14 +31,14 @@ func newDatabase(t *testing.T) *database {
 // account makes an account with an event.
 func (d *database) account() feed.Owner {
 	d.Helper()
-	owner := pgtest.InsertAccount(d.T, d.store)
+	owner := pgtest.NewOwner(d.T, d.store)
 	d.event(owner)
 	return owner
 }
 
 func (d *database) event(owner feed.Owner) {
 	d.Helper()
-	pgtest.InsertIntent(d.T, d.store, d.known, owner)
+	pgtest.InsertTransfer(d.T, d.store, d.known, owner.AccountID, pgtest.TransferBody)
 }
 
 // follow runs rounds until nothing waits.

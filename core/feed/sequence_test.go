@@ -58,13 +58,13 @@ func TestSequence_AfterPruning(t *testing.T) {
 	prune(1)
 	// A reader at the newest position has missed nothing; one before has.
 	pruned := pgtest.LookUp[int64](t, store, `SELECT position FROM feed_pruned WHERE account_id = $1 AND environment = 'test'`, ann)
-	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), max(next, pruned), pgtest.NoFilter, 10); err != nil {
+	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), max(next, pruned), feed.Filter{}, 10); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, pgtest.NoFilter, 10); err != feed.ErrCursorExpired { //nolint:errorlint // the value itself
+	if _, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), pruned-1, feed.Filter{}, 10); err != feed.ErrCursorExpired { //nolint:errorlint // the value itself
 		t.Errorf("before what is kept: %v", err)
 	}
-	if page, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), 0, pgtest.NoFilter, 10); err != nil || page.Next < pruned {
+	if page, err := store.Feed.EventPage(t.Context(), pgtest.TestFeed(ann), 0, feed.Filter{}, 10); err != nil || page.Next < pruned {
 		t.Errorf("from the beginning: %+v, %v", page, err)
 	}
 }
@@ -88,7 +88,7 @@ func TestEventPage_QuietAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(owner uuid.UUID, after int64) (feed.EventPage, error) {
-		return store.Feed.EventPage(t.Context(), pgtest.TestFeed(owner), after, pgtest.NoFilter, 10)
+		return store.Feed.EventPage(t.Context(), pgtest.TestFeed(owner), after, feed.Filter{}, 10)
 	}
 	page, err := read(quiet, cursor)
 	if err != nil || len(page.Events) != 0 || page.Next <= cursor {

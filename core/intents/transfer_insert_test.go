@@ -180,7 +180,8 @@ func TestInsertTransfer_PgBouncer(t *testing.T) {
 	}
 	pgtest.Lock(t, direct, `LOCK TABLE transfers`)
 	intent := pgtest.NewIntent(t, known, uuid.New(), pgtest.TransferBody)
-	if _, err := pgtest.OpenLimited(t, pooled).Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); !postgres.Unavailable(err) {
+	limited := pgtest.OpenWith(t, pooled, postgres.Options{StatementTimeout: 100 * time.Millisecond})
+	if _, err := limited.Intents.InsertTransfer(t.Context(), intent, intents.Idempotency{}); !postgres.Unavailable(err) {
 		t.Errorf("an insert that waits for a lock: %v", err)
 	}
 	asynctest.Eventually(t, "the insert is gone from Postgres as well", func() bool {

@@ -11,6 +11,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -92,7 +93,10 @@ func TestTransfers_PolledAcrossClocks(t *testing.T) {
 		for i, ms := 5, time.Now().Add(skew).UnixMilli(); i >= 0; i, ms = i-1, ms>>8 {
 			id[i] = byte(ms)
 		}
-		late := pgtest.NewIntentWithID(t, known, owner, pgtest.TransferBody, id)
+		late, err := transfer.New(id, transfer.Caller{AccountID: owner, KeyID: uuid.New(), Environment: network.Test}, pgtest.ParseRequest(t, pgtest.TransferBody), known)
+		if err != nil {
+			t.Fatal(err)
+		}
 		answered, err := store.Intents.InsertTransfer(t.Context(), late, intents.Idempotency{})
 		if err != nil {
 			t.Fatal(err)

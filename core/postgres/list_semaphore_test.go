@@ -22,7 +22,7 @@ import (
 // many long lists are requested.
 func TestListSemaphore_LeavesConnections(t *testing.T) {
 	t.Parallel()
-	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: pgtest.Connections / 4}} {
+	for _, trial := range []struct{ accounts, reading int }{{accounts: 2, reading: 2}, {accounts: 10, reading: pgtest.Patient().MaxConnections / 4}} {
 		t.Run(fmt.Sprintf("%d accounts", trial.accounts), func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Database(t)
@@ -31,7 +31,7 @@ func TestListSemaphore_LeavesConnections(t *testing.T) {
 			var lists errgroup.Group
 			for range trial.accounts {
 				owner := uuid.New()
-				for range 2 * pgtest.Connections {
+				for range 2 * pgtest.Patient().MaxConnections {
 					lists.Go(func() error {
 						for _, err := range store.Intents.Transfers(t.Context(), owner, intents.TransferFilter{}) {
 							return err
@@ -71,7 +71,7 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 	}{
 		"long page": {"transfers", func(t *testing.T, store *rooms.Rooms, e *webhooks.Endpoint) error {
 			t.Helper()
-			_, err := store.Feed.EventPage(t.Context(), e.Owner(), 0, pgtest.NoFilter, 1000)
+			_, err := store.Feed.EventPage(t.Context(), e.Owner(), 0, feed.Filter{}, 1000)
 			return err
 		}},
 		"long search": {"transfers", func(t *testing.T, store *rooms.Rooms, e *webhooks.Endpoint) error {
@@ -98,7 +98,7 @@ func TestListSemaphore_EventsAndDeliveries(t *testing.T) {
 			pgtest.Exec(t, direct, `UPDATE feed_state SET last_position = 5000`)
 			release := lockTable(t, direct, read.table)
 			var pages errgroup.Group
-			for range 2 * pgtest.Connections {
+			for range 2 * pgtest.Patient().MaxConnections {
 				pages.Go(func() error { return read.page(t, store, greedy) })
 			}
 			asynctest.Eventually(t, "a page is being read", func() bool { return waiting(t, direct) >= 1 })

@@ -17,6 +17,9 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 )
 
+// limited are statements of a tenth of a second.
+var limited = postgres.Options{StatementTimeout: 100 * time.Millisecond}
+
 func notInForce(t *testing.T, store *rooms.Rooms) []string {
 	t.Helper()
 	missing, err := store.LimitsNotInForce(t.Context())
@@ -29,7 +32,7 @@ func notInForce(t *testing.T, store *rooms.Rooms) []string {
 // The error of a pooler that refuses core's startup parameters names the setting of the pooler.
 func TestLimitsNotInForce_RefusedParameters(t *testing.T) {
 	t.Parallel()
-	store := pgtest.OpenLimited(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"))
+	store := pgtest.OpenWith(t, pgtest.Pooler(t, pgtest.Database(t), "pool_mode = transaction"), limited)
 	_, err := store.LimitsNotInForce(t.Context())
 	for what, err := range map[string]error{"limits": err, "start": store.CheckMigrated(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), pgtest.IgnoredParameters) {
@@ -47,10 +50,10 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	if _, err := direct.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if missing := notInForce(t, pgtest.OpenLimited(t, database)); len(missing) > 0 {
+	if missing := notInForce(t, pgtest.OpenWith(t, database, limited)); len(missing) > 0 {
 		t.Errorf("without a pooler: %q", missing)
 	}
-	store := pgtest.OpenLimited(t, pgtest.Pooler(t, database, smallPool...))
+	store := pgtest.OpenWith(t, pgtest.Pooler(t, database, smallPool...), limited)
 	want := []string{
 		"idle_in_transaction_session_timeout is 0 ms, not 200 ms", "lock_timeout is 0 ms, not 50 ms", "statement_timeout is 0 ms, not 100 ms",
 	}
@@ -81,7 +84,7 @@ func TestLimitsNotInForce_PgBouncer(t *testing.T) {
 	pgtest.Exec(t, direct, `ALTER DATABASE `+target.Path[1:]+` SET lock_timeout = '50ms'`)
 	pgtest.Exec(t, direct, `ALTER DATABASE `+target.Path[1:]+` SET idle_in_transaction_session_timeout = '200ms'`)
 	// Settings of a role or a database count for connections that begin after them.
-	store = pgtest.OpenLimited(t, pgtest.Pooler(t, database, smallPool...))
+	store = pgtest.OpenWith(t, pgtest.Pooler(t, database, smallPool...), limited)
 	if missing := notInForce(t, store); len(missing) > 0 {
 		t.Errorf("where Postgres has them itself: %q", missing)
 	}

@@ -17,10 +17,12 @@ import (
 // Only a wrong statement is no outage, whatever else Postgres reports, and a connection whose server cannot serve is not used again.
 func TestUnavailable_EverySQLState(t *testing.T) {
 	t.Parallel()
-	database := pgtest.OpenWith(t, pgtest.Database(t), postgres.Options{MaxConnections: 1}) // the next statement shows whether it was kept
+	o := pgtest.Patient()
+	o.MaxConnections = 1 // the next statement shows whether the connection was kept
+	database := pgtest.OpenWith(t, pgtest.Database(t), o)
 	discarded := startsWith("08", "25006", "25P03", "25P04", "57P01", "57P02", "57P03", "58", "XX")
 	ofRow, locked := startsWith("22", "23"), startsWith("40001", "40P01", "55P03")
-	for state, wrong := range pgtest.SQLStates() {
+	for state, wrong := range allSQLStates() {
 		before := backend(t, database)
 		err := database.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx bun.Tx) error {
 			_, err := tx.ExecContext(ctx, fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '%s'; END $$", state))

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/identities"
+	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/retention"
@@ -182,7 +183,11 @@ func TestPrune_Batch(t *testing.T) {
 	store := pgtest.New(t)
 	known, at := pgtest.LoadRegistry(t, store), pgtest.Now()
 	owner := pgtest.SignUp(t, store, "ann@example.com").ID
-	drafts := pgtest.InsertBatch(t, store, known, owner, "payroll", pgtest.TransferBody, pgtest.TransferBody)
+	drafts := []*transfer.Intent{pgtest.NewIntent(t, known, owner, pgtest.TransferBody), pgtest.NewIntent(t, known, owner, pgtest.TransferBody)}
+	batch := &intents.Batch{ID: transfer.NewID(at), AccountID: owner, KeyID: drafts[0].KeyID, Environment: drafts[0].Environment, Count: len(drafts)}
+	if inserted, err := store.Intents.InsertBatch(t.Context(), batch, "payroll", drafts); err != nil || !inserted {
+		t.Fatal(inserted, err)
+	}
 	left := func() [2]int {
 		return [2]int{pgtest.LookUp[int](t, store, `SELECT count(*) FROM transfers`), pgtest.LookUp[int](t, store, `SELECT count(*) FROM batches`)}
 	}

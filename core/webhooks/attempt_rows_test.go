@@ -13,7 +13,7 @@ import (
 // attempted leases all endpoints and returns the result of one attempt at each.
 func (s fixture) attempted(attempts map[*webhooks.Endpoint]webhooks.Attempt) (records []webhooks.AttemptRecord, ordinal map[*webhooks.Endpoint]int) {
 	s.Helper()
-	lease := pgtest.NewLease()
+	lease := newLease()
 	room := webhooks.LeaseRoom{Free: 100, Shared: 400}
 	if _, err := s.Store.Webhooks.LeaseDue(s.Context(), lease, room, room); err != nil {
 		s.Fatal(err)

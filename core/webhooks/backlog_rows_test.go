@@ -40,7 +40,7 @@ func TestBacklog(t *testing.T) {
 	if backlog := s.Backlog(); backlog != (webhooks.Backlog{}) {
 		t.Fatalf("without an event: %+v", backlog)
 	}
-	pgtest.InsertIntent(t, s.Store, s.Known, owner)
+	pgtest.InsertTransfer(t, s.Store, s.Known, owner.AccountID, pgtest.TransferBody)
 	pgtest.AssignPositions(t, s.Store)
 	first := s.backlogAge(1)
 	if later := s.backlogAge(1); later <= first {

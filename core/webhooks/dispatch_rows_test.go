@@ -38,7 +38,7 @@ func TestDispatchEvents_SeveralAccounts(t *testing.T) {
 		accounts = append(accounts, owner.AccountID)
 		want[owner.AccountID] = 4
 	}
-	lease := pgtest.NewLease()
+	lease := newLease()
 	done, err := s.Store.Webhooks.DispatchEvents(t.Context(), accounts, lease)
 	if err != nil || len(done.Leased) != 6 || len(done.Behind) != 0 {
 		t.Errorf("%+v, %v", done, err)
@@ -183,7 +183,7 @@ func TestAccountsBehind(t *testing.T) {
 func TestAcquireDispatchLease(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
-	first, second := pgtest.NewLease(), pgtest.NewLease()
+	first, second := newLease(), newLease()
 	hold := func(lease webhooks.Lease, want bool) {
 		t.Helper()
 		if held, err := s.Store.Webhooks.AcquireDispatchLease(t.Context(), lease); err != nil || held != want {

@@ -123,7 +123,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	}
 	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
 	once := in.ids()
-	if err := s.Store.Webhooks.ReplayWebhook(t.Context(), identities.OfOperator, owner, e.ID, 0, s.Entry(owner.AccountID, account.WebhookReplayed)); err != nil {
+	if err := s.Store.Webhooks.ReplayWebhook(t.Context(), identities.OfOperator, owner, e.ID, 0, pgtest.AuditEntry(owner.AccountID, account.WebhookReplayed)); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })

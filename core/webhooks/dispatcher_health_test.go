@@ -19,8 +19,8 @@ func TestDispatcher_SeveralFailures(t *testing.T) {
 	mailed := make(chan struct{}, 10)
 	s.mailQueued = func() { mailed <- struct{}{} }
 	owner := s.Account()
-	person := pgtest.InsertAccount(t, s.Store)
-	viewer := pgtest.InsertAccount(t, s.Store)
+	person := pgtest.NewOwner(t, s.Store)
+	viewer := pgtest.NewOwner(t, s.Store)
 	for id, role := range map[uuid.UUID]account.Role{person.AccountID: account.RoleOwner, viewer.AccountID: account.RoleViewer} {
 		pgtest.Exec(t, s.Store, "INSERT INTO members (account_id, person_id, role, created_at) VALUES ($1, $2, $3, now())", owner.AccountID, id, role)
 	}

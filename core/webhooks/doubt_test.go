@@ -17,14 +17,14 @@ import (
 func TestFeed_CommitInDoubt(t *testing.T) {
 	t.Parallel()
 	servers := pgtest.NewReplicated(t)
-	s := fixture{&pgtest.Webhooks{T: t, URL: servers.Primary.URL, Rules: pgtest.WebhookRules(t, make([]byte, 32), nil)}}
+	s := fixture{&database{T: t, URL: servers.Primary.URL, Rules: pgtest.WebhookRules(t, make([]byte, 32), nil)}}
 	s.Store, s.Rules.Networks = pgtest.Open(t, s.URL), outbound.NewNetworks(nil)
 	pgtest.Exec(t, s.Store, `ALTER ROLE CURRENT_USER SET synchronous_commit = on`) // a test's server has it off
 	s.Known = pgtest.LoadRegistry(t, s.Store)
 	owner := s.Account()
 	endpoint, _ := s.Endpoint(owner, "https://example.com/")
-	lease := pgtest.NewLease()
-	pgtest.InsertIntent(t, s.Store, s.Known, owner)
+	lease := newLease()
+	pgtest.InsertTransfer(t, s.Store, s.Known, owner.AccountID, pgtest.TransferBody)
 	pgtest.Exec(t, s.Store, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
 	pgtest.Exec(t, s.Store, `SELECT pg_reload_conf()`)
 	hurried := pgtest.OpenWith(t, s.URL, postgres.Options{StatementTimeout: time.Second})

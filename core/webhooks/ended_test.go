@@ -25,7 +25,7 @@ func TestWebhookEnd_LeavesNoQueue(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s fixture, e *webhooks.Endpoint) error{
 		"its owner": func(s fixture, e *webhooks.Endpoint) error {
-			return s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted))
+			return s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted))
 		},
 		"the end of the account": func(s fixture, e *webhooks.Endpoint) error {
 			return s.Store.Identities.DeleteAccountByID(s.Context(), identities.OfOperator, e.AccountID, "", pgtest.Browser, pgtest.Now())
@@ -66,7 +66,7 @@ func TestWebhookEnd_LongQueue(t *testing.T) {
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(6000, owner)
-	if err := s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.orphans(); n != 1000 {
@@ -101,7 +101,7 @@ func TestWebhookEnd_Concurrent(t *testing.T) {
 			})
 		}
 		group.Go(func() error {
-			return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
+			return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
 		})
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestLeaseDue_AfterChurn(t *testing.T) {
 		t.Errorf("the sweep makes %d steps for one endpoint", steps)
 	}
 	room := webhooks.LeaseRoom{Free: 10, Shared: 10}
-	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), pgtest.NewLease(), room, room); err != nil || len(leased) != 1 {
+	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), newLease(), room, room); err != nil || len(leased) != 1 {
 		t.Errorf("%d endpoints leased, %v", len(leased), err)
 	}
 }
@@ -155,10 +155,10 @@ func TestInsertWebhook_Rate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := s.Store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+		if err := s.Store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 			return err
 		}
-		return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, s.Entry(owner.AccountID, account.WebhookDeleted))
+		return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
 	}
 	for range webhooks.CreationBurst {
 		if err := create(owner); err != nil {
@@ -173,7 +173,7 @@ func TestInsertWebhook_Rate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.Webhooks.InsertWebhookOnce(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhooks.ErrTooManyCreations) {
+	if _, err := s.Store.Webhooks.InsertWebhookOnce(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhooks.ErrTooManyCreations) {
 		t.Errorf("with an Idempotency-Key: %v", err)
 	}
 	if err := create(other); err != nil {

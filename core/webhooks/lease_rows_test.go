@@ -16,11 +16,11 @@ import (
 )
 
 // webhooks is a database with accounts and endpoints.
-type fixture struct{ *pgtest.Webhooks }
+type fixture struct{ *database }
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
-	return fixture{pgtest.NewWebhooks(t, outbound.NewNetworks(nil))}
+	return fixture{newDatabase(t, outbound.NewNetworks(nil))}
 }
 
 // leased makes endpoints by name whose leases end in a moment, all of one process.
@@ -62,7 +62,7 @@ func (s fixture) leasedFor(ids map[string]uuid.UUID, interval string) []string {
 func TestRenewLeases(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
-	lease := pgtest.NewLease()
+	lease := newLease()
 	ids := s.leased(s.Account(), lease, "free", "locked", "taken", "taken and locked")
 	ids["deleted"] = uuid.New()
 	pgtest.Exec(t, s.Store, "UPDATE webhooks SET lease_holder = gen_random_uuid() WHERE id IN ($1, $2)", ids["taken"], ids["taken and locked"])
@@ -87,7 +87,7 @@ func TestRenewLeases(t *testing.T) {
 func TestReleaseIdleLeases(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t)
-	owner, lease := s.Account(), pgtest.NewLease()
+	owner, lease := s.Account(), newLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
 		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name], feed.TypeWebhookTest); err != nil {
@@ -133,7 +133,7 @@ func TestLeaseDue_Fair(t *testing.T) {
 	s.Enqueue(1, hog)
 	pgtest.Exec(t, s.Store, "UPDATE deliveries SET next_attempt_at = now() - interval '3 hours'")
 	s.Enqueue(1, small)
-	lease := pgtest.NewLease()
+	lease := newLease()
 	for round, c := range []struct {
 		room webhooks.LeaseRoom
 		want map[string]int
@@ -174,7 +174,7 @@ func TestDueDeliveries_Claims(t *testing.T) {
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(5, owner)
-	lease := pgtest.NewLease()
+	lease := newLease()
 	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), lease, webhooks.LeaseRoom{Free: 1}, webhooks.LeaseRoom{}); err != nil || len(leased) != 1 {
 		t.Fatalf("%+v, %v", leased, err)
 	}

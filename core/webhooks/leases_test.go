@@ -40,7 +40,7 @@ func TestDispatcher_LateRecord(t *testing.T) {
 	e, _ := s.Endpoint(owner, in.url)
 	s.intent(owner)
 	s.assignPositions()
-	paused := pgtest.NewLease()
+	paused := newLease()
 	done, err := s.Store.Webhooks.DispatchEvents(t.Context(), []uuid.UUID{owner.AccountID}, paused)
 	if err != nil || len(done.Leased) != 1 {
 		t.Fatalf("%+v, %v", done, err)
@@ -50,7 +50,7 @@ func TestDispatcher_LateRecord(t *testing.T) {
 	if err != nil || len(held[e.ID].Deliveries) != 1 {
 		t.Fatalf("%+v, %v", held, err)
 	}
-	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), pgtest.NewLease(), webhooks.LeaseRoom{Free: 10}, webhooks.LeaseRoom{}); err != nil || len(leased) != 0 {
+	if leased, err := s.Store.Webhooks.LeaseDue(t.Context(), newLease(), webhooks.LeaseRoom{Free: 10}, webhooks.LeaseRoom{}); err != nil || len(leased) != 0 {
 		t.Errorf("leased %v while another process holds the lease, %v", leased, err)
 	}
 	pgtest.Exec(t, s.Store, "UPDATE webhooks SET lease_until = now() - interval '1 second'")

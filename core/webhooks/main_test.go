@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 // service is a database with accounts and endpoints, and the rules of an operator who allows loopback.
 type service struct {
-	*pgtest.Webhooks
+	*database
 
 	// timeout is that of attempts, 0 for the one that a service has.
 	timeout time.Duration
@@ -39,7 +39,7 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	t.Helper()
-	return &service{Webhooks: pgtest.NewWebhooks(t, onlyReceiver())}
+	return &service{database: newDatabase(t, onlyReceiver())}
 }
 
 // receiver is the one loopback address that the tests' networks allow; forbidden is another.
@@ -107,7 +107,7 @@ func (s *service) start() *core {
 func (s *service) rotate(e *webhooks.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhooks.Secret
-	entry := s.Entry(e.AccountID, account.WebhookSecretRotated)
+	entry := pgtest.AuditEntry(e.AccountID, account.WebhookSecretRotated)
 	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (detail string, err error) {
 		secret, detail, err = s.Rules.Rotate(e, grace, s.Store.Now())
 		return detail, err
@@ -121,7 +121,7 @@ func (s *service) rotate(e *webhooks.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhooks.Endpoint) {
 	s.Helper()
-	if err := s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, s.Entry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -129,7 +129,7 @@ func (s *service) remove(e *webhooks.Endpoint) {
 // intent records an intent, whose event is transfer.created.
 func (s *service) intent(owner feed.Owner) *transfer.Intent {
 	s.Helper()
-	return pgtest.InsertIntent(s.T, s.Store, s.Known, owner)
+	return pgtest.InsertTransfer(s.T, s.Store, s.Known, owner.AccountID, pgtest.TransferBody)
 }
 
 // request is one that a receiver got.

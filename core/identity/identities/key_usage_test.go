@@ -160,7 +160,7 @@ func TestRecordUsage_Concurrent(t *testing.T) {
 	minute := pgtest.Now().Truncate(time.Minute).Add(-reports * time.Minute)
 	at := func(n int) time.Time { return minute.Add(time.Duration(n) * time.Millisecond) }
 	var work errgroup.Group
-	work.SetLimit(pgtest.Connections) // others would wait for a connection for too long
+	work.SetLimit(pgtest.Patient().MaxConnections) // others would wait for a connection for too long
 	for gateway := range gateways {
 		random := rand.New(rand.NewPCG(1, uint64(gateway)))
 		for n := range reports {

@@ -8,9 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
-	"intents.internal/pkg/network"
 )
 
 // shows is the environment that a page's switch says the console shows.
@@ -30,8 +28,8 @@ func TestChooseEnvironment(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	ann.makeKey("only-test")
 	ann.makeWebhook()
-	tested := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
-	moved := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
+	tested := pgtest.InsertTransfer(t, s.store, s.known, s.ann(t).ID, pgtest.TransferBody)
+	moved := pgtest.InsertTransfer(t, s.store, s.known, s.ann(t).ID, pgtest.TransferBody)
 	pgtest.Exec(t, s.store, "UPDATE transfers SET environment = 'live', deadline = now() + interval '5 minutes' WHERE id = $1", moved.ID)
 	paths := map[string]string{
 		"/console":               "1 are open",
@@ -76,7 +74,7 @@ func TestChooseEnvironment_Object(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	key, _ := ann.makeKey("only-test")
 	webhook, _ := ann.makeWebhook()
-	intent := pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test}).ID.String()
+	intent := pgtest.InsertTransfer(t, s.store, s.known, s.ann(t).ID, pgtest.TransferBody).ID.String()
 	pages := map[string]string{"/console/keys/" + key: "/console/keys", "/console/transfers/" + intent: "/console/transfers", webhook: "/console/webhooks"}
 	const elsewhere = "This page is of the Test environment."
 	for path, list := range pages {

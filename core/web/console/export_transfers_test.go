@@ -10,10 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
 
@@ -71,7 +69,7 @@ func TestExportTransfers(t *testing.T) {
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
 	keyID, _ := ann.makeKey("mover")
 	intent := s.record(t, s.ann(t).ID, keyID, "eip155:84532", "=1+1")
-	pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
+	pgtest.InsertTransfer(t, s.store, s.known, s.ann(t).ID, pgtest.TransferBody)
 	link := ann.get("/console/transfers?type=bridge").link("/console/transfers.csv")
 	a := ann.get(link)
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
@@ -100,7 +98,7 @@ func TestExportTransfers_Bounded(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
-	pgtest.InsertIntent(t, s.store, s.known, feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test})
+	pgtest.InsertTransfer(t, s.store, s.known, s.ann(t).ID, pgtest.TransferBody)
 	pgtest.Exec(t, s.store, `INSERT INTO transfers SELECT made.* FROM transfers t, generate_series(1, 10000) AS n,
 		jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'order_id', sha256(n::text::bytea))) AS made`)
 	lines := strings.Split(strings.TrimSpace(ann.get("/console/transfers.csv").body), "\n")

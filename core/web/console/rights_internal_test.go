@@ -184,7 +184,7 @@ func TestFormRoutes_Rights(t *testing.T) {
 			w := walk{t: t, rooms: rooms, path: path, answer: route.answer, walked: known}
 			w.Shop, w.token = pgtest.NewShop(t, rooms, hash), newFormToken()
 			of := feed.Owner{AccountID: w.Account.ID, Environment: network.Test}
-			w.intent = pgtest.InsertIntent(t, rooms, c.Registry.Current(), of).ID.String()
+			w.intent = pgtest.InsertTransfer(t, rooms, c.Registry.Current(), of.AccountID, pgtest.TransferBody).ID.String()
 			if path == renamePasskeyPath || path == removePasskeyPath {
 				pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $1, uuid_send($1), 'key', 0, false, false, '', $1, 'laptop', now())`, w.Owner.ID)
 			}

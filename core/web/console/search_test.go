@@ -20,7 +20,7 @@ func TestSearch(t *testing.T) {
 	s := start(t)
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
 	owner := feed.Owner{AccountID: s.ann(t).ID, Environment: network.Test}
-	intent := pgtest.InsertIntent(t, s.store, s.known, owner)
+	intent := pgtest.InsertTransfer(t, s.store, s.known, owner.AccountID, pgtest.TransferBody)
 	hash := "0x" + strings.Repeat("ab", 32)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET reference = 'Order 7 & more', hash = $1, status = 'submitted'`, hash)
 	orderID := "0x" + pgtest.LookUp[string](t, s.store, `SELECT encode(order_id, 'hex') FROM transfers`)
@@ -51,7 +51,7 @@ func TestSearch(t *testing.T) {
 	find(ann, hash+"a").is(http.StatusOK, "has 65 characters after 0x")
 	find(ann, uuid.NewString()).is(http.StatusOK, "no batch of this account has this id")
 	find(ann, "a\x00b").is(http.StatusBadRequest, "holds characters that cannot be stored")
-	pgtest.InsertIntent(t, s.store, s.known, owner)
+	pgtest.InsertTransfer(t, s.store, s.known, owner.AccountID, pgtest.TransferBody)
 	pgtest.Exec(t, s.store, `UPDATE transfers SET reference = 'Order 7 & more'`)
 	list := "/console/transfers?environment=all&reference=Order+7+%26+more"
 	find(ann, "Order 7 & more").leadsTo(list)

@@ -24,7 +24,7 @@ func TestShowOverview(t *testing.T) {
 	for _, change := range []string{
 		"", "status = 'expired'", "status = 'confirmed', hash = '0x' || repeat('a', 64)", "status = 'confirmed', hash = '0x' || repeat('b', 64), refundable_at = now()", "deadline = now() + interval '5 minutes'",
 	} {
-		intent := pgtest.InsertIntent(t, s.store, s.known, owner)
+		intent := pgtest.InsertTransfer(t, s.store, s.known, owner.AccountID, pgtest.TransferBody)
 		if change != "" {
 			pgtest.Exec(t, s.store, "UPDATE transfers SET "+change+" WHERE id = $1", intent.ID)
 		}
@@ -56,7 +56,7 @@ func TestShowOverview_Volumes(t *testing.T) {
 		done + ", environment = 'live'",
 		done + ", id = '018c251e-5c00-7000-8000-000000000000'",
 	} {
-		intent := pgtest.InsertIntent(t, s.store, s.known, owner)
+		intent := pgtest.InsertTransfer(t, s.store, s.known, owner.AccountID, pgtest.TransferBody)
 		pgtest.Exec(t, s.store, "UPDATE transfers SET "+change+" WHERE id = $1", intent.ID)
 	}
 	ann.get("/console").is(http.StatusOK, "Token Chain Sent Transfers"+

@@ -1,4 +1,4 @@
-package pgtest
+package postgres_test
 
 import "strings"
 
@@ -21,8 +21,8 @@ var sqlStates = map[string]string{
 	"ZZ": "ZZZ |", // of an extension, or of a version to come
 }
 
-// SQLStates are the SQLSTATEs with which a statement can fail, each with whether the statement or its values are wrong.
-func SQLStates() map[string]bool {
+// allSQLStates are the SQLSTATEs with which a statement can fail, each with whether the statement or its values are wrong.
+func allSQLStates() map[string]bool {
 	all := map[string]bool{}
 	for class, states := range sqlStates {
 		unavailable, wrong, _ := strings.Cut(states, "|")

@@ -1,4 +1,4 @@
-package feed_test
+package webhooks_test
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ var takesFeedLock = regexp.MustCompile(`(?s)UPDATE feed_state|FROM feed_state\s+
 // owners.
 func TestFeedLock_IsTakenLast(t *testing.T) {
 	t.Parallel()
-	s := pgtest.NewWebhooks(t, outbound.NewNetworks(nil))
+	s := newDatabase(t, outbound.NewNetworks(nil))
 	watched := pgtest.Open(t, s.URL)
 	var asked pgtest.Statements
 	pgtest.Watch(watched, &asked)
@@ -49,7 +49,7 @@ func TestFeedLock_IsTakenLast(t *testing.T) {
 	}
 	e, _, err := s.Rules.New(owner, webhooks.Draft{URL: "https://example.com/new"}, s.Store.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, watched.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, s.Entry(owner.AccountID, "webhook_created"), [32]byte{}))
+	pgtest.Must(t, watched.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, "webhook_created"), [32]byte{}))
 	pgtest.AssignPositions(t, watched)
 
 	mails := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM mails`)
