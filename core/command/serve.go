@@ -111,6 +111,7 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	defer asked.Close()
 	hooks := webhooks.NewService(store.Webhooks, rules, identities)
 	pages, err := console.New(console.Config{
+		Now:      store.Identities.Now,
 		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
 		Intents: intents, Quotes: quotes,
 	})

@@ -99,6 +99,7 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*settings)) *servi
 	config.api.Quotes = quotes.New(config.quotes)
 	if config.pages {
 		config.api.Console, err = console.New(console.Config{
+			Now:      store.Identities.Now,
 			Identity: config.api.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: config.api.Webhooks, Registry: live,
 			Intents: config.api.Intents, Cookie: identity.NewCookie(config.api.PublicURL), PublicURL: config.api.PublicURL, Log: log,
 		})

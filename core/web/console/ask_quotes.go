@@ -48,7 +48,7 @@ type countdown struct {
 }
 
 func (c *console) countdown(at time.Time) countdown {
-	return countdown{at, max(0, int(at.Sub(c.Transfers.Now())/time.Second))}
+	return countdown{at, max(0, int(at.Sub(c.Now())/time.Second))}
 }
 
 // quoting reports whether an environment has providers of quotes.
@@ -123,7 +123,7 @@ func (c *console) confirmQuote(w http.ResponseWriter, r *http.Request, user curr
 		return "", err
 	case q.TransferID != uuid.Nil:
 		return quoteUsedPath(q.TransferID), nil
-	case !q.ExpiresAt.After(c.Transfers.Now()):
+	case !q.ExpiresAt.After(c.Now()):
 		return "", c.askQuotes(w, r, user, f, key, true)
 	}
 	body, err := json.Marshal(quotedBody(q, f.values["reference"], f.values["signing"]))

@@ -41,6 +41,8 @@ type Config struct {
 	Cookie     identity.Cookie
 	// Quotes asks providers what swaps and bridges bring, nil if none is configured.
 	Quotes *quotes.Service
+	// Now is the database's clock.
+	Now func() time.Time
 	// PublicURL is where browsers reach the service, without a path.
 	PublicURL string
 	Log       *slog.Logger

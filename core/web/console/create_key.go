@@ -55,7 +55,7 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 		return nil, text, err
 	}
 	// An invalid field is reported before an invalid form token.
-	if _, _, err := account.NewKey(user.principal.Account.ID, wanted, c.Transfers.Now()); err != nil {
+	if _, _, err := account.NewKey(user.principal.Account.ID, wanted, c.Now()); err != nil {
 		return nil, text, err
 	}
 	if wanted.FormToken, err = formToken(user, f); err != nil {

@@ -198,7 +198,7 @@ func (c *console) deadline(f *form) string {
 		f.add(pageError{status: http.StatusBadRequest, Field: "deadline", Text: "Choose one of the deadlines."})
 		return ""
 	}
-	return c.Transfers.Now().UTC().Add(time.Duration(seconds) * time.Second).Truncate(time.Second).Format(time.RFC3339)
+	return c.Now().UTC().Add(time.Duration(seconds) * time.Second).Truncate(time.Second).Format(time.RFC3339)
 }
 
 // transferRequest decodes the body of a request. Its issues become errors of the fields that have none yet.

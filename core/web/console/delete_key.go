@@ -9,7 +9,7 @@ func (c *console) confirmDeleteKey(w http.ResponseWriter, r *http.Request, user 
 		return err
 	}
 	return c.render(w, r, user, "delete-key", view{
-		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, c.Transfers.Now())},
+		Title: "Delete a key", Section: "keys", Body: map[string]any{"Key": newKeyView(key, c.Now())},
 	})
 }
 

@@ -31,7 +31,7 @@ func (c *console) cancelInvitation(_ http.ResponseWriter, r *http.Request, user 
 	if err != nil {
 		return "", account.ErrNoInvitation
 	}
-	invitation, err := c.Identities.InvitationByID(r.Context(), id, c.Transfers.Now())
+	invitation, err := c.Identities.InvitationByID(r.Context(), id, c.Now())
 	if err != nil {
 		return "", err
 	}

@@ -34,7 +34,7 @@ func (c *console) actOn(_ http.ResponseWriter, r *http.Request, user currentUser
 // shareAccount answers POST /console/accounts/share with a new account that nobody signs in to.
 func (c *console) shareAccount(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	// An invalid field is reported before an invalid form token.
-	if _, err := account.NewSharedAccount(f.values["name"], c.Identities.Now()); err != nil {
+	if _, err := account.NewSharedAccount(f.values["name"], c.Now()); err != nil {
 		return "", err
 	}
 	token, err := formToken(user, f)

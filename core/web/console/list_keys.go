@@ -58,7 +58,7 @@ func (c *console) listKeys(w http.ResponseWriter, r *http.Request, user currentU
 	if err != nil {
 		return err
 	}
-	now, of := c.Identities.Now(), f.listed(user)
+	now, of := c.Now(), f.listed(user)
 	var views []keyView
 	for _, k := range keys {
 		if k.Environment == of {

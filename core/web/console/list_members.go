@@ -20,7 +20,7 @@ func (c *console) renderMembers(w http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return err
 	}
-	invitations, err := c.Identities.Invitations(r.Context(), on.ID, c.Transfers.Now())
+	invitations, err := c.Identities.Invitations(r.Context(), on.ID, c.Now())
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ func startPages(
 	ofIntents := intents.Config{Store: store.Intents, Registry: live}
 	changeIntents(&ofIntents)
 	pages := console.Config{
+		Now:      store.Identities.Now,
 		Identity: service, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: webhooks.NewService(store.Webhooks, rules, service), Registry: live, Cookie: identity.NewCookie(publicURL), PublicURL: publicURL,
 		Log: slog.New(slog.NewJSONHandler(s.log, nil)), Intents: intents.New(ofIntents),
 	}

@@ -135,7 +135,7 @@ func (c *console) usableKeys(ctx context.Context, user currentUser, env network.
 	if err != nil {
 		return nil, err
 	}
-	now := c.Transfers.Now()
+	now := c.Now()
 	for _, key := range keys {
 		if key.Environment == env && newKeyView(key, now).State == stateEnabled && key.Scopes.Has(apikey.IntentsWrite) {
 			usable = append(usable, key)

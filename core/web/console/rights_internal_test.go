@@ -210,7 +210,7 @@ func insertToSign(t *testing.T, c *console, owner feed.Owner) (id, signature str
 		t.Fatalf("%+v", issues)
 	}
 	by := transfer.Caller{AccountID: owner.AccountID, KeyID: uuid.New(), Environment: owner.Environment}
-	intent, err := transfer.New(transfer.NewID(c.Transfers.Now()), by, request, c.Registry.Current())
+	intent, err := transfer.New(transfer.NewID(c.Now()), by, request, c.Registry.Current())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user curre
 	}
 	return c.render(w, r, user, "account", view{Title: "Account", Section: "account", Form: f, Body: map[string]any{
 		"Email": email, "Mail": c.Identity.MailQueued != nil, "Ways": c.waysIn(identities), "Sessions": sessions, "This": user.session.ID,
-		"Passkeys": passkeys, "HasPasskey": user.session.HasPasskey, "Now": c.Transfers.Now(), "Password": user.owner.PasswordHash != "",
+		"Passkeys": passkeys, "HasPasskey": user.session.HasPasskey, "Now": c.Now(), "Password": user.owner.PasswordHash != "",
 	}})
 }
 

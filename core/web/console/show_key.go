@@ -21,7 +21,7 @@ func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUs
 	if err != nil {
 		return err
 	}
-	now := c.Transfers.Now()
+	now := c.Now()
 	hour, err := c.Identities.KeyUsage(r.Context(), user.principal.Account.ID, key.ID, chart.HourSince(now), time.Minute)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (o overview) Quiet() bool {
 
 // showOverview answers GET /console with what happens in the shown environment, and what needs a hand there. All its reads are bounded.
 func (c *console) showOverview(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	ctx, account, now := r.Context(), user.principal.Account, c.Transfers.Now()
+	ctx, account, now := r.Context(), user.principal.Account, c.Now()
 	of := feed.Owner{AccountID: account.ID, Environment: user.environment}
 	keys, err := c.Identities.Keys(ctx, account.ID)
 	if err != nil {

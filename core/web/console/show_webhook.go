@@ -64,7 +64,7 @@ func (c *console) showWebhook(w http.ResponseWriter, r *http.Request, user curre
 	shown := newWebhookView(e)
 	return c.render(w, r, user, "webhook", view{Title: e.URL, Section: "webhooks", Of: e.Environment, Form: f, Body: map[string]any{
 		"Webhook": shown, "Deliveries": views, "Next": next, "First": query.After == nil, "Filtered": query.Status != "",
-		"Statuses": webhooks.Statuses(), "Graces": secretGraces, "Replays": replays, "Tests": webhooks.TestTypes(), "Now": c.Transfers.Now(),
+		"Statuses": webhooks.Statuses(), "Graces": secretGraces, "Replays": replays, "Tests": webhooks.TestTypes(), "Now": c.Now(),
 		"URL": f.or("url", e.URL), "Types": newTypesView(f, e.Types), "Description": f.or("description", e.Description),
 	}})
 }

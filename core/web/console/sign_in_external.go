@@ -50,7 +50,7 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ c
 	if f.is("purpose", "link") {
 		statement = "Link this wallet to your account at the Transfer Intent Service, which it can sign in to from then on."
 	}
-	now := c.Transfers.Now().UTC()
+	now := c.Now().UTC()
 	_, domain, _ := strings.Cut(c.PublicURL, "://")
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "%s wants you to sign in with your Ethereum account:\n%s\n\n%s\n\n"+

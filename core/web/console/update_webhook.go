@@ -63,7 +63,7 @@ func (c *console) replayWebhook(_ http.ResponseWriter, r *http.Request, user cur
 	if !slices.ContainsFunc(replays, func(c choice) bool { return c.Value == f.values["since"] }) {
 		return "", &account.InvalidError{Field: "since", Message: "is not one of the choices"}
 	}
-	since := c.Identities.Now().Add(-time.Duration(f.number("since")) * time.Second)
+	since := c.Now().Add(-time.Duration(f.number("since")) * time.Second)
 	err = c.Webhooks.Replay(r.Context(), c.Webhooks.Person(c.client(r), user.principal), e.ID, since.UnixMicro()) // positions are at least microseconds
 	return parentPath(r.URL.Path) + "?done=webhook-replayed", err
 }
@@ -91,7 +91,7 @@ func (c *console) rotateSecret(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	now := c.Identities.Now()
+	now := c.Now()
 	if e.Secrets.PreviousUntil != nil {
 		now = *e.Secrets.PreviousUntil
 	}
