@@ -246,6 +246,7 @@ func newWalkedConsole(t *testing.T, rooms *rooms.Rooms) *console {
 	})
 	hooks := webhooks.NewService(rooms.Webhooks, pgtest.WebhookRules(t, make([]byte, 32), nil), service)
 	c := &console{Config: Config{
+		Now:      rooms.Identities.Now,
 		Identity: service, Identities: rooms.Identities, Transfers: rooms.Intents, Events: rooms.Feed, Webhooks: hooks, Registry: registry, PublicURL: url,
 		Intents: intents.New(intents.Config{Store: rooms.Intents, Registry: registry}),
 		Cookie:  identity.NewCookie(url), Log: slog.New(slog.DiscardHandler),
