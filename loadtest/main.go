@@ -19,7 +19,6 @@ const usage = `loadtest measures the service against real peers.
   go run ./loadtest whole    a POST, a page of 100 and the catalogue, beside pgbench, nginx and another release
   go run ./loadtest edge     the cost of the gateway's checks, compared with nginx, a bare gateway and a fixed reply
   go run ./loadtest chain    the cost of following 36 chains and 10^6 open intents, and how soon an event is in the status
-  go run ./loadtest events   how soon events are read and delivered, at what rate, and what idle long polls cost
   go run ./loadtest run      a constant load on any deployment, with your keys
 
 Each takes -h for its flags.
@@ -36,7 +35,7 @@ func main() {
 
 // scenarios are the subcommands.
 var scenarios = map[string]func(context.Context, []string) error{
-	"whole": whole, "edge": edge, "chain": chainScenario, "events": events, "run": runDeployment,
+	"whole": whole, "edge": edge, "chain": chainScenario, "run": runDeployment,
 }
 
 // children are the processes that edge starts.

@@ -40,8 +40,7 @@ func TestFeed_Killed(t *testing.T) {
 	db.execute(t, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
 	db.execute(t, `SELECT pg_reload_conf()`)
 
-	key := sha256.Sum256([]byte(t.Name()))
-	cores := startCores(t, db, 2, "CORE_WEBHOOK_SECRET_KEY="+base64.StdEncoding.EncodeToString(key[:]), "CORE_WEBHOOK_ALLOW=127.0.0.0/8")
+	cores := startCores(t, db, 2, webhookSettings(t)...)
 	fleet := startGateways(t, 1, fleetConfig{redis: startRedis(t).url(), core: urlsOf(cores), env: patient()})
 	w := newWorkload(t, db, fleet, keyedWrites)
 	w.retries = true
@@ -86,6 +85,13 @@ func TestFeed_Killed(t *testing.T) {
 	mustDeliver(t, receiver, mustHaveReadAll(t, db, readers))
 }
 
+// webhookSettings let cores deliver to receivers of this machine.
+func webhookSettings(t *testing.T) []string {
+	t.Helper()
+	key := sha256.Sum256([]byte(t.Name()))
+	return []string{"CORE_WEBHOOK_SECRET_KEY=" + base64.StdEncoding.EncodeToString(key[:]), "CORE_WEBHOOK_ALLOW=127.0.0.0/8"}
+}
+
 // startCancels cancels every other intent of the workload until the returned function is called, which returns how many it cancelled.
 func startCancels(t *testing.T, w *workload) (stop func() (cancelled int)) {
 	t.Helper()
@@ -122,9 +128,9 @@ func (w *workload) cancelIntent(ctx context.Context, id string) (cancelled bool)
 
 // feedEvent is what the tests compare of an event of GET /v2/events.
 type feedEvent struct {
-	ID, Type string
-	Sequence int
-	Data     struct{ ID, Status string }
+	ID, Type, Timestamp string
+	Sequence            int
+	Data                struct{ ID, Status string }
 }
 
 // feedReader reads the feed of the key's account from its beginning, page by page, and goes on from its cursor after every failure.
@@ -138,6 +144,8 @@ type feedReader struct {
 
 	mu     sync.Mutex
 	events []feedEvent
+	// delays are how long after its timestamp each event was read.
+	delays []time.Duration
 	cursor string
 	// idleSince is when the reader reached the end of the feed, zero while there may be more.
 	idleSince time.Time
@@ -166,7 +174,13 @@ func (r *feedReader) run(ctx context.Context) {
 			sleep(r.t, pause)
 			continue
 		}
+		now := time.Now()
 		r.mu.Lock()
+		for _, e := range events {
+			if happened, err := time.Parse(time.RFC3339Nano, e.Timestamp); err == nil {
+				r.delays = append(r.delays, now.Sub(happened))
+			}
+		}
 		r.events, r.cursor, r.idleSince = append(r.events, events...), next, time.Time{}
 		if len(events) == 0 {
 			r.idleSince = began

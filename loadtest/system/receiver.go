@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Receiver is an endpoint of webhooks that keeps all deliveries as they came.
@@ -20,8 +21,9 @@ type Receiver struct {
 	deliveries map[string][]Delivery
 }
 
-// Delivery is one signed request.
+// Delivery is one signed request, and when it came.
 type Delivery struct {
+	At     time.Time
 	Header http.Header
 	Body   []byte
 }
@@ -38,6 +40,7 @@ func StartReceiver(t *testing.T) *Receiver {
 
 // ServeHTTP keeps a delivery and answers 204. It fails the test for a request without a signature.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	now := time.Now()
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		w.WriteHeader(http.StatusBadRequest) // core was killed while it sent
@@ -49,7 +52,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	id := request.Header.Get("Webhook-Id")
-	r.deliveries[id] = append(r.deliveries[id], Delivery{request.Header, body})
+	r.deliveries[id] = append(r.deliveries[id], Delivery{now, request.Header, body})
 	w.WriteHeader(http.StatusNoContent)
 }
 
