@@ -74,9 +74,7 @@ func TestDocs_Quickstart(t *testing.T) {
 
 func runShell(t *testing.T, code, key string) string {
 	t.Helper()
-	if _, err := exec.LookPath("curl"); err != nil {
-		system.Skip(t, "curl is not installed (Debian: apt-get install curl)")
-	}
+	system.FindProgram(t, "on Debian: apt-get install curl", "curl")
 	return runSample(t, key, ".", "sh", "-c", code)
 }
 
@@ -136,8 +134,8 @@ func TestDocs_InstallClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath("npm"); err != nil && name == "npm" {
-				system.Skip(t, "npm is not installed (Debian: apt-get install npm)")
+			if name == "npm" {
+				system.FindProgram(t, "on Debian: apt-get install npm", "npm")
 			}
 			if code[name] == "" {
 				t.Fatalf("the page has %q", code)

@@ -72,10 +72,7 @@ func use(t *testing.T) {
 // checkMetrics runs Prometheus's linter on what a service exports.
 func checkMetrics(t *testing.T, address string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		system.Skip(t, "promtool is missing: install the Debian package prometheus")
-	}
+	path := system.FindProgram(t, "on Debian: apt-get install prometheus", "promtool")
 	command := exec.CommandContext(t.Context(), path, "check", "metrics")
 	command.Stdin = strings.NewReader(system.Get(t, "http://"+address+"/metrics"))
 	if said, err := command.CombinedOutput(); err != nil || len(said) > 0 {

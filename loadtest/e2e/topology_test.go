@@ -55,13 +55,13 @@ func limitsWork(t *testing.T, s *stack.Stack) {
 		if process.OpsURL == "" {
 			continue
 		}
-		metrics := system.Get(t, process.OpsURL+"/metrics")
-		for line := range strings.SplitSeq(metrics, "\n") {
-			if strings.Contains(line, `decision="fallback_`) && !strings.HasSuffix(line, " 0") {
-				t.Errorf("%s decided without Redis: %s", process.Name, line)
+		metrics := system.ParseMetrics([]byte(system.Get(t, process.OpsURL+"/metrics")))
+		for name, value := range metrics {
+			if strings.Contains(name, `decision="fallback_`) && value > 0 {
+				t.Errorf("%s decided without Redis: %s %g", process.Name, name, value)
 			}
 		}
-		if !strings.Contains(metrics, `intents_check_passing{check="redis",optional="true"} 1`) {
+		if metrics[`intents_check_passing{check="redis",optional="true"}`] != 1 {
 			t.Errorf("%s misses its Redis", process.Name)
 		}
 	}

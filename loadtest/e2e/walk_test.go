@@ -122,9 +122,7 @@ type readmeWalk struct {
 // startReadmeWalk starts the command, waits for its local chains, and reads the pages.
 func startReadmeWalk(t *testing.T) *readmeWalk {
 	t.Helper()
-	if _, err := exec.LookPath("curl"); err != nil {
-		system.Skip(t, "curl is not installed (Debian: apt-get install curl)")
-	}
+	system.FindProgram(t, "on Debian: apt-get install curl", "curl")
 	root := must(stack.FindRoot())(t)
 	dir := t.TempDir()
 	w := &readmeWalk{t: t, root: root, seen: map[string]bool{}, env: append(stack.Environ(),

@@ -4,13 +4,13 @@ import (
 	"encoding/binary"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
 	"time"
 
+	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -23,13 +23,10 @@ type clock struct {
 // newClock is one for programs in C.
 func newClock(t *testing.T) *clock {
 	t.Helper()
-	compiler, err := exec.LookPath("cc")
-	if err != nil || runtime.GOOS != "linux" {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("a changed clock needs Linux and a C compiler: %v", err)
-		}
-		t.Skipf("a changed clock needs Linux and a C compiler: %v", err)
+	if runtime.GOOS != "linux" {
+		system.Skip(t, "a changed clock needs Linux")
 	}
+	compiler := system.FindProgram(t, "a changed clock needs a C compiler", "cc")
 	c := newOffset(t)
 	library := filepath.Join(filepath.Dir(c.file), "clock.so")
 	if err := embedded.Run(t.Context(), embedded.Command{

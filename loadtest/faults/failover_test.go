@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,11 +142,7 @@ func (p *patroni) startPooled(t *testing.T) (url string) {
 		_, rest, _ := strings.Cut(strings.TrimPrefix(node.rest, "http://"), ":")
 		replacements[fmt.Sprintf("10.0.0.1%d:5432 check port 8008", n+1)] = node.address + " check port " + rest
 	}
-	path := filepath.Join(t.TempDir(), "haproxy.cfg")
-	if err := os.WriteFile(path, []byte(shippedConfig(t, "haproxy.cfg", replacements)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	system.StartProcess(t, embedded.Command{Path: "haproxy", Args: []string{"-db", "-f", path}})
+	system.StartHAProxy(t, system.Shipped(t, "patroni/haproxy.cfg", replacements))
 	host, port, _ := strings.Cut(address, ":")
 	pooler, err := embedded.StartPgBouncer(t.Context(), embedded.PgBouncerConfig{
 		Server: fmt.Sprintf("host=%s port=%s user=postgres password=%s", host, port, password), Settings: poolerSettings(t),
@@ -163,7 +157,7 @@ func (p *patroni) startPooled(t *testing.T) (url string) {
 // poolerSettings are the shipped settings of PgBouncer, without those that a test's own has.
 func poolerSettings(t *testing.T) (settings []string) {
 	t.Helper()
-	_, section, _ := strings.Cut(shippedConfig(t, "pgbouncer.ini", nil), "[pgbouncer]\n")
+	_, section, _ := strings.Cut(system.Shipped(t, "patroni/pgbouncer.ini", nil), "[pgbouncer]\n")
 	for line := range strings.Lines(section) {
 		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "listen_") && !strings.HasPrefix(line, "auth_") && !strings.HasPrefix(line, ";") {
 			settings = append(settings, line)

@@ -5,58 +5,34 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
-	"intents.internal/pkg/testkit/embedded"
 )
 
 // haproxy is a real HAProxy before gateways, with the configuration that is shipped.
-type haproxy struct {
-	system.Process
-	statistics string
-}
+type haproxy struct{ url, statistics string }
 
 // startHAProxy starts one until the test ends. It differs from the shipped configuration in addresses, and has a page of statistics.
 func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 	t.Helper()
-	program := system.FindProgram(t, "on Debian: apt-get install haproxy", "haproxy")
 	clients, health := system.FreeAddress(t), system.FreeAddress(t)
 	var servers strings.Builder
 	for n, g := range fleet {
 		operators := g.OpsURL[strings.LastIndexByte(g.OpsURL, ':')+1:]
 		fmt.Fprintf(&servers, "server gateway-%d %s check port %s\n    ", n+1, strings.TrimPrefix(g.URL, "http://"), operators)
 	}
-	shipped, err := os.ReadFile("../../deploy/haproxy/haproxy.cfg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(shipped)
-	for old, replacement := range map[string]string{
+	system.StartHAProxy(t, system.Shipped(t, "haproxy/haproxy.cfg", map[string]string{
 		"maxconn 20000":    "maxconn 1000",
 		"bind :8080\n":     "bind " + clients + "\n",
 		"127.0.0.1:8404\n": health + "\n    stats enable\n    stats uri /statistics\n",
 		"check port 9080 ": "",
 		"init-addr none resolvers docker resolve-prefer ipv4": "",
 		"server-template gateway- 64 gateway:8080\n":          servers.String() + "\n",
-	} {
-		if strings.Count(text, old) != 1 {
-			t.Fatalf("the shipped configuration has %q %d times", old, strings.Count(text, old))
-		}
-		text = strings.Replace(text, old, replacement, 1)
-	}
-	path := filepath.Join(t.TempDir(), "haproxy.cfg")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h := &haproxy{statistics: "http://" + health + "/statistics;csv"}
-	h.Prepare(t, embedded.Command{Path: program, Args: []string{"-db", "-f", path}})
-	h.URL = "http://" + clients
-	h.Start(t)
+	}))
+	h := &haproxy{url: "http://" + clients, statistics: "http://" + health + "/statistics;csv"}
 	asynctest.Eventually(t, "HAProxy uses all gateways", func() bool { return h.inUse(t) == len(fleet) })
 	return h
 }

@@ -91,7 +91,7 @@ func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode
 	if err != nil || len(programs) == 0 {
 		t.Fatalf("Debian's Postgres is not installed: %v", err)
 	}
-	config := shippedConfig(t, "patroni.yml", map[string]string{
+	config := system.Shipped(t, "patroni/patroni.yml", map[string]string{
 		"name: postgres-1": "name: " + node.name, "  listen: 10.0.0.11:8008": "  listen: " + rest, "connect_address: 10.0.0.11:8008": "connect_address: " + rest,
 		"  listen: 10.0.0.11:5432": "  listen: " + node.address, "connect_address: 10.0.0.11:5432": "connect_address: " + node.peers.Address,
 		"[10.0.0.21:2379, 10.0.0.22:2379, 10.0.0.23:2379]": "[" + node.store.Address + "]\n  use_proxies: true", // or it asks etcd for its own address
@@ -108,23 +108,6 @@ func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode
 	node.Start(t)
 	p.nodes = append(p.nodes, node)
 	return node
-}
-
-// shippedConfig is a file of deploy/patroni with each of these texts, which it has once, replaced.
-func shippedConfig(t *testing.T, name string, replacements map[string]string) string {
-	t.Helper()
-	shipped, err := os.ReadFile(filepath.Join("../../deploy/patroni", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(shipped)
-	for old, replacement := range replacements {
-		if strings.Count(text, old) != 1 {
-			t.Fatalf("%s has %q %d times", name, old, strings.Count(text, old))
-		}
-		text = strings.Replace(text, old, replacement, 1)
-	}
-	return text
 }
 
 // kill ends Patroni and Postgres at once, as a power cut does.

@@ -20,7 +20,7 @@ func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	d := startDeployment(t, shared.Binaries, shared.database)
 	balancer := startHAProxy(t, d.fleet)
-	w := newWorkload(t, shared.database, []*gateway{{system.Process{URL: balancer.URL}}}, reads, writes, keyedWrites, batches)
+	w := newWorkload(t, shared.database, []*gateway{{system.Process{URL: balancer.url}}}, reads, writes, keyedWrites, batches)
 	d.inUse = func() bool { return balancer.inUse(t) == len(d.fleet) }
 	w.start(2 * members)
 	began := time.Now()

@@ -22,7 +22,7 @@ type Prometheus struct {
 // StartPrometheus runs one with a configuration until the test ends, and returns once it answers.
 func StartPrometheus(t *testing.T, config string) *Prometheus {
 	t.Helper()
-	program := FindProgram(t, "install the Debian package prometheus", "prometheus")
+	program := FindProgram(t, "on Debian: apt-get install prometheus", "prometheus")
 	dir, address := t.TempDir(), FreeAddress(t)
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
