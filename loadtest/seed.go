@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
+	"intents.internal/loadtest/seed"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 )
@@ -79,7 +80,6 @@ const (
 
 // makeKeys stores count good keys and the limited ones for the account of an existing key.
 func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int) (lists keyLists, err error) {
-	good, limited := randomKeys(count), randomKeys(limitedKeys)
 	conn, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {
 		return lists, err
@@ -89,20 +89,22 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 	if err := conn.QueryRow(ctx, "SELECT account_id FROM api_keys WHERE start = $1", existing[:12]).Scan(&owner); err != nil {
 		return lists, fmt.Errorf("find the account of a key: %w", err)
 	}
-	if err := copyKeys(ctx, conn, owner, append(limited, good...)); err != nil {
+	good, goodErr := seed.Keys(ctx, conn, owner, count, account.DefaultLimit)
+	limited, limitedErr := seed.Keys(ctx, conn, owner, limitedKeys, account.DefaultLimit)
+	if err := errors.Join(goodErr, limitedErr); err != nil {
 		return lists, err
 	}
-	if err := raiseAccountLimits(ctx, conn); err != nil {
-		return lists, err
+	unknown := make([]string, unknownKeys)
+	for n := range unknown {
+		unknown[n] = apikey.New(network.Test).Reveal()
 	}
-	unknown := reveal(randomKeys(unknownKeys))
 	for _, list := range []struct {
 		name string
 		keys []string
 		into **keyList
 	}{
-		{"good", reveal(good), &lists.good},
-		{"spent", reveal(limited), &lists.limited},
+		{"good", good, &lists.good},
+		{"spent", limited, &lists.limited},
 		{"unknown", unknown, &lists.unknown},
 	} {
 		if *list.into, err = newKeyList(dir, list.name, list.keys); err != nil {
@@ -110,50 +112,6 @@ func makeKeys(ctx context.Context, dir, databaseURL, existing string, count int)
 		}
 	}
 	return lists, nil
-}
-
-func randomKeys(count int) []apikey.Key {
-	keys := make([]apikey.Key, count)
-	for n := range keys {
-		keys[n] = apikey.New(network.Test)
-	}
-	return keys
-}
-
-func reveal(keys []apikey.Key) []string {
-	texts := make([]string, len(keys))
-	for n, key := range keys {
-		texts[n] = key.Reveal()
-	}
-	return texts
-}
-
-// raiseAccountLimits lets accounts have more active keys than clients may create.
-func raiseAccountLimits(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, "UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60"); err != nil {
-		return fmt.Errorf("raise the limits of accounts: %w", err)
-	}
-	return nil
-}
-
-// copyKeys inserts keys with the default limit by COPY.
-func copyKeys(ctx context.Context, conn *pgx.Conn, owner uuid.UUID, keys []apikey.Key) error {
-	columns := []string{
-		"id", "limit_bucket", "account_id", "name", "hash", "start", "environment", "enabled",
-		"limit_requests", "limit_period_seconds", "scopes", "networks", "created_at", "updated_at",
-	}
-	now, anyNetwork := time.Now(), []string{}
-	rows := pgx.CopyFromSlice(len(keys), func(n int) ([]any, error) {
-		id, hash := uuid.New(), keys[n].Hash()
-		return []any{
-			id, id, owner, fmt.Sprintf("load %d", n), hash[:], keys[n].Start(), string(keys[n].Environment()), true,
-			account.DefaultLimit.Requests, int(account.DefaultLimit.Period / time.Second), apikey.AllScopes.Names(), anyNetwork, now, now,
-		}, nil
-	})
-	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
-		return fmt.Errorf("copy keys: %w", err)
-	}
-	return nil
 }
 
 // creationInterval is the time between the creation of two intents.

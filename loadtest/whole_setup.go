@@ -9,7 +9,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/core/identity/account"
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/seed"
 	"intents.internal/pkg/testkit/embedded"
 )
 
@@ -109,29 +111,34 @@ func (b *wholeBench) startRelease(ctx context.Context, name, binaries string) (e
 
 // makeAccounts creates the accounts and their keys, and intents for some.
 func (w *wholeStack) makeAccounts(ctx context.Context, dir string, keys int) (err error) {
-	accounts, err := makeAccounts(ctx, w.stack.Env(), keys/keysPerAccount, keysPerAccount)
-	if err != nil {
-		return err
-	}
 	conn, err := pgx.Connect(ctx, w.stack.Env().DatabaseURL)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
 	var good, paged []string
-	for n, account := range accounts {
-		good = append(good, account.keys...)
-		if n >= pagedAccounts {
+	for n := range keys / keysPerAccount {
+		owner, err := seed.Account(ctx, conn)
+		if err != nil {
+			return err
+		}
+		own, err := seed.Keys(ctx, conn, owner, keysPerAccount, seed.Unlimited)
+		if err != nil {
+			return err
+		}
+		if good = append(good, own...); n >= pagedAccounts {
 			continue
 		}
-		paged = append(paged, account.keys...)
-		if err := copyIntents(ctx, conn, account.id, n*pagedIntents, (n+1)*pagedIntents); err != nil {
+		if n == 0 {
+			w.paging = owner
+		}
+		paged = append(paged, own...)
+		if err := copyIntents(ctx, conn, owner, n*pagedIntents, (n+1)*pagedIntents); err != nil {
 			return err
 		}
 	}
-	w.paging = accounts[0].id
-	limited := randomKeys(limitedKeys)
-	if err := copyKeys(ctx, conn, w.paging, limited); err != nil {
+	limited, err := seed.Keys(ctx, conn, w.paging, limitedKeys, account.DefaultLimit)
+	if err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "CREATE TABLE bare_transfers (LIKE transfers INCLUDING DEFAULTS)"); err != nil {
@@ -141,7 +148,7 @@ func (w *wholeStack) makeAccounts(ctx context.Context, dir string, keys int) (er
 		name string
 		keys []string
 		into **keyList
-	}{{"good", good, &w.good}, {"paged", paged, &w.paged}, {"limited", reveal(limited), &w.limited}} {
+	}{{"good", good, &w.good}, {"paged", paged, &w.paged}, {"limited", limited, &w.limited}} {
 		if *list.into, err = newKeyList(dir, list.name, list.keys); err != nil {
 			return err
 		}

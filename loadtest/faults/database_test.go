@@ -14,9 +14,8 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/deploy/stack"
+	"intents.internal/loadtest/seed"
 	"intents.internal/loadtest/system"
-	"intents.internal/pkg/apikey"
-	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 )
@@ -134,41 +133,19 @@ func (d *database) execute(t *testing.T, statement string, arguments ...any) {
 // newKeys inserts test keys with the default limit: an account may create a hundred at most.
 func (d *database) newKeys(t *testing.T, count int) []string {
 	t.Helper()
-	return d.newKeysLimited(t, count, account.DefaultLimit.Requests, account.DefaultLimit.Period)
+	return d.newKeysLimited(t, count, account.DefaultLimit)
 }
 
 // newUnlimitedKeys makes keys whose limit is out of reach.
 func (d *database) newUnlimitedKeys(t *testing.T, count int) []string {
 	t.Helper()
-	return d.newKeysLimited(t, count, 1_000_000, account.DefaultLimit.Period)
+	return d.newKeysLimited(t, count, seed.Unlimited)
 }
 
-func (d *database) newKeysLimited(t *testing.T, count, requests int, period time.Duration) []string {
+func (d *database) newKeysLimited(t *testing.T, count int, limit account.Limit) (texts []string) {
 	t.Helper()
-	texts := make([]string, count)
-	now := time.Now()
-	rows := pgx.CopyFromSlice(count, func(n int) ([]any, error) {
-		key := apikey.New(network.Test)
-		texts[n] = key.Reveal()
-		id, hash := uuid.New(), key.Hash()
-		return []any{
-			id, id, d.owner, fmt.Sprintf("fault %d", n), hash[:], key.Start(), string(network.Test), true,
-			requests, int(period / time.Second), apikey.AllScopes.Names(),
-			[]string{},
-			now, now,
-		}, nil
-	})
-	columns := []string{
-		"id", "limit_bucket", "account_id", "name", "hash", "start", "environment", "enabled",
-		"limit_requests", "limit_period_seconds", "scopes", "networks", "created_at", "updated_at",
-	}
-	d.connect(t, func(ctx context.Context, conn *pgx.Conn) error {
-		if _, err := conn.CopyFrom(ctx, pgx.Identifier{"api_keys"}, columns, rows); err != nil {
-			return err
-		}
-		// The keys of an account share a limit, which must not be reached here. A change of an account notifies the gateways of all its
-		// keys, so it is changed once.
-		_, err := conn.Exec(ctx, `UPDATE accounts SET limit_requests = 1000000000, limit_period_seconds = 60 WHERE limit_requests IS NULL`)
+	d.connect(t, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		texts, err = seed.Keys(ctx, conn, d.owner, count, limit)
 		return err
 	})
 	return texts

@@ -1,14 +1,16 @@
 package faults_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"intents.internal/loadtest/seed"
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/faultproxy"
@@ -22,9 +24,11 @@ func TestEvents_DeadEndpoint(t *testing.T) {
 	t.Parallel()
 	db := startDatabase(t, embedded.PostgresConfig{})
 	_, fleet := startServices(t, db, webhookSettings(t)...)
-	dying := &database{url: db.url, owner: uuid.New()}
-	db.execute(t, `INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at) VALUES ($1, 'dying', 'dying@example.com', '', now(), now())`,
-		dying.owner)
+	dying := &database{url: db.url}
+	db.connect(t, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		dying.owner, err = seed.Account(ctx, conn)
+		return err
+	})
 	alive, beside := newWorkload(t, db, fleet, keyedWrites), newWorkload(t, dying, fleet, keyedWrites)
 	dead := faultproxy.Silent(t)
 	made := system.NewClient(t, fleet[0].URL, beside.keys[0]).Do(http.MethodPost, "/v2/webhooks", map[string]string{"url": "http://" + dead.Address})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/core/identity/account"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/faultproxy"
 )
@@ -28,7 +29,7 @@ func TestRedisReply_Lost(t *testing.T) {
 			server := startRedis(t)
 			proxy := faultproxy.Start(t, server.address)
 			fleet := startGateways(t, 1, fleetConfig{redis: "redis://" + proxy.Address, env: []string{"GATEWAY_LIMIT_BUDGET=" + budget.String()}})
-			keys := shared.database.newKeysLimited(t, 60, burst, 24*time.Hour) // which earn no request meanwhile
+			keys := shared.database.newKeysLimited(t, 60, account.Limit{Requests: burst, Period: 24 * time.Hour}) // which earn no request meanwhile
 			c := charging{t: t, redis: server, gateway: fleet[0]}
 			others := 0
 			awaitRedis := func() {
