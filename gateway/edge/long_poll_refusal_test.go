@@ -134,12 +134,16 @@ func TestLongPoll_CoreDownWhenWoken(t *testing.T) {
 func TestLongPoll_AllWoken(t *testing.T) {
 	t.Parallel()
 	r := startReader(t, func(s *settings) { s.CoreMaxConns = 40 })
-	const accounts = 80
+	const accounts, together = 80, 20
 	var parked []*clientConn
-	for range accounts {
-		key := apikey.New(network.Test)
-		as := r.core.Put(key, wire.VerifiedKey{})
-		parked = append(parked, reader{r.core, r.gateway, as.AccountID, key}.park(t, "after=now&wait=25"))
+	for len(parked) < accounts { // soon, since the first waits 25 s
+		answered := r.answers(t)
+		for range together {
+			key := apikey.New(network.Test)
+			as := r.core.Put(key, wire.VerifiedKey{})
+			parked = append(parked, reader{r.core, r.gateway, as.AccountID, key}.ask(t, "after=now&wait=25"))
+		}
+		asynctest.Eventually(t, "they wait", func() bool { return r.polls(t) == len(parked) && r.answers(t) >= answered+together })
 	}
 	gaps := r.gateway.value(t, "intents_gateway_wakeup_gaps_total")
 	r.core.Events.Forget()
