@@ -73,7 +73,7 @@ func TestDisconnect_HalfClosed(t *testing.T) {
 		t.Error(diff)
 	}
 	asynctest.Eventually(t, "core is told", func() bool { return s.ended.Load() == 1 })
-	if arrived, counted := s.arrived.Load(), g.value(t, `intents_gateway_requests_total{outcome="client_gone",route="/v2/tokens"}`); arrived != 1 || counted != 1 {
+	if arrived, counted := s.arrived.Load(), g.value(t, "intents_gateway_requests_total client_gone /v2/tokens"); arrived != 1 || counted != 1 {
 		t.Errorf("core was asked %d times; %v requests are counted", arrived, counted)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/common/expfmt"
 	"github.com/valyala/fasthttp"
 
 	"intents.internal/gateway/coretest"
@@ -44,7 +42,7 @@ func TestKeys_Outcomes(t *testing.T) {
 			t.Errorf("%s: %s", test.outcome, diff)
 		}
 		if got := g.outcome(t, test.outcome) - before; got != 1 {
-			t.Errorf("%s is counted %d times", test.outcome, got)
+			t.Errorf("%s is counted %g times", test.outcome, got)
 		}
 		if !strings.Contains(g.log.String(), `"outcome":"`+test.outcome+`"`) {
 			t.Errorf("%s is not in the log", test.outcome)
@@ -56,7 +54,7 @@ func TestKeys_Outcomes(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := g.outcome(t, "keys_unavailable"); got != 1 {
-		t.Errorf("keys_unavailable is counted %d times", got)
+		t.Errorf("keys_unavailable is counted %g times", got)
 	}
 	if got := g.send(t, request("GET", "/v2/tokens", apiKey(good), "")); got.Status != http.StatusOK {
 		t.Errorf("a key that exists: %+v", got)
@@ -64,20 +62,9 @@ func TestKeys_Outcomes(t *testing.T) {
 }
 
 // outcome is how often requests for tokens ended so.
-func (g *gateway) outcome(t *testing.T, name string) (count int) {
+func (g *gateway) outcome(t *testing.T, name string) float64 {
 	t.Helper()
-	text, err := testutil.CollectAndFormat(g.Metrics, expfmt.TypeTextPlain, "intents_gateway_requests_total")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, is := strings.CutPrefix(line, `intents_gateway_requests_total{outcome="`+name+`",route="/v2/tokens"} `); is {
-			for _, digit := range strings.TrimSpace(value) {
-				count = 10*count + int(digit-'0')
-			}
-		}
-	}
-	return count
+	return g.value(t, "intents_gateway_requests_total "+name+" /v2/tokens")
 }
 
 // A keyed route is never served without a verdict, even if a defect lets a request come so far.

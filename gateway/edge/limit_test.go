@@ -168,7 +168,7 @@ func TestRateLimit_Account(t *testing.T) {
 		!body.MatchString(refused.Body) || refused.Header.Get("Ratelimit") != `"default";r=50;t=0, "account";r=0;t=86400` {
 		t.Errorf("answer: %+v", refused)
 	}
-	if counted := g.value(t, `intents_gateway_requests_total{outcome="account_rate_limited",route="/v2/tokens"}`); counted != 1 {
+	if counted := g.value(t, "intents_gateway_requests_total account_rate_limited /v2/tokens"); counted != 1 {
 		t.Errorf("%g refusals were counted as the account's", counted)
 	}
 	if got := ask(network.Live); got.Status != http.StatusOK {

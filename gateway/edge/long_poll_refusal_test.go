@@ -37,7 +37,7 @@ func TestLongPoll_Bounds(t *testing.T) {
 	}
 	mustRead(t, r.ask(t, "wait=25"), ofAccount)
 	other := newReader(r.core, r.gateway, uuid.NewString()).park(t, "wait=25")
-	if got := r.gateway.value(t, `intents_gateway_requests_total{outcome="too_many_polls",route="/v2/events"}`); got != 5 {
+	if got := r.gateway.value(t, "intents_gateway_requests_total too_many_polls /v2/events"); got != 5 {
 		t.Errorf("%v refusals", got)
 	}
 	_ = parked[0].Close()

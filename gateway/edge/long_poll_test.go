@@ -70,7 +70,7 @@ func (r reader) polls(t *testing.T) int {
 // answers is how many answers of core the gateway has.
 func (r reader) answers(t *testing.T) int {
 	t.Helper()
-	return int(r.gateway.value(t, `intents_gateway_stage_duration_seconds_count{stage="core"}`))
+	return int(r.gateway.value(t, "intents_gateway_stage_duration_seconds core count"))
 }
 
 // page is the whole answer with these events.
@@ -163,7 +163,7 @@ func TestLongPoll_Timeout(t *testing.T) {
 	mustRead(t, c, page(1, "a"))
 	c.write(t, next)
 	mustRead(t, c, page(1, "a"))
-	if took := r.gateway.value(t, `intents_gateway_request_duration_seconds_sum{route="/v2/events"}`); took > .9 {
+	if took := r.gateway.value(t, "intents_gateway_request_duration_seconds /v2/events sum"); took > .9 {
 		t.Errorf("the time of the wait counts: %v s", took)
 	}
 	asynctest.Eventually(t, "the log tells of the wait", func() bool { return strings.Count(r.gateway.log.String(), `"parked_ms":`) == 1 })
@@ -175,7 +175,7 @@ func TestLongPoll_Disconnect(t *testing.T) {
 	_ = r.park(t, "wait=25").Close()
 	asynctest.Eventually(t, "it has left", func() bool { return r.polls(t) == 0 })
 	asynctest.Eventually(t, "it is counted as what it is", func() bool {
-		return r.gateway.value(t, `intents_gateway_requests_total{outcome="client_gone",route="/v2/events"}`) == 1
+		return r.gateway.value(t, "intents_gateway_requests_total client_gone /v2/events") == 1
 	})
 }
 

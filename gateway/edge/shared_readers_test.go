@@ -18,6 +18,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
 )
 
@@ -181,24 +182,12 @@ func TestStream_KnownLengthNotCounted(t *testing.T) {
 }
 
 // requests is how many requests of a route have been answered, whatever they were answered.
-func (g *gateway) requests(tb testing.TB, route string) int {
+func (g *gateway) requests(tb testing.TB, route string) (count int) {
 	tb.Helper()
-	families, err := g.Metrics.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	count := 0.0
-	for _, family := range families {
-		if family.GetName() != "intents_gateway_requests_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			for _, label := range m.GetLabel() {
-				if label.GetName() == "route" && label.GetValue() == route {
-					count += m.GetCounter().GetValue()
-				}
-			}
+	for outcomeAndRoute, value := range metricstest.Of(tb, g.Metrics, "intents_gateway_requests_total") {
+		if strings.HasSuffix(outcomeAndRoute, " "+route) {
+			count += int(value)
 		}
 	}
-	return int(count)
+	return count
 }

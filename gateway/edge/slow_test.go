@@ -3,17 +3,15 @@ package edge_test
 import (
 	"io"
 	"net"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/common/expfmt"
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 const (
@@ -159,23 +157,8 @@ func TestExpectContinue_LongPause(t *testing.T) {
 	c.skip(t, "HTTP/1.1 100 Continue")
 }
 
-// value is that of one series in the gateway's metrics, by its name and labels as they are shown; 0 where there is none.
+// value is that of one series in the gateway's metrics, by its name and its labels' values as metricstest.Values joins them; 0 for none.
 func (g *gateway) value(tb testing.TB, series string) float64 {
 	tb.Helper()
-	name, _, _ := strings.Cut(series, "{")
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_sum") // of a histogram
-	text, err := testutil.CollectAndFormat(g.Metrics, expfmt.TypeTextPlain, name)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if said, found := strings.CutPrefix(strings.TrimSpace(line), series+" "); found {
-			value, err := strconv.ParseFloat(said, 64)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			return value
-		}
-	}
-	return 0
+	return metricstest.Values(tb, g.Metrics)[series]
 }

@@ -88,7 +88,7 @@ func TestStream_CoreBreaksOff(t *testing.T) {
 					t.Errorf("%d %q looks whole", answer.StatusCode, body)
 				}
 			}
-			asynctest.Eventually(t, "it is counted", func() bool { return g.value(t, `intents_gateway_streamed_answers_total{end="core"}`) == 1 })
+			asynctest.Eventually(t, "it is counted", func() bool { return g.value(t, "intents_gateway_streamed_answers_total core") == 1 })
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 // The cache of verdicts shows how full it is, and how full it can be.
@@ -17,14 +18,7 @@ func TestVerifier_CacheMetrics(t *testing.T) {
 		v.awaitFeed(t, core) // or its change would drop the verdict again
 		v.mustAccept(t, key)
 	}
-	got := map[string]float64{}
-	families, err := v.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		got[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
-	}
+	got := metricstest.Values(t, v.registry)
 	if held, most := got["intents_gateway_key_verdicts_held"], got["intents_gateway_key_verdicts_limit"]; held != 2 || most != 1000 {
 		t.Errorf("%v of %v verdicts are held, want 2 of 1000", held, most)
 	}

@@ -18,6 +18,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/wire"
 )
@@ -65,19 +66,7 @@ func startBefore(t *testing.T, cores []*url.URL, changes ...func(*keys.Options))
 // counted reads one counter.
 func (v verifier) counted(t *testing.T, name string) float64 {
 	t.Helper()
-	families, err := v.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for _, family := range families {
-		if family.GetName() == name {
-			for _, metric := range family.GetMetric() {
-				sum += metric.GetCounter().GetValue()
-			}
-		}
-	}
-	return sum
+	return metricstest.Sum(t, v.registry, name)
 }
 
 // awaitChanges waits until the feed has told of n changes.

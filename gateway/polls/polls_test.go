@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
-	"github.com/prometheus/common/expfmt"
 	"go.uber.org/goleak"
 
 	"intents.internal/gateway/control"
@@ -19,6 +16,7 @@ import (
 	"intents.internal/gateway/polls"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,18 +34,13 @@ func start(t *testing.T, core *coretest.Core, most int) (*polls.Polls, *promethe
 		stop()
 		running.Wait()
 	})
-	asynctest.Eventually(t, "it follows core", func() bool { return value(t, registry, "intents_gateway_wakeup_gaps_total") == "1" })
+	asynctest.Eventually(t, "it follows core", func() bool { return value(t, registry, "intents_gateway_wakeup_gaps_total") == 1 })
 	return p, registry
 }
 
-func value(t *testing.T, registry *prometheus.Registry, name string) string {
+func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
-	text, err := testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.TrimPrefix(lines[len(lines)-1], name+" ")
+	return metricstest.Values(t, registry)[name]
 }
 
 func acquire(t *testing.T, p *polls.Polls, key, account string, env network.Environment) *polls.Poll {
@@ -82,8 +75,8 @@ func TestPolls_Bounds(t *testing.T) {
 	for _, poll := range all {
 		poll.Release()
 	}
-	if open, limit := value(t, registry, "intents_gateway_long_polls"), value(t, registry, "intents_gateway_long_polls_limit"); open != "0" || limit != "9" {
-		t.Errorf("%s of %s polls", open, limit)
+	if open, limit := value(t, registry, "intents_gateway_long_polls"), value(t, registry, "intents_gateway_long_polls_limit"); open != 0 || limit != 9 {
+		t.Errorf("%g of %g polls", open, limit)
 	}
 }
 
@@ -144,7 +137,7 @@ func TestPolls_Interrupted(t *testing.T) {
 			defer other.Release()
 			core.Events.Down.Store(true)
 			core.CloseConnections()
-			asynctest.Eventually(t, "it is noticed", func() bool { return value(t, registry, "intents_gateway_wakeup_failures_total") != "0" })
+			asynctest.Eventually(t, "it is noticed", func() bool { return value(t, registry, "intents_gateway_wakeup_failures_total") != 0 })
 			core.Events.Add("one", network.Test, "a")
 			test.comeBack(&core.Events)
 			core.Events.Down.Store(false)

@@ -90,7 +90,7 @@ type coreConn struct {
 	core   *cores.Core
 	// generation is the core's generation, read before the connection was opened.
 	generation uint32
-	pool  *pool
+	pool       *pool
 	// idleSince is the end of the last exchange.
 	idleSince time.Time
 

@@ -18,6 +18,7 @@ import (
 	"intents.internal/gateway/cores"
 	"intents.internal/gateway/coretest"
 	"intents.internal/gateway/upstream"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
 )
 
@@ -119,26 +120,7 @@ func (c client) retries(t *testing.T) float64 {
 // counted is a counter or gauge by the value of its label.
 func (c client) counted(t *testing.T, name string) map[string]float64 {
 	t.Helper()
-	families, err := c.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]float64{}
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			label := ""
-			for _, pair := range m.GetLabel() {
-				label = pair.GetValue()
-			}
-			counts[label] = m.GetCounter().GetValue() + m.GetGauge().GetValue() // it is one of them
-		}
-		return counts
-	}
-	t.Fatalf("nothing counts %s", name)
-	return nil
+	return metricstest.Of(t, c.registry, name)
 }
 
 type settings struct {

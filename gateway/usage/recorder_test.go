@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/testkit/metricstest"
 	"intents.internal/pkg/wire"
 )
 
@@ -122,17 +123,7 @@ func (r recorder) run() (stop func()) {
 
 func (r recorder) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	families, err := r.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if m := family.GetMetric(); family.GetName() == name {
-			return m[0].GetCounter().GetValue() + m[0].GetGauge().GetValue()
-		}
-	}
-	t.Fatalf("no metric %s", name)
-	return 0
+	return metricstest.Values(t, r.registry)[name]
 }
 
 func counter(keyID string) *usage.Counter {
