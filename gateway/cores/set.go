@@ -172,10 +172,10 @@ func (s *Set) leastRequests(t Tried, onlyUp bool) (least *Core) {
 	return least
 }
 
-// OtherUp reports whether another core is up.
-func (s *Set) OtherUp(than *Core) bool {
-	for _, c := range s.All() {
-		if c != than && c.Up() {
+// OtherUp reports whether another core of the set is up.
+func (c *Core) OtherUp() bool {
+	for _, other := range c.set.All() {
+		if other != c && other.Up() {
 			return true
 		}
 	}
@@ -192,4 +192,4 @@ func (s *Set) giveBack() {
 }
 
 // Lost reports whether another core is up and this one is not.
-func (c *Core) Lost() bool { return !c.Up() && c.set.OtherUp(c) }
+func (c *Core) Lost() bool { return !c.Up() && c.OtherUp() }

@@ -129,7 +129,7 @@ func TestPick(t *testing.T) {
 	expect("with a ejected too", none, "b")
 	b.MarkUnreachable(io.EOF)
 	expect("with all ejected", none, "ab") // the least busy, as ever
-	if s.OtherUp(a) || !a.Down() || c.Down() || a.Up() || c.Up() {
+	if a.OtherUp() || !a.Down() || c.Down() || a.Up() || c.Up() {
 		t.Error("what cannot be reached is down, what broke off is only ejected, and neither is up")
 	}
 }

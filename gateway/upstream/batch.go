@@ -297,7 +297,7 @@ func (b *batch) tick() error {
 		b.hasPermit = false
 	}
 	core, now := b.group.core, time.Now()
-	lost := core.Down() && b.client.cores.OtherUp(core)
+	lost := core.Down() && core.OtherUp()
 	for number, m := range b.members {
 		switch {
 		case m == nil:

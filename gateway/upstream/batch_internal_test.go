@@ -85,7 +85,7 @@ func FuzzBatch_Response(f *testing.F) {
 // sentBatch is a batch that was sent on a connection, of a member with each of these times left.
 func sentBatch(client *Client, on net.Conn, left ...time.Duration) *batch {
 	core, now := &cores.Core{}, time.Now()
-	conn := &coreConn{Conn: on, cores: client.cores, core: core, pool: &pool{maxConns: 1, open: 1}}
+	conn := &coreConn{Conn: on, core: core, pool: &pool{maxConns: 1, open: 1}}
 	conn.reader = bufio.NewReaderSize(conn, maxHeaderBytes)
 	b := &batch{client: client, group: &group{client: client, core: core, permits: 1}, conn: conn, hasPermit: true, left: len(left)}
 	for _, d := range left {

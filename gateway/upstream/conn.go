@@ -30,7 +30,7 @@ type dialer struct {
 // dial opens a connection for a request with this deadline. If another core is up, it leaves half of the time to that one. It returns
 // errGivenBack if the core is ejected meanwhile and another one is up.
 func (d dialer) dial(ctx context.Context, deadline time.Time) (*coreConn, error) {
-	if d.transport.client.cores.OtherUp(d.transport.core) {
+	if d.transport.core.OtherUp() {
 		now := time.Now()
 		deadline = now.Add(deadline.Sub(now) / 2)
 	}
@@ -57,7 +57,7 @@ func (d dialer) dialUntil(ctx context.Context, deadline time.Time) (*coreConn, e
 
 func (d dialer) dialContext(ctx context.Context) (*coreConn, error) {
 	core := d.transport.core
-	c := &coreConn{cores: d.transport.client.cores, core: core, generation: core.Generation()}
+	c := &coreConn{core: core, generation: core.Generation()}
 	// fasthttp's own dialer caches addresses for a minute, but a replaced core may have another address.
 	plain, err := new(net.Dialer).DialContext(ctx, "tcp", core.Address)
 	if err != nil {
@@ -86,7 +86,6 @@ type coreConn struct {
 	plain  net.Conn
 	reader *bufio.Reader
 	peeker *conn.Peeker
-	cores  *cores.Set
 	core   *cores.Core
 	// generation is the core's generation, read before the connection was opened.
 	generation uint32
@@ -202,7 +201,7 @@ func (c *coreConn) checkAbort() error {
 			return err
 		}
 	}
-	if c.options.replayable && c.core.Down() && c.cores.OtherUp(c.core) {
+	if c.options.replayable && c.core.Down() && c.core.OtherUp() {
 		return errUpstreamDown
 	}
 	return nil

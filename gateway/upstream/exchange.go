@@ -74,7 +74,7 @@ func (c *Client) tryCores(r *Request, p policy, response *Response, buffer *[]by
 		}
 		setCore(span, core, sent)
 		if p.retry.everyCore {
-			options.deadline = p.retry.attemptDeadline(began, deadline, c.cores.OtherUp(core))
+			options.deadline = p.retry.attemptDeadline(began, deadline, core.OtherUp())
 		}
 		got := c.attemptAt(core, r, response, span, buffer, options)
 		if got.sent {
