@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/web/docs"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/wire"
 )
@@ -23,13 +24,13 @@ var guideRequest = regexp.MustCompile("(?s)```json ([A-Z]+) (\\S+)\n(.*?)```")
 func TestAgentsGuide_Requests(t *testing.T) {
 	t.Parallel()
 	s := start(t, quoting(startSolver(t, "solver", network.Test)))
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	quote, transfer, sent := "", "", 0
 	for _, block := range guideRequest.FindAllStringSubmatch(string(docs.Agents), -1) {
 		path := strings.Replace(block[2], "{id}", transfer, 1)
 		header := append(slices.Clone(key), "Idempotency-Key", uuid.NewString()) // as the guide asks for
-		response := s.send(t, block[1], path, strings.Replace(block[3], "QUOTE", quote, 1), header...)
-		text := readAll(t, response)
+		response := s.Send(t, block[1], path, strings.Replace(block[3], "QUOTE", quote, 1), header...)
+		text := webtest.ReadAll(t, response)
 		var got struct {
 			ID     string
 			Quotes []struct{ ID string }

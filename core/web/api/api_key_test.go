@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // key is an enabled key as its owner sees it; shown is `,"key":"<key>"` in the one answer that shows it.
@@ -32,51 +32,35 @@ func TestCreateKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
-	made := func(body string) answer { return want(t, 200, body, "Cache-Control", "no-store") }
-	for request, expected := range map[string]answer{
+	made := func(body string) webtest.Answer { return webtest.Want(t, 200, body, "Cache-Control", "no-store") }
+	for request, expected := range map[string]webtest.Answer{
 		`{"name":"ci","environment":"test"}`:         made(key("ci", "test", "null", shown)),
 		`{"name":"ci","expiresIn":null}`:             made(key("ci", "test", "null", shown)),
 		`{"name":"` + strings.Repeat("é", 64) + `"}`: made(key(strings.Repeat("é", 64), "test", "null", shown)),
 
-		`{"name":null}`:                                     invalid(t, "/name", "must not be null"),
-		`{"name":7}`:                                        invalid(t, "/name", "must not be a JSON number"),
-		`{"name":{"a":1}}`:                                  invalid(t, "/name", "must not be a JSON object"),
-		`{"name":"ci","environment":"Live"}`:                invalid(t, "/environment", `must be "test" or "live"`),
-		`{"name":"ci","expiresIn":0}`:                       invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds"),
-		`{"name":"ci","expiresIn":9223372036854775808}`:     invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds"),
-		`{"name":"ci","userId":"` + uuid.NewString() + `"}`: invalid(t, "/userId", "is not a known field"),
-		`{"name":"ci","rateLimitMax":1000}`:                 invalid(t, "/rateLimitMax", "is not a known field"),
-		`{"Name":"ci"}`:                                     invalid(t, "/Name", "is not a known field"),
+		`{"name":null}`:                                     webtest.Invalid(t, "/name", "must not be null"),
+		`{"name":7}`:                                        webtest.Invalid(t, "/name", "must not be a JSON number"),
+		`{"name":{"a":1}}`:                                  webtest.Invalid(t, "/name", "must not be a JSON object"),
+		`{"name":"ci","environment":"Live"}`:                webtest.Invalid(t, "/environment", `must be "test" or "live"`),
+		`{"name":"ci","expiresIn":0}`:                       webtest.Invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds"),
+		`{"name":"ci","expiresIn":9223372036854775808}`:     webtest.Invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds"),
+		`{"name":"ci","userId":"` + uuid.NewString() + `"}`: webtest.Invalid(t, "/userId", "is not a known field"),
+		`{"name":"ci","rateLimitMax":1000}`:                 webtest.Invalid(t, "/rateLimitMax", "is not a known field"),
+		`{"Name":"ci"}`:                                     webtest.Invalid(t, "/Name", "is not a known field"),
 	} {
-		same(t, request, expected, s.call(t, "POST", "/auth/api-key/create", request, ann...))
+		webtest.Same(t, request, expected, s.Call(t, "POST", "/auth/api-key/create", request, ann...))
 	}
-	same(t, "with an API key's identity and no session", refused(t, 401, "UNAUTHORIZED", "Sign in first."),
-		s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, keyed(uuid.New(), "test")...))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys`); n != 3 {
+	webtest.Same(t, "with an API key's identity and no session", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."),
+		s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, webtest.Keyed(uuid.New(), "test")...))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM api_keys`); n != 3 {
 		t.Errorf("%d keys, want 3", n)
 	}
 }
 
-type shownKey struct {
-	ID, Key, Start string
-	ExpiresAt      *time.Time
-}
-
-// createKey makes a key as its owner does.
-func createKey(t *testing.T, s *service, request string, owner []string) shownKey {
-	t.Helper()
-	var made shownKey
-	response := s.send(t, "POST", "/auth/api-key/create", request, owner...)
-	if err := json.Unmarshal([]byte(readAll(t, response)), &made); err != nil || response.StatusCode != 200 {
-		t.Fatalf("%d, %v", response.StatusCode, err)
-	}
-	return made
-}
-
 // listed is a whole list of keys.
-func listed(t *testing.T, keys ...string) answer {
+func listed(t *testing.T, keys ...string) webtest.Answer {
 	t.Helper()
-	return want(t, 200, fmt.Sprintf(`{"apiKeys":[%s],"total":%d}`, strings.Join(keys, ","), len(keys)), "Cache-Control", "no-store")
+	return webtest.Want(t, 200, fmt.Sprintf(`{"apiKeys":[%s],"total":%d}`, strings.Join(keys, ","), len(keys)), "Cache-Control", "no-store")
 }
 
 func TestCreateKey_ShownOnce(t *testing.T) {
@@ -90,10 +74,10 @@ func TestCreateKey_ShownOnce(t *testing.T) {
 	if left := time.Until(*made.ExpiresAt); left < 50*time.Second || left > time.Minute {
 		t.Errorf("it expires in %s", left)
 	}
-	if stored := pgtest.LookUp[string](t, s.store, `SELECT encode(hash, 'hex') FROM api_keys`); stored != hashOf(made.Key) {
+	if stored := pgtest.LookUp[string](t, s.Store, `SELECT encode(hash, 'hex') FROM api_keys`); stored != webtest.HashOf(made.Key) {
 		t.Errorf("the database keeps %s", stored)
 	}
-	if found := pgtest.LookUp[bool](t, s.store, `SELECT position($1 IN api_keys::text) > 0 FROM api_keys`, made.Key[12:]); found {
+	if found := pgtest.LookUp[bool](t, s.Store, `SELECT position($1 IN api_keys::text) > 0 FROM api_keys`, made.Key[12:]); found {
 		t.Error("the key is in the database")
 	}
 }
@@ -103,32 +87,32 @@ func TestUpdateKey(t *testing.T) {
 	s := start(t)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
 	id := createKey(t, s, `{"name":"ci"}`, ann).ID
-	notFound := refused(t, 404, "NOT_FOUND", "The account has no such key.")
+	notFound := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such key.")
 	for _, c := range []struct {
 		request string
-		want    answer
+		want    webtest.Answer
 	}{
-		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, want(t, 200, key("both", "test", "null", ""))},
-		{`{"keyId":"` + id + `"}`, invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
-		{`{"keyId":"` + id + `","name":null,"enabled":null}`, invalid(t, "/name", "must not be null")},
-		{`{"keyId":"` + id + `","name":""}`, invalid(t, "/name", "must have 1 to 64 characters")},
-		{`{"keyId":"` + id + `","enabled":"no"}`, invalid(t, "/enabled", "must not be a JSON string")},
-		{`{"keyId":"` + id + `","expiresIn":60}`, want(t, 200, key("both", "test", `"<time>"`, ""))},
-		{`{"keyId":"` + id + `","expiresIn":null}`, want(t, 200, key("both", "test", "null", ""))},
-		{`{"keyId":"` + id + `","expiresIn":0}`, invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds")},
-		{`{"keyId":"` + id + `","expiresIn":1.5}`, invalid(t, "/expiresIn", "must be a whole number")},
-		{`{"keyId":"` + id + `","userId":"` + id + `","enabled":true}`, invalid(t, "/userId", "is not a known field")},
+		{`{"keyId":"` + id + `","name":" both ","enabled":true}`, webtest.Want(t, 200, key("both", "test", "null", ""))},
+		{`{"keyId":"` + id + `"}`, webtest.Invalid(t, "", "names nothing to change; give name, enabled, expiresIn, scopes or networks")},
+		{`{"keyId":"` + id + `","name":null,"enabled":null}`, webtest.Invalid(t, "/name", "must not be null")},
+		{`{"keyId":"` + id + `","name":""}`, webtest.Invalid(t, "/name", "must have 1 to 64 characters")},
+		{`{"keyId":"` + id + `","enabled":"no"}`, webtest.Invalid(t, "/enabled", "must not be a JSON string")},
+		{`{"keyId":"` + id + `","expiresIn":60}`, webtest.Want(t, 200, key("both", "test", `"<time>"`, ""))},
+		{`{"keyId":"` + id + `","expiresIn":null}`, webtest.Want(t, 200, key("both", "test", "null", ""))},
+		{`{"keyId":"` + id + `","expiresIn":0}`, webtest.Invalid(t, "/expiresIn", "must be null or 1 to 315360000 seconds")},
+		{`{"keyId":"` + id + `","expiresIn":1.5}`, webtest.Invalid(t, "/expiresIn", "must be a whole number")},
+		{`{"keyId":"` + id + `","userId":"` + id + `","enabled":true}`, webtest.Invalid(t, "/userId", "is not a known field")},
 		{`{"keyId":"` + uuid.NewString() + `","enabled":true}`, notFound},
 		{`{"keyId":"mine","enabled":true}`, notFound},
 	} {
-		same(t, c.request, c.want, s.call(t, "POST", "/auth/api-key/update", c.request, ann...))
+		webtest.Same(t, c.request, c.want, s.Call(t, "POST", "/auth/api-key/update", c.request, ann...))
 	}
-	same(t, "another's", notFound, s.call(t, "POST", "/auth/api-key/update", `{"keyId":"`+id+`","enabled":false}`, bob...))
-	same(t, "delete with an unknown field", invalid(t, "/force", "is not a known field"),
-		s.call(t, "POST", "/auth/api-key/delete", `{"keyId":"`+id+`","force":true}`, ann...))
-	same(t, "delete another's", notFound, s.call(t, "POST", "/auth/api-key/delete", `{"keyId":"`+id+`"}`, bob...))
-	same(t, "in the end", listed(t, key("both", "test", "null", "")),
-		s.call(t, "GET", "/auth/api-key/list", "", ann...))
+	webtest.Same(t, "another's", notFound, s.Call(t, "POST", "/auth/api-key/update", `{"keyId":"`+id+`","enabled":false}`, bob...))
+	webtest.Same(t, "delete with an unknown field", webtest.Invalid(t, "/force", "is not a known field"),
+		s.Call(t, "POST", "/auth/api-key/delete", `{"keyId":"`+id+`","force":true}`, ann...))
+	webtest.Same(t, "delete another's", notFound, s.Call(t, "POST", "/auth/api-key/delete", `{"keyId":"`+id+`"}`, bob...))
+	webtest.Same(t, "in the end", listed(t, key("both", "test", "null", "")),
+		s.Call(t, "GET", "/auth/api-key/list", "", ann...))
 }
 
 // A hundred keys are the most, also where one is kept beside its successor.
@@ -137,9 +121,9 @@ func TestKeys_TooMany(t *testing.T) {
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
 	id := createKey(t, s, `{"name":"ci"}`, ann).ID
-	pgtest.Exec(t, s.store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(2, 100) n,
+	pgtest.Exec(t, s.Store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(2, 100) n,
 		jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'hash', sha256(n::text::bytea))) AS made`)
-	tooMany := refused(t, 409, "TOO_MANY_API_KEYS", "The account has as many keys as it may; delete one first.")
-	same(t, "the 101st", tooMany, s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...))
-	same(t, "kept", tooMany, s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":1}`, ann...))
+	tooMany := webtest.Refused(t, 409, "TOO_MANY_API_KEYS", "The account has as many keys as it may; delete one first.")
+	webtest.Same(t, "the 101st", tooMany, s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...))
+	webtest.Same(t, "kept", tooMany, s.Call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`","gracePeriod":1}`, ann...))
 }

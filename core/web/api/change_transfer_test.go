@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // Every route that changes the intent it names, as openapi.json lists them, refuses keys of the other environment and hides
@@ -26,10 +27,10 @@ func TestChangeTransfer_Environment(t *testing.T) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	_, testLocation, _ := s.create(t, transferBody, keyed(owner, "test")...)
-	_, liveLocation, _ := s.create(t, body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "", "", ""), keyed(owner, "live")...)
+	_, testLocation, _ := s.create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+	_, liveLocation, _ := s.create(t, webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", ""), webtest.Keyed(owner, "live")...)
 	state := func() string {
-		return pgtest.LookUp[string](t, s.store, `SELECT string_agg(to_jsonb(i)::text, ' ' ORDER BY id) FROM transfers i`)
+		return pgtest.LookUp[string](t, s.Store, `SELECT string_agg(to_jsonb(i)::text, ' ' ORDER BY id) FROM transfers i`)
 	}
 	before, routes := state(), 0
 	for path, operations := range document.Paths {
@@ -41,17 +42,17 @@ func TestChangeTransfer_Environment(t *testing.T) {
 			routes++
 			for _, c := range []struct {
 				location, environment string
-				want                  answer
+				want                  webtest.Answer
 			}{
-				{liveLocation, "test", want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":1,"keyEnv":"test",
+				{liveLocation, "test", webtest.Want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":1,"keyEnv":"test",
 					"message":"Chain eip155:1 is a live chain and this is a test key; use a live key."}`)},
-				{testLocation, "live", want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":11155111,"keyEnv":"live",
+				{testLocation, "live", webtest.Want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":11155111,"keyEnv":"live",
 					"message":"Chain eip155:11155111 is a test chain and this is a live key; use a test key."}`)},
 			} {
-				same(t, method+" "+path, c.want, s.call(t, strings.ToUpper(method), c.location+rest, "", keyed(owner, c.environment)...))
+				webtest.Same(t, method+" "+path, c.want, s.Call(t, strings.ToUpper(method), c.location+rest, "", webtest.Keyed(owner, c.environment)...))
 			}
-			same(t, "another account's "+path, refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
-				s.call(t, strings.ToUpper(method), liveLocation+rest, "", keyed(uuid.New(), "test")...))
+			webtest.Same(t, "another account's "+path, webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+				s.Call(t, strings.ToUpper(method), liveLocation+rest, "", webtest.Keyed(uuid.New(), "test")...))
 		}
 	}
 	if diff := cmp.Diff(before, state()); diff != "" || routes == 0 {

@@ -20,6 +20,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/wire"
 )
 
@@ -41,17 +42,17 @@ type confirming struct{ silent, mailing *service }
 
 func startConfirming(t *testing.T, store *rooms.Rooms) confirming {
 	t.Helper()
-	configure := func(c *settings) { c.pages = true }
+	configure := func(c *webtest.Settings) { c.Pages = true }
 	return confirming{startOn(t, store, withWebhooks(t), withPasskeys, configure), startOn(t, store, mailing, withPasskeys, configure)}
 }
 
-func (c confirming) call(t *testing.T, r repeat) answer {
+func (c confirming) call(t *testing.T, r repeat) webtest.Answer {
 	t.Helper()
 	s := c.silent
 	if r.path == sendVerification {
 		s = c.mailing
 	}
-	return s.call(t, r.method, r.path, r.body, r.header...)
+	return s.Call(t, r.method, r.path, r.body, r.header...)
 }
 
 // repeats makes a write of each kind and returns the requests that repeat them. The one that registers a passkey again uses up its challenge, so
@@ -61,13 +62,13 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	s := c.silent
 	_, key := newOwner(t, s)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	_, sent, _ := s.create(t, transferBody, key...)
-	_, cancelled, _ := s.create(t, transferBody, key...)
-	_, confirmed, _ := s.create(t, transferBody, key...)
+	_, sent, _ := s.create(t, webtest.TransferBody, key...)
+	_, cancelled, _ := s.create(t, webtest.TransferBody, key...)
+	_, confirmed, _ := s.create(t, webtest.TransferBody, key...)
 	hook, gone := "/v2/webhooks/"+createWebhook(t, s, key), "/v2/webhooks/"+createWebhook(t, s, key)
 	ann := signUp(t, s, "ann@example.com")
 	signUp(t, s, "bob@example.com")
-	bob, err := s.store.Identities.AccountByEmail(t.Context(), "bob@example.com")
+	bob, err := s.Store.Identities.AccountByEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +80,11 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	}
 	browser, device := s.browse(t, ann...), passkeytest.NewEd25519(t, passkeySite, passkeyHost)
 	registered := registration(device.Register(t, browser.options("generate-register-options")), "laptop")
-	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(alice))
+	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(webtest.Alice))
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
-	pgtest.Must(t, s.store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
+	pgtest.Must(t, s.Store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all = map[string]repeat{
-		"an intent":              {"POST", "/v2/transfers", transferBody, once, 201, ""},
+		"an intent":              {"POST", "/v2/transfers", webtest.TransferBody, once, 201, ""},
 		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200, ""},
 		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200, ""},
 		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201, ""},
@@ -93,10 +94,10 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 		"a used link":            {"GET", link, "", nil, 401, "INVALID_TOKEN"},
 		"a removed member":       {"POST", "/auth/organization/remove-member", `{"organizationId":"` + shop + `","memberIdOrEmail":"dan@example.com"}`, eve, 400, "MEMBER_NOT_FOUND"},
 		"a member who left":      {"POST", "/auth/organization/leave", `{"organizationId":"` + shop + `"}`, members["developer"], 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION"},
-		"a usage report":         {"POST", "/internal/usage", usageReport(uuid.NewString(), usageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204, ""},
+		"a usage report":         {"POST", "/internal/usage", webtest.UsageReport(uuid.NewString(), webtest.UsageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204, ""},
 		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200, ""},
 		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200, ""},
-		"a sign-up":              {"POST", "/auth/sign-up/email", `{"name":"Gus","email":"gus@example.com","password":"` + password + `"}`, nil, 422, "USER_ALREADY_EXISTS"},
+		"a sign-up":              {"POST", "/auth/sign-up/email", `{"name":"Gus","email":"gus@example.com","password":"` + webtest.Password + `"}`, nil, 422, "USER_ALREADY_EXISTS"},
 		"an unlinked wallet":     {"POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann, 400, "ACCOUNT_NOT_FOUND"},
 		"an invitation":          {"POST", "/auth/organization/invite-member", invite("guest@example.com"), eve, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION"},
 		"an accepted invitation": {"POST", "/auth/organization/invite-member", invite("bob@example.com"), eve, 400, "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION"},
@@ -107,12 +108,12 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 			t.Fatalf("%s: %+v", name, got)
 		}
 	}
-	pgtest.Exec(t, s.store, `INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, shop)
-	pgtest.Exec(t, s.store, `DELETE FROM invitations WHERE email = 'bob@example.com'`)
+	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, shop)
+	pgtest.Exec(t, s.Store, `DELETE FROM invitations WHERE email = 'bob@example.com'`)
 	all["an answered invitation"] = repeat{"POST", "/auth/organization/accept-invitation", `{"invitationId":"` + account.NewLinkToken() + `"}`, ann, 400, "INVITATION_NOT_FOUND"}
 	all["a verified address"] = repeat{"POST", sendVerification, `{"email":"fay@example.com"}`, members["developer"], 400, "EMAIL_ALREADY_VERIFIED"}
 	all["a used link of a program"] = repeat{"GET", link + "&callbackURL=/console", "", nil, 303, ""}
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
 	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409, "STATUS_CONFLICT"}
 	register = func() repeat {
 		again := s.browse(t, ann...)
@@ -188,12 +189,12 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	s := patient.silent
 	all, register := repeats(t, patient)
 	owner := all["an intent"].header[:6]
-	list := s.call(t, "GET", "/v2/transfers", "", owner...)
+	list := s.Call(t, "GET", "/v2/transfers", "", owner...)
 
 	if err := servers.Replica.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	doubt := repeat{"POST", "/v2/transfers", transferBody, slices.Concat(owner, []string{"Idempotency-Key", "order-2"}), 201, ""}
+	doubt := repeat{"POST", "/v2/transfers", webtest.TransferBody, slices.Concat(owner, []string{"Idempotency-Key", "order-2"}), 201, ""}
 	all["an intent in doubt"] = doubt
 	for name, shown := range callAll(t, hurried, all) {
 		if !strings.HasPrefix(shown, "503") && !strings.HasPrefix(shown, "429") { // the changes of one account take turns, and one that waits too long is refused
@@ -208,13 +209,13 @@ func TestConfirm_StandbyLost(t *testing.T) {
 		"the end of a session": {path: "/console/account/revoke-others", header: all["a session that ended"].header},
 		"a used token":         {path: "/console/reset-password", body: used, header: []string{"Content-Type", "application/x-www-form-urlencoded"}},
 	} {
-		page := hurried.silent.send(t, "POST", form.path, form.body, form.header...)
+		page := hurried.silent.Send(t, "POST", form.path, form.body, form.header...)
 		_ = page.Body.Close()
 		if kind := page.Header.Get("Content-Type"); page.StatusCode != 503 || page.Header.Get("Location") != "" || kind != "text/html; charset=utf-8" {
 			t.Errorf("the form of %s, sent again: %d, Location %q, %s", name, page.StatusCode, page.Header.Get("Location"), kind)
 		}
 	}
-	shown, _ := s.call(t, "GET", "/v2/transfers", "", owner...).Body.([]any)
+	shown, _ := s.Call(t, "GET", "/v2/transfers", "", owner...).Body.([]any)
 	if before, _ := list.Body.([]any); len(shown) != len(before)+1 {
 		t.Errorf("the list has %d intents, want %d and the one in doubt", len(shown), len(before))
 	}
@@ -233,7 +234,7 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	if diff := cmp.Diff(settled, callAll(t, patient, all)); diff != "" {
 		t.Errorf("with a standby (-want +got):\n%s", diff)
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers WHERE account_id = $1`, uuid.MustParse(owner[1])); n != len(shown) {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transfers WHERE account_id = $1`, uuid.MustParse(owner[1])); n != len(shown) {
 		t.Errorf("%d intents, want %d", n, len(shown))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/screening"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
 
@@ -36,8 +37,8 @@ type batch struct {
 
 func (s *service) createBatch(t *testing.T, request string, header ...string) (b batch, replayed bool) {
 	t.Helper()
-	response := s.send(t, "POST", "/v2/transfers/batch", request, header...)
-	raw := readAll(t, response)
+	response := s.Send(t, "POST", "/v2/transfers/batch", request, header...)
+	raw := webtest.ReadAll(t, response)
 	if err := json.Unmarshal([]byte(raw), &b); err != nil || response.StatusCode != 201 {
 		t.Fatalf("%d %s %v", response.StatusCode, raw, err)
 	}
@@ -63,10 +64,10 @@ func TestCreateBatch_Permits(t *testing.T) {
 		asked.Add(1)
 		return rpctest.Word(7), nil
 	})
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
-	account, one, other := keyed(uuid.New(), "test"), newSigner(t), newSigner(t)
-	request := batchOf(one.request(bridgeBody, "permit2"), other.request(swapBody, "permit2"), one.request(bridgeBody, "permit2"),
-		one.request(bridgeBody, "erc3009"), bridgeBody)
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
+	account, one, other := webtest.Keyed(uuid.New(), "test"), newSigner(t), newSigner(t)
+	request := batchOf(one.request(webtest.BridgeBody, "permit2"), other.request(webtest.SwapBody, "permit2"), one.request(webtest.BridgeBody, "permit2"),
+		one.request(webtest.BridgeBody, "erc3009"), webtest.BridgeBody)
 	for _, repeated := range []bool{false, true} {
 		b, replayed := s.createBatch(t, request, withKey("signed", account)...)
 		var owners []any
@@ -93,9 +94,9 @@ func TestCreateBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	named := body(aliceOnSepolia, sepoliaUSDC, "7", bobOnSepolia, "", "", `,"reference":"inv-1"`)
-	request := batchOf(transferBody, named, transferBody, bridgeBody)
+	account := webtest.Keyed(owner, "test")
+	named := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "7", webtest.BobOnSepolia, "", "", `,"reference":"inv-1"`)
+	request := batchOf(webtest.TransferBody, named, webtest.TransferBody, webtest.BridgeBody)
 	header := withKey("payroll-1", account)
 
 	made, replayed := s.createBatch(t, request, header...)
@@ -106,9 +107,9 @@ func TestCreateBatch(t *testing.T) {
 	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 4 {
 		t.Errorf("the ids do not ascend: %v", ids)
 	}
-	for n, alone := range []string{transferBody, named, transferBody, bridgeBody} {
-		want := s.call(t, "POST", "/v2/transfers", alone, keyed(uuid.New(), "test")...).Body.(map[string]any)
-		got := s.call(t, "GET", "/v2/transfers/"+ids[n], "", account...).Body.(map[string]any)
+	for n, alone := range []string{webtest.TransferBody, named, webtest.TransferBody, webtest.BridgeBody} {
+		want := s.Call(t, "POST", "/v2/transfers", alone, webtest.Keyed(uuid.New(), "test")...).Body.(map[string]any)
+		got := s.Call(t, "GET", "/v2/transfers/"+ids[n], "", account...).Body.(map[string]any)
 		for _, record := range []map[string]any{want, got} { // they follow from the id
 			delete(record, "orderId")
 			delete(record, "deadline")
@@ -123,30 +124,30 @@ func TestCreateBatch(t *testing.T) {
 			t.Errorf("item %d: %v", n, made.Transfers[n])
 		}
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM events WHERE account_id = $1 AND to_status = 'created' AND sequence = 1`, owner.String()); n != 4 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM events WHERE account_id = $1 AND to_status = 'created' AND sequence = 1`, owner.String()); n != 4 {
 		t.Errorf("%d events", n)
 	}
 
-	short := s.example(t, "summaries", "POST", "/v2/transfers/batch", batchOf(transferBody, named), append(withKey("payroll-2", account), "Prefer", `wait=1, Return="minimal";x=1`)...)
+	short := s.example(t, "summaries", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-2", account), "Prefer", `wait=1, Return="minimal";x=1`)...)
 	if short.Header["Preference-Applied"] != "return=minimal" {
 		t.Errorf("%v", short.Header)
 	}
 	if _, whole := short.Body.(map[string]any)["transfers"].([]any)[0].(map[string]any)["tx"]; whole {
 		t.Errorf("not minimal: %v", short.Body)
 	}
-	s.example(t, "a batch of two", "POST", "/v2/transfers/batch", batchOf(transferBody, named), append(withKey("payroll-3", account), "Prefer", "return=representation")...)
-	listed := s.call(t, "GET", "/v2/transfers?batch="+made.ID, "", account...).Body.([]any)
+	s.example(t, "a batch of two", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-3", account), "Prefer", "return=representation")...)
+	listed := s.Call(t, "GET", "/v2/transfers?batch="+made.ID, "", account...).Body.([]any)
 	if len(listed) != 4 {
 		t.Errorf("the list of the batch has %d", len(listed))
 	}
-	same(t, "another account's", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?batch="+made.ID, "", keyed(uuid.New(), "test")...)))
-	same(t, "filtered", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?status=filled&batch="+made.ID, "", account...)))
-	same(t, "the nil UUID", want(t, 200, `[]`), withoutPage(s.call(t, "GET", "/v2/transfers?batch="+uuid.Nil.String(), "", account...)))
-	same(t, "no id", invalid(t, "batch", "must be the id of a batch: a UUID in lower case"), s.call(t, "GET", "/v2/transfers?batch=x", "", account...))
+	webtest.Same(t, "another account's", webtest.Want(t, 200, `[]`), withoutPage(s.Call(t, "GET", "/v2/transfers?batch="+made.ID, "", webtest.Keyed(uuid.New(), "test")...)))
+	webtest.Same(t, "filtered", webtest.Want(t, 200, `[]`), withoutPage(s.Call(t, "GET", "/v2/transfers?status=filled&batch="+made.ID, "", account...)))
+	webtest.Same(t, "the nil UUID", webtest.Want(t, 200, `[]`), withoutPage(s.Call(t, "GET", "/v2/transfers?batch="+uuid.Nil.String(), "", account...)))
+	webtest.Same(t, "no id", webtest.Invalid(t, "batch", "must be the id of a batch: a UUID in lower case"), s.Call(t, "GET", "/v2/transfers?batch=x", "", account...))
 }
 
 // withoutPage takes the headers of a list out of an answer.
-func withoutPage(a answer) answer {
+func withoutPage(a webtest.Answer) webtest.Answer {
 	a.Header = maps.Clone(a.Header)
 	delete(a.Header, "Etag")
 	a.Header["Cache-Control"] = "no-store"
@@ -156,48 +157,48 @@ func withoutPage(a answer) answer {
 func TestCreateBatch_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
+	account := webtest.Keyed(uuid.New(), "test")
 	header := withKey("key", account)
-	tooMuch := body(aliceOnSepolia, sepoliaUSDC, "0", bobOnSepolia, "", "", "")
+	tooMuch := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "0", webtest.BobOnSepolia, "", "", "")
 	failure := func(index int, code, message string) map[string]any {
 		return map[string]any{"index": float64(index), "code": code, "message": message}
 	}
-	rejected := func(failures ...any) answer {
-		return detailed(refused(t, 422, "BATCH_REJECTED", "Some of the transfers cannot be recorded, so none was; see details.failures."), "failures", failures)
+	rejected := func(failures ...any) webtest.Answer {
+		return webtest.Detailed(webtest.Refused(t, 422, "BATCH_REJECTED", "Some of the transfers cannot be recorded, so none was; see details.failures."), "failures", failures)
 	}
 	const amount = "The source amount must be between 1 and 2^256-1 of the token's smallest unit."
 	var issues []string
 	for n := range 20 {
 		issues = append(issues, fmt.Sprintf("/transfers/%d/source/amount", n), "must be a whole number of the token's smallest unit in decimal digits, without sign or leading zeros")
 	}
-	wrongChain := want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":1,"keyEnv":"test","details":{"path":"/transfers/1/source/account"},
+	wrongChain := webtest.Want(t, 403, `{"code":"CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT","chainId":1,"keyEnv":"test","details":{"path":"/transfers/1/source/account"},
 		"message":"Chain eip155:1 is a live chain and this is a test key; use a live key."}`)
-	onMainnet := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "", "", "")
+	onMainnet := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", "")
 	for name, c := range map[string]struct {
 		header []string
 		body   string
-		want   answer
+		want   webtest.Answer
 	}{
-		"too long": {header, strings.Repeat(" ", 64<<10+1), detailed(refused(t, 413, "PAYLOAD_TOO_LARGE", "The body must not be longer than 65536 bytes."), "maxBytes", 65536.0)},
-		"no JSON":  {append(slices.Clone(header), "Content-Type", "text/plain"), batchOf(transferBody), refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
-		"no items": {header, batchOf(), invalid(t, "/transfers", "must have 1 to 100 items")},
-		"of a quote": {header, batchOf(transferBody, `{"quoteId":"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"}`), invalid(t,
+		"too long": {header, strings.Repeat(" ", 64<<10+1), webtest.Detailed(webtest.Refused(t, 413, "PAYLOAD_TOO_LARGE", "The body must not be longer than 65536 bytes."), "maxBytes", 65536.0)},
+		"no JSON":  {append(slices.Clone(header), "Content-Type", "text/plain"), batchOf(webtest.TransferBody), webtest.Refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
+		"no items": {header, batchOf(), webtest.Invalid(t, "/transfers", "must have 1 to 100 items")},
+		"of a quote": {header, batchOf(webtest.TransferBody, `{"quoteId":"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"}`), webtest.Invalid(t,
 			"/transfers/1/quoteId", "must be left out: an intent of a quote is made alone, with POST /v2/transfers")},
-		"a name twice":    {header, batchOf(transferBody, `{"source":{},"source":{}}`), invalid(t, "/transfers/1/source", "is given twice")},
-		"100 wrong items": {header, batchOf(slices.Repeat([]string{body(aliceOnSepolia, sepoliaUSDC, "-1", bobOnSepolia, "", "", "")}, 100)...), invalid(t, issues...)},
-		"no key": {account, batchOf(transferBody), refused(t, 400, "IDEMPOTENCY_KEY_REQUIRED",
+		"a name twice":    {header, batchOf(webtest.TransferBody, `{"source":{},"source":{}}`), webtest.Invalid(t, "/transfers/1/source", "is given twice")},
+		"100 wrong items": {header, batchOf(slices.Repeat([]string{webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "-1", webtest.BobOnSepolia, "", "", "")}, 100)...), webtest.Invalid(t, issues...)},
+		"no key": {account, batchOf(webtest.TransferBody), webtest.Refused(t, 400, "IDEMPOTENCY_KEY_REQUIRED",
 			"A batch needs an Idempotency-Key header, so that a repeated request makes no payment twice.")},
 		"another environment": {header, batchOf(tooMuch, onMainnet), wrongChain},
-		"101 items": {header, batchOf(slices.Repeat([]string{tooMuch}, 101)...), detailed(refused(t, 422, "BATCH_TOO_LARGE",
+		"101 items": {header, batchOf(slices.Repeat([]string{tooMuch}, 101)...), webtest.Detailed(webtest.Refused(t, 422, "BATCH_TOO_LARGE",
 			"A batch must not have more than 100 transfers; split it."), "max", 100.0)},
-		"one among others": {header, batchOf(transferBody, tooMuch, transferBody), rejected(failure(1, "INVALID_AMOUNT", amount))},
-		"all failures told": {header, batchOf(tooMuch, transferBody, body(aliceOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", ""), tooMuch), rejected(
+		"one among others": {header, batchOf(webtest.TransferBody, tooMuch, webtest.TransferBody), rejected(failure(1, "INVALID_AMOUNT", amount))},
+		"all failures told": {header, batchOf(tooMuch, webtest.TransferBody, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.AliceOnSepolia, "", "", ""), tooMuch), rejected(
 			failure(0, "INVALID_AMOUNT", amount), failure(2, "SELF_TRANSFER", "Source and destination are the same account and token."), failure(3, "INVALID_AMOUNT", amount))},
 	} {
-		same(t, name, c.want, s.call(t, "POST", "/v2/transfers/batch", c.body, c.header...))
+		webtest.Same(t, name, c.want, s.Call(t, "POST", "/v2/transfers/batch", c.body, c.header...))
 	}
-	same(t, "query", invalid(t, "a", "is not a known parameter"), s.call(t, "POST", "/v2/transfers/batch?a=1", batchOf(transferBody), header...))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT (SELECT count(*) FROM transfers) + (SELECT count(*) FROM batches)`); n != 0 {
+	webtest.Same(t, "query", webtest.Invalid(t, "a", "is not a known parameter"), s.Call(t, "POST", "/v2/transfers/batch?a=1", batchOf(webtest.TransferBody), header...))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT (SELECT count(*) FROM transfers) + (SELECT count(*) FROM batches)`); n != 0 {
 		t.Errorf("%d rows of refused batches", n)
 	}
 }
@@ -207,15 +208,15 @@ func TestCreateBatch_Repeated(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	header := withKey("payroll", account)
-	first := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"a"`)
-	second := body(aliceOnSepolia, sepoliaUSDC, "6", bobOnSepolia, "", "", `,"reference":"b"`)
+	first := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"reference":"a"`)
+	second := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "6", webtest.BobOnSepolia, "", "", `,"reference":"b"`)
 	made, _ := s.createBatch(t, batchOf(first, second), header...)
 
-	spelled := batchOf(strings.Replace(first, alice, strings.ToLower(alice), 1), body(aliceOnSepolia, sepoliaUSDC, "6", bobOnSepolia, sepoliaUSDC, "6", `,"reference":"b"`))
-	s.create(t, transferBody, header...) // keys of single intents are another name space
-	s.call(t, "POST", "/v2/transfers/"+made.ids()[0]+"/cancel", "", account...)
+	spelled := batchOf(strings.Replace(first, webtest.Alice, strings.ToLower(webtest.Alice), 1), webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "6", webtest.BobOnSepolia, webtest.SepoliaUSDC, "6", `,"reference":"b"`))
+	s.create(t, webtest.TransferBody, header...) // keys of single intents are another name space
+	s.Call(t, "POST", "/v2/transfers/"+made.ids()[0]+"/cancel", "", account...)
 	for name, request := range map[string]string{"the same": batchOf(first, second), "spelled otherwise": spelled} {
 		again, replayed := s.createBatch(t, request, header...)
 		made.Transfers[0]["tx"] = nil // it was cancelled, and is shown as it was made
@@ -223,23 +224,23 @@ func TestCreateBatch_Repeated(t *testing.T) {
 			t.Errorf("%s, replayed %v (-first +again):\n%s", name, replayed, diff)
 		}
 	}
-	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
+	reused := webtest.Refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
 	for name, request := range map[string]string{
 		"another order": batchOf(second, first), "one fewer": batchOf(first), "one more": batchOf(first, second, second),
 	} {
-		same(t, name, reused, s.call(t, "POST", "/v2/transfers/batch", request, header...))
+		webtest.Same(t, name, reused, s.Call(t, "POST", "/v2/transfers/batch", request, header...))
 	}
-	if _, replayed := s.createBatch(t, batchOf(first, second), withKey("payroll", keyed(uuid.New(), "test"))...); replayed {
+	if _, replayed := s.createBatch(t, batchOf(first, second), withKey("payroll", webtest.Keyed(uuid.New(), "test"))...); replayed {
 		t.Error("another account's key")
 	}
 
-	pgtest.Exec(t, s.store, `DELETE FROM tokens WHERE chain_id = 'eip155:11155111'`)
-	pgtest.Must(t, s.live.Refresh(t.Context()))
+	pgtest.Exec(t, s.Store, `DELETE FROM tokens WHERE chain_id = 'eip155:11155111'`)
+	pgtest.Must(t, s.Live.Refresh(t.Context()))
 	again, replayed := s.createBatch(t, batchOf(first, second), header...)
 	if again.ID != made.ID || !replayed {
 		t.Errorf("after its token has left: %v %+v", replayed, again)
 	}
-	if other := s.call(t, "POST", "/v2/transfers/batch", batchOf(first), header...); other.Body.(map[string]any)["code"] != "BATCH_REJECTED" {
+	if other := s.Call(t, "POST", "/v2/transfers/batch", batchOf(first), header...); other.Body.(map[string]any)["code"] != "BATCH_REJECTED" {
 		t.Errorf("other items that would be refused: %+v", other)
 	}
 }
@@ -249,12 +250,12 @@ func TestCreateBatch_Twins(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
 	cores := []*service{startOn(t, store), startOn(t, store)}
-	header := withKey("payroll", keyed(uuid.New(), "test"))
+	header := withKey("payroll", webtest.Keyed(uuid.New(), "test"))
 	ids := make([]string, 12)
 	var group sync.WaitGroup
 	for n := range ids {
 		group.Go(func() {
-			made, _ := cores[n%2].createBatch(t, batchOf(transferBody, bridgeBody, swapBody), header...)
+			made, _ := cores[n%2].createBatch(t, batchOf(webtest.TransferBody, webtest.BridgeBody, webtest.SwapBody), header...)
 			ids[n] = made.ID + strings.Join(made.ids(), " ")
 		})
 	}
@@ -271,26 +272,26 @@ func TestCreateBatch_Twins(t *testing.T) {
 func TestCreateBatch_Screened(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
-	account := keyed(uuid.New(), string(network.Test))
+	account := webtest.Keyed(uuid.New(), string(network.Test))
 	header := withKey("payroll", account)
-	toTest := body(aliceOnSepolia, sepoliaUSDC, "5", "eip155:11155111:"+screening.TestAddress, "", "", "")
-	fromMallory := body(malloryOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", "")
-	wrong := body(aliceOnSepolia, sepoliaUSDC, "0", bobOnSepolia, "", "", "")
-	same(t, "two of four", notAllowed(t, "/transfers/1/destination/account", "/transfers/3/source/account"),
-		s.call(t, "POST", "/v2/transfers/batch", batchOf(transferBody, toTest, wrong, fromMallory), header...))
+	toTest := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", "eip155:11155111:"+screening.TestAddress, "", "", "")
+	fromMallory := webtest.Body(malloryOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", "")
+	wrong := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "0", webtest.BobOnSepolia, "", "", "")
+	webtest.Same(t, "two of four", notAllowed(t, "/transfers/1/destination/account", "/transfers/3/source/account"),
+		s.Call(t, "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, toTest, wrong, fromMallory), header...))
 
-	made, _ := s.createBatch(t, batchOf(transferBody, transferBody), header...)
-	s.list(t, bob)
-	again, replayed := s.createBatch(t, batchOf(transferBody, transferBody), header...)
+	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...)
+	s.list(t, webtest.Bob)
+	again, replayed := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...)
 	if !replayed || again.ID != made.ID || again.Transfers[0]["tx"] != nil || again.Transfers[1]["screened"] != true {
 		t.Errorf("replayed %v: %+v", replayed, again)
 	}
-	calls := s.call(t, "GET", "/v2/batches/"+made.ID+"/calls", "", account...)
-	if diff := cmp.Diff(want(t, 200, `{"requests":[],"excluded":[{"id":"<id>","reason":"STATUS"},{"id":"<id>","reason":"STATUS"}]}`), calls); diff != "" {
+	calls := s.Call(t, "GET", "/v2/batches/"+made.ID+"/calls", "", account...)
+	if diff := cmp.Diff(webtest.Want(t, 200, `{"requests":[],"excluded":[{"id":"<id>","reason":"STATUS"},{"id":"<id>","reason":"STATUS"}]}`), calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	s.delist(t, bob)
-	if back, _ := s.createBatch(t, batchOf(transferBody, transferBody), header...); back.Transfers[0]["tx"] == nil {
+	s.delist(t, webtest.Bob)
+	if back, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...); back.Transfers[0]["tx"] == nil {
 		t.Error("the transaction does not come back")
 	}
 	s.unlogged(t)
@@ -305,14 +306,14 @@ func TestCreateBatch_Places(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			got := s.call(t, "POST", "/v2/transfers/batch", batchOf(transferBody), withKey("key", keyed(uuid.New(), "test"))...)
+			got := s.Call(t, "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody), withKey("key", webtest.Keyed(uuid.New(), "test"))...)
 			if got.Status != 503 {
 				t.Errorf("a batch behind a lock: %+v", got)
 			}
 		})
 	}
 	for range 20 {
-		if status, _, record := s.create(t, transferBody, keyed(uuid.New(), "test")...); status != 201 {
+		if status, _, record := s.create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...); status != 201 {
 			t.Errorf("a single intent: %d %s", status, record)
 		}
 	}

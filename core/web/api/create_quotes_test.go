@@ -12,13 +12,14 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/retrytest"
 )
 
 var (
-	exactInput  = body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "", "")
-	exactOutput = body(aliceOnSepolia, sepoliaUSDC, "", bobOnBase, baseUSDC, "5", "")
+	exactInput  = webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnBase, webtest.BaseUSDC, "", "")
+	exactOutput = webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "", webtest.BobOnBase, webtest.BaseUSDC, "5", "")
 )
 
 func TestCreateQuotes(t *testing.T) {
@@ -26,12 +27,12 @@ func TestCreateQuotes(t *testing.T) {
 	honest, down := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
 	down.setAnswer(answering(502, ""))
 	s := start(t, quoting(honest, down))
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	s.example(t, "what an amount brings", "POST", "/v2/quotes", exactInput, key...)
 	down.setAnswer(answering(200, `{"quotes":[]}`))
 	s.example(t, "what an amount costs", "POST", "/v2/quotes", exactOutput, key...)
 	asked := down.requests.Load()
-	s.example(t, "a swap, of one provider", "POST", "/v2/quotes", body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, sepoliaWETH, "", `,"providers":["solver"]`), key...)
+	s.example(t, "a swap, of one provider", "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, webtest.SepoliaWETH, "", `,"providers":["solver"]`), key...)
 	if down.requests.Load() != asked {
 		t.Error("another provider was asked too")
 	}
@@ -42,10 +43,10 @@ func TestCreateQuotes_ProvidersDown(t *testing.T) {
 	t.Parallel()
 	solvers := []*solver{startSolver(t, "a", network.Test), startSolver(t, "b", network.Test), startSolver(t, "c", network.Test)}
 	s := start(t, quoting(solvers...))
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	// ask returns the status, the providers with quotes and those that failed.
 	ask := func() (got [3]any) {
-		answer := s.call(t, "POST", "/v2/quotes", exactInput, key...)
+		answer := s.Call(t, "POST", "/v2/quotes", exactInput, key...)
 		body, _ := answer.Body.(map[string]any)
 		if details, refused := body["details"].(map[string]any); refused {
 			body = details
@@ -88,7 +89,7 @@ func TestCreateQuotes_NoQuote(t *testing.T) {
 	t.Parallel()
 	one, other := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
 	s := start(t, quoting(one, other))
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	one.setAnswer(answering(200, `{"quotes":[]}`))
 	other.setAnswer(answering(500, ""))
 	s.example(t, "nobody quotes", "POST", "/v2/quotes", exactInput, key...)
@@ -101,7 +102,7 @@ func TestCreateQuotes_NoQuote(t *testing.T) {
 	if after := got.Header["Retry-After"]; retrytest.Least(got.Status, after, "3") != "3" {
 		t.Errorf("Retry-After: %q", after)
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM quotes`); n != 0 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM quotes`); n != 0 {
 		t.Errorf("%d quotes are stored", n)
 	}
 }
@@ -110,25 +111,25 @@ func TestCreateQuotes_Refused(t *testing.T) {
 	t.Parallel()
 	asked := startSolver(t, "solver", network.Test)
 	s := start(t, quoting(asked))
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	for name, request := range map[string]string{
-		"no amount":                 body(aliceOnSepolia, sepoliaUSDC, "", bobOnBase, baseUSDC, "", ""),
-		"both amounts":              bridgeBody,
+		"no amount":                 webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "", webtest.BobOnBase, webtest.BaseUSDC, "", ""),
+		"both amounts":              webtest.BridgeBody,
 		"an amount as a number":     strings.Replace(exactInput, `"5"`, `5`, 1),
 		"an unknown provider":       strings.Replace(exactInput, `{`, `{"providers":["solver","lifi"],`, 1),
 		"a chain of live keys":      strings.ReplaceAll(exactInput, "eip155:84532", "eip155:1"),
-		"a transfer":                transferBody,
+		"a transfer":                webtest.TransferBody,
 		"an unknown chain":          strings.ReplaceAll(exactInput, "eip155:84532", "eip155:404"),
 		"nothing arrives":           strings.Replace(exactOutput, `"5"`, `"0"`, 1),
 		"a deadline too soon":       strings.Replace(exactInput, `{`, `{"deadline":"2020-01-01T00:00:00Z",`, 1),
-		"no settler at the target":  body(aliceOnSepolia, sepoliaUSDC, "5", bobOnArbitrum, arbitrumUSDC, "", ""),
+		"no settler at the target":  webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnArbitrum, webtest.ArbitrumUSDC, "", ""),
 		"a body that is too long":   `{"reference":"` + strings.Repeat("x", 16<<10) + `"}`,
 		"a field of POST transfers": strings.Replace(exactInput, `{`, `{"reference":"inv-42",`, 1),
 	} {
 		s.example(t, name, "POST", "/v2/quotes", request, key...)
 	}
 	s.example(t, "another media type", "POST", "/v2/quotes", exactInput, append(key, "Content-Type", "text/plain")...)
-	same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "POST", "/v2/quotes?now=1", exactInput, key...))
+	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "POST", "/v2/quotes?now=1", exactInput, key...))
 	if n := asked.requests.Load(); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
 	}
@@ -139,16 +140,16 @@ func TestCreateQuotes_RouteUnsupported(t *testing.T) {
 	asked := startSolver(t, "solver", network.Test)
 	asked.endpoint.Deployment = "another"
 	s := start(t, quoting(asked))
-	s.example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, keyed(uuid.New(), "test")...)
+	s.example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...)
 }
 
 // What the registry refuses is told before what is not configured.
 func TestCreateQuotes_NotConfigured(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	key := keyed(uuid.New(), "test")
+	key := webtest.Keyed(uuid.New(), "test")
 	s.example(t, "no provider", "POST", "/v2/quotes", exactInput, key...)
-	got := s.call(t, "POST", "/v2/quotes", body(aliceOnSepolia, sepoliaUSDC, "5", bobOnArbitrum, arbitrumUSDC, "", ""), key...)
+	got := s.Call(t, "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnArbitrum, webtest.ArbitrumUSDC, "", ""), key...)
 	if code := got.Body.(map[string]any)["code"]; code != "SETTLER_NOT_CONFIGURED" {
 		t.Errorf("code %v", code)
 	}
@@ -163,23 +164,23 @@ func TestCreateQuotes_Environment(t *testing.T) {
 	pgtest.Exec(t, store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
 	pgtest.Exec(t, store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
 	for _, s := range []*service{lonely, both} {
-		if err := s.live.Refresh(t.Context()); err != nil {
+		if err := s.Live.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	mainnet := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "eip155:1:0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "", "")
-	key := keyed(uuid.New(), "live")
-	if got := lonely.call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 422 || got.Body.(map[string]any)["code"] != "QUOTES_NOT_CONFIGURED" {
+	mainnet := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "eip155:1:0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "", "")
+	key := webtest.Keyed(uuid.New(), "live")
+	if got := lonely.Call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 422 || got.Body.(map[string]any)["code"] != "QUOTES_NOT_CONFIGURED" {
 		t.Errorf("with a provider of testnets alone: %+v", got)
 	}
-	if got := both.call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.requests.Load() != 1 {
+	if got := both.Call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.requests.Load() != 1 {
 		t.Errorf("with one of each: %+v", got)
 	}
-	if got := both.call(t, "POST", "/v2/quotes", exactInput, keyed(uuid.New(), "test")...); got.Status != 200 || test.requests.Load() != 1 || live.requests.Load() != 1 {
+	if got := both.Call(t, "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...); got.Status != 200 || test.requests.Load() != 1 || live.requests.Load() != 1 {
 		t.Errorf("a test key, with one of each: %+v; %d and %d requests", got, test.requests.Load(), live.requests.Load())
 	}
-	same(t, "by name", invalid(t, "/providers/0", "is not a provider of quotes for live keys; leave providers out to ask all"),
-		both.call(t, "POST", "/v2/quotes", strings.Replace(mainnet, `{`, `{"providers":["test-solver"],`, 1), key...))
+	webtest.Same(t, "by name", webtest.Invalid(t, "/providers/0", "is not a provider of quotes for live keys; leave providers out to ask all"),
+		both.Call(t, "POST", "/v2/quotes", strings.Replace(mainnet, `{`, `{"providers":["test-solver"],`, 1), key...))
 	if n := test.requests.Load(); n != 1 {
 		t.Errorf("the testnets' provider was asked %d times, with one request of a test key", n)
 	}
@@ -196,11 +197,11 @@ func TestCreateTransfer_HangingProvider(t *testing.T) {
 		<-r.Context().Done()
 	})
 	s := start(t, quoting(asked))
-	key := keyed(uuid.New(), "test")
-	quoted := make(chan answer, 1)
-	go func() { quoted <- s.call(t, "POST", "/v2/quotes", exactInput, key...) }()
+	key := webtest.Keyed(uuid.New(), "test")
+	quoted := make(chan webtest.Answer, 1)
+	go func() { quoted <- s.Call(t, "POST", "/v2/quotes", exactInput, key...) }()
 	<-arrived
-	if status, _, record := s.create(t, bridgeBody, key...); status != 201 {
+	if status, _, record := s.create(t, webtest.BridgeBody, key...); status != 201 {
 		t.Errorf("%d %s", status, record)
 	}
 	select {
@@ -209,9 +210,9 @@ func TestCreateTransfer_HangingProvider(t *testing.T) {
 	default:
 	}
 	got := <-quoted
-	want := refused(t, 503, "QUOTES_UNAVAILABLE", "No provider of quotes answers; see details.failures. Wait as long as Retry-After says, then ask again.", "Retry-After", "5")
+	want := webtest.Refused(t, 503, "QUOTES_UNAVAILABLE", "No provider of quotes answers; see details.failures. Wait as long as Retry-After says, then ask again.", "Retry-After", "5")
 	want.Body.(map[string]any)["details"] = map[string]any{"failures": []any{map[string]any{"provider": "solver", "code": "PROVIDER_TIMEOUT"}}}
-	same(t, "answer", want, got)
+	webtest.Same(t, "answer", want, got)
 	if n := asked.requests.Load(); n != 1 {
 		t.Errorf("the provider was asked %d times", n)
 	}

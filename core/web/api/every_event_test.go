@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/webtest"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
@@ -82,7 +83,7 @@ func TestEveryEvent_Body(t *testing.T) {
 // mustBeDocumented holds an event to the document, which describes it as one of its type and no other.
 func mustBeDocumented(t *testing.T, e *feed.Event, isExample bool) {
 	t.Helper()
-	held, err := openAPI()
+	held, err := webtest.Contract()
 	if err != nil {
 		t.Fatal(err)
 	}

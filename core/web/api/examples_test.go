@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/golden"
 )
 
@@ -29,11 +29,11 @@ type exampleTests struct{ *testing.M }
 
 func (m exampleTests) Run() int {
 	code := m.runOnce()
-	if code != 0 || inBatch || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
+	if code != 0 || webtest.InBatch || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
 		return code
 	}
 	fmt.Println("the tests of POST /v2/transfers again, with each request in a batch")
-	inBatch = true
+	webtest.InBatch = true
 	if err := flag.Set("test.run", "Transfer|Idempotency|Failure|Trace|Route"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -52,7 +52,7 @@ func (m exampleTests) runOnce() int {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
-	if missing, err := unanswered(); all && (err != nil || len(missing) > 0) {
+	if missing, err := webtest.Unanswered(); all && (err != nil || len(missing) > 0) {
 		fmt.Fprintf(os.Stderr, "no test gets these responses, which openapi.json has: %s %v\n", strings.Join(missing, ", "), err)
 		return 1
 	}
@@ -73,16 +73,16 @@ type exampleRecorder struct {
 var recordedExamples = &exampleRecorder{seen: map[string]bool{}}
 
 // example makes a request as call does, and compares its body and the response's with the recorded example of this name.
-func (s *service) example(t *testing.T, name, method, path, body string, header ...string) answer {
+func (s *service) example(t *testing.T, name, method, path, body string, header ...string) webtest.Answer {
 	t.Helper()
-	response := s.send(t, method, path, body, header...)
-	raw := readAll(t, response)
-	operation := operationOf(t, method, path)
+	response := s.Send(t, method, path, body, header...)
+	raw := webtest.ReadAll(t, response)
+	operation := webtest.OperationOf(t, method, path)
 	if body != "" && response.StatusCode < 300 {
 		recordedExamples.compare(t, operation, "request", name, body)
 	}
 	recordedExamples.compare(t, operation, strconv.Itoa(response.StatusCode), name, raw)
-	return answerOf(t, response, raw)
+	return webtest.AnswerOf(t, response, raw)
 }
 
 func (r *exampleRecorder) compare(t *testing.T, operation, part, name, body string) {
@@ -213,53 +213,4 @@ func withoutSecrets(body string) string {
 		body = s.secret.ReplaceAllString(body, s.text)
 	}
 	return body
-}
-
-// documentedOperation is an operation of openapi.json.
-type documentedOperation struct {
-	OperationID string
-	Responses   map[string]any
-}
-
-// documentedOperations are the operations of openapi.json by method and path.
-var documentedOperations = sync.OnceValues(func() (operations map[string]documentedOperation, err error) {
-	var document struct {
-		Paths map[string]map[string]json.RawMessage
-	}
-	text, err := os.ReadFile("openapi.json")
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		return nil, err
-	}
-	operations = map[string]documentedOperation{}
-	for path, item := range document.Paths {
-		for method, raw := range item {
-			var operation documentedOperation
-			if json.Unmarshal(raw, &operation) == nil && operation.OperationID != "" {
-				operations[strings.ToUpper(method)+" "+path] = operation
-			}
-		}
-	}
-	return operations, nil
-})
-
-// operationOf is the operationId of a request.
-func operationOf(t *testing.T, method, path string) string {
-	t.Helper()
-	operations, err := documentedOperations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, _, _ = strings.Cut(path, "?")
-	for pattern, operation := range operations {
-		if slices.EqualFunc(strings.Split(pattern, "/"), strings.Split(method+" "+path, "/"), func(want, got string) bool {
-			return want == got || strings.HasPrefix(want, "{") && got != ""
-		}) {
-			return operation.OperationID
-		}
-	}
-	t.Fatalf("%s %s is not documented", method, path)
-	return ""
 }

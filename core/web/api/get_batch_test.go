@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
 	"intents.internal/core/watch/watched"
+	"intents.internal/core/web/webtest"
 )
 
 const noBatch = "The account has no such batch in the environment of this key."
@@ -20,9 +21,9 @@ const noBatch = "The account has no such batch in the environment of this key."
 func TestGetBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	made, _ := s.createBatch(t, batchOf(transferBody, bridgeBody, transferBody), withKey("payroll", account)...)
-	s.call(t, "POST", "/v2/transfers/"+made.ids()[1]+"/cancel", "", account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.BridgeBody, webtest.TransferBody), withKey("payroll", account)...)
+	s.Call(t, "POST", "/v2/transfers/"+made.ids()[1]+"/cancel", "", account...)
 	got := s.example(t, "a batch", "GET", "/v2/batches/"+made.ID, "", account...).Body.(map[string]any)
 	if diff := cmp.Diff(map[string]any{"created": 2.0, "cancelled": 1.0}, got["statuses"]); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
@@ -39,38 +40,38 @@ func TestGetBatch(t *testing.T) {
 		t.Errorf("the intents (-want +got):\n%s %v", diff, got)
 	}
 
-	missing := refused(t, 404, "BATCH_NOT_FOUND", noBatch)
+	missing := webtest.Refused(t, 404, "BATCH_NOT_FOUND", noBatch)
 	for name, c := range map[string]struct {
 		id     string
 		header []string
 	}{
-		"another account's":            {made.ID, keyed(uuid.New(), "test")},
+		"another account's":            {made.ID, webtest.Keyed(uuid.New(), "test")},
 		"of the other environment":     {made.ID, append(slices.Clone(account), "X-Key-Env", "live")},
 		"an unknown id":                {uuid.NewString(), account},
 		"no id":                        {"x", account},
 		"an id that is spelled in URN": {"urn:uuid:" + made.ID, account},
 	} {
-		same(t, name, missing, s.call(t, "GET", "/v2/batches/"+c.id, "", c.header...))
-		same(t, name+", calls", missing, s.call(t, "GET", "/v2/batches/"+c.id+"/calls?max-calls=1", "", c.header...))
-		same(t, name+", transaction", missing, s.call(t, "POST", "/v2/batches/"+c.id+"/transaction", `{`, c.header...))
+		webtest.Same(t, name, missing, s.Call(t, "GET", "/v2/batches/"+c.id, "", c.header...))
+		webtest.Same(t, name+", calls", missing, s.Call(t, "GET", "/v2/batches/"+c.id+"/calls?max-calls=1", "", c.header...))
+		webtest.Same(t, name+", transaction", missing, s.Call(t, "POST", "/v2/batches/"+c.id+"/transaction", `{`, c.header...))
 	}
-	same(t, "query", invalid(t, "limit", "is not a known parameter"), s.call(t, "GET", "/v2/batches/"+made.ID+"?limit=1", "", account...))
+	webtest.Same(t, "query", webtest.Invalid(t, "limit", "is not a known parameter"), s.Call(t, "GET", "/v2/batches/"+made.ID+"?limit=1", "", account...))
 }
 
 func TestGetBatchCalls(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	native := body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", "")
-	made, _ := s.createBatch(t, batchOf(transferBody, bridgeBody, native, bridgeBody, transferBody), withKey("payroll", account)...)
-	s.call(t, "POST", "/v2/transfers/"+made.ids()[4]+"/transaction", reportOf(txHash("a")), account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	native := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnSepolia, "", "", "")
+	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.BridgeBody, native, webtest.BridgeBody, webtest.TransferBody), withKey("payroll", account)...)
+	s.Call(t, "POST", "/v2/transfers/"+made.ids()[4]+"/transaction", reportOf(txHash("a")), account...)
 	s.example(t, "one signature", "GET", "/v2/batches/"+made.ID+"/calls", "", account...)
 
 	ids := made.ids()
 	for most, want := range map[int][][]string{ // an approval and two openings are three calls
 		2: {{ids[0]}, {ids[1]}, {ids[3]}}, 3: {{ids[0], ids[1]}, {ids[3]}}, 4: {{ids[0], ids[1], ids[3]}}, 200: {{ids[0], ids[1], ids[3]}},
 	} {
-		response := s.send(t, "GET", fmt.Sprintf("/v2/batches/%s/calls?max-calls=%d", made.ID, most), "", account...) //nolint:bodyclose // readAll closes it
+		response := s.Send(t, "GET", fmt.Sprintf("/v2/batches/%s/calls?max-calls=%d", made.ID, most), "", account...) //nolint:bodyclose // readAll closes it
 		var got struct {
 			Requests []struct {
 				Transfers []string
@@ -78,7 +79,7 @@ func TestGetBatchCalls(t *testing.T) {
 			}
 			Excluded []struct{ ID, Reason string }
 		}
-		pgtest.Must(t, json.Unmarshal([]byte(readAll(t, response)), &got))
+		pgtest.Must(t, json.Unmarshal([]byte(webtest.ReadAll(t, response)), &got))
 		var paid [][]string
 		for _, request := range got.Requests {
 			paid = append(paid, request.Transfers)
@@ -94,7 +95,7 @@ func TestGetBatchCalls(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"1", "201", "01", "x"} {
-		same(t, wrong, invalid(t, "max-calls", "must be a whole number from 2 to 200"), s.call(t, "GET", "/v2/batches/"+made.ID+"/calls?max-calls="+wrong, "", account...))
+		webtest.Same(t, wrong, webtest.Invalid(t, "max-calls", "must be a whole number from 2 to 200"), s.Call(t, "GET", "/v2/batches/"+made.ID+"/calls?max-calls="+wrong, "", account...))
 	}
 }
 
@@ -102,44 +103,44 @@ func TestReportBatch(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	fromBob := body(bobOnSepolia, sepoliaUSDC, "5", aliceOnSepolia, "", "", "")
-	made, _ := s.createBatch(t, batchOf(transferBody, transferBody, fromBob), withKey("payroll", account)...)
+	account := webtest.Keyed(owner, "test")
+	fromBob := webtest.Body(webtest.BobOnSepolia, webtest.SepoliaUSDC, "5", webtest.AliceOnSepolia, "", "", "")
+	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody, fromBob), withKey("payroll", account)...)
 	path, ids := "/v2/batches/"+made.ID+"/transaction", made.ids()
 	named := func(hash string, ids ...string) string {
 		return fmt.Sprintf(`{"hash":%q,"transfers":["%s"]}`, hash, strings.Join(ids, `","`))
 	}
-	same(t, "several accounts", refused(t, 422, "BATCH_NOT_UNIFORM",
+	webtest.Same(t, "several accounts", webtest.Refused(t, 422, "BATCH_NOT_UNIFORM",
 		"The transfers of this batch have several source accounts, and one transaction pays from one: name those that it has paid for in transfers."),
-		s.call(t, "POST", path, reportOf(txHash("a")), account...))
+		s.Call(t, "POST", path, reportOf(txHash("a")), account...))
 	const member, rule = "must be the id of a transfer of this batch", "must be a transaction hash: 0x and 64 hexadecimal digits"
-	for body, want := range map[string]answer{
-		`{}`:                                     invalid(t, "/hash", "is required"),
-		named("0x1", ids[0]):                     invalid(t, "/hash", rule),
-		named("0x1", uuid.NewString()):           invalid(t, "/hash", rule, "/transfers/0", member),
-		named(txHash("a"), ids[0], ids[0]):       invalid(t, "/transfers/1", "is given twice"),
-		`{"hash":"0x1","transfers":[]}`:          invalid(t, "/hash", rule, "/transfers", "must have 1 to 100 ids"),
-		`{"hash":"` + txHash("a") + `","a":1}`:   invalid(t, "/a", "is not a known field"),
-		`{"hash":"` + txHash("a") + `","hash":1`: invalid(t, "/hash", "is not valid JSON: duplicate object member name"),
+	for body, want := range map[string]webtest.Answer{
+		`{}`:                                     webtest.Invalid(t, "/hash", "is required"),
+		named("0x1", ids[0]):                     webtest.Invalid(t, "/hash", rule),
+		named("0x1", uuid.NewString()):           webtest.Invalid(t, "/hash", rule, "/transfers/0", member),
+		named(txHash("a"), ids[0], ids[0]):       webtest.Invalid(t, "/transfers/1", "is given twice"),
+		`{"hash":"0x1","transfers":[]}`:          webtest.Invalid(t, "/hash", rule, "/transfers", "must have 1 to 100 ids"),
+		`{"hash":"` + txHash("a") + `","a":1}`:   webtest.Invalid(t, "/a", "is not a known field"),
+		`{"hash":"` + txHash("a") + `","hash":1`: webtest.Invalid(t, "/hash", "is not valid JSON: duplicate object member name"),
 	} {
-		same(t, body, want, s.call(t, "POST", path, body, account...))
+		webtest.Same(t, body, want, s.Call(t, "POST", path, body, account...))
 	}
 	got := s.example(t, "two of three", "POST", path, named(txHash("a"), ids[1], ids[0]), account...)
 	if diff := cmp.Diff(map[string]any{"submitted": 2.0, "created": 1.0}, got.Body.(map[string]any)["statuses"]); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
-	same(t, "again", got, s.call(t, "POST", path, named(txHash("a"), ids[0], ids[1]), account...))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
+	webtest.Same(t, "again", got, s.Call(t, "POST", path, named(txHash("a"), ids[0], ids[1]), account...))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
 		t.Errorf("%d attempts of two", n)
 	}
 
 	// What one of them cannot have, none gets. Places are those in the batch.
 	s.observe(t, owner, "/v2/transfers/"+ids[1], watched.Progress{}, transactionOn(sepolia, transfer.RoleSend, "a", 7))
-	conflict := detailed(refused(t, 409, "STATUS_CONFLICT", "The status of a transfer does not allow this, so none was changed; see details.failures."), "failures",
+	conflict := webtest.Detailed(webtest.Refused(t, 409, "STATUS_CONFLICT", "The status of a transfer does not allow this, so none was changed; see details.failures."), "failures",
 		[]any{map[string]any{"index": 1.0, "code": "STATUS_CONFLICT", "message": "Another transaction has carried this intent; read it again." +
 			" The hash of a user operation is no transaction hash: report the transaction that its bundler sent."}})
-	same(t, "one is confirmed", conflict, s.example(t, "one is confirmed", "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE encode(hash, 'hex') = $1`, strings.Repeat("b", 64)); n != 0 {
+	webtest.Same(t, "one is confirmed", conflict, s.example(t, "one is confirmed", "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transactions WHERE encode(hash, 'hex') = $1`, strings.Repeat("b", 64)); n != 0 {
 		t.Errorf("%d attempts of a refused report", n)
 	}
 }

@@ -3,6 +3,8 @@ package api_test
 import (
 	"strings"
 	"testing"
+
+	"intents.internal/core/web/webtest"
 )
 
 // A document that has not changed is not sent again.
@@ -10,10 +12,10 @@ func TestGetDocs_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"/docs", "/docs/errors", "/openapi.json"} {
-		first := s.send(t, "GET", path, "")
-		readAll(t, first)
-		again := s.send(t, "GET", path, "", "If-None-Match", first.Header.Get("ETag"))
-		if body := readAll(t, again); again.StatusCode != 304 || body != "" {
+		first := s.Send(t, "GET", path, "")
+		webtest.ReadAll(t, first)
+		again := s.Send(t, "GET", path, "", "If-None-Match", first.Header.Get("ETag"))
+		if body := webtest.ReadAll(t, again); again.StatusCode != 304 || body != "" {
 			t.Errorf("%s: %d %.40q", path, again.StatusCode, body)
 		}
 	}
@@ -37,8 +39,8 @@ func TestGetDocs(t *testing.T) {
 		"/docs/agents.md":  {"text/markdown; charset=utf-8", "# Moving tokens", ""},
 		"/llms.txt":        {"text/plain; charset=utf-8", "# Transfer Intent Service\n\n> ", ""},
 	} {
-		response := s.send(t, "GET", path, "")
-		body, header := readAll(t, response), response.Header
+		response := s.Send(t, "GET", path, "")
+		body, header := webtest.ReadAll(t, response), response.Header
 		if response.StatusCode != 200 || header.Get("Content-Type") != want.mediaType || !strings.HasPrefix(body, want.begins) {
 			t.Errorf("%s: %d %s %.40q", path, response.StatusCode, header.Get("Content-Type"), body)
 		}
@@ -52,8 +54,8 @@ func TestGetDocs_UnknownPage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"/docs/", "/docs/none", "/docs/errors/", "/docs/reference", "/docs/pages/errors.md"} {
-		response := s.send(t, "GET", path, "")
-		if body := readAll(t, response); response.StatusCode != 404 || !strings.Contains(body, `"NOT_FOUND"`) {
+		response := s.Send(t, "GET", path, "")
+		if body := webtest.ReadAll(t, response); response.StatusCode != 404 || !strings.Contains(body, `"NOT_FOUND"`) {
 			t.Errorf("%s: %d %.80s", path, response.StatusCode, body)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/watch/watched"
 	"intents.internal/core/web/api"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/caip"
 	"intents.internal/pkg/telemetry"
 )
@@ -48,9 +49,9 @@ func deposited() *rpctest.Chain {
 // createOpen makes a bridge whose order is open and has expired, also on its source chain, which was read since.
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
-	_, location, _ = s.create(t, bridgeBody, keyed(owner, "test")...)
+	_, location, _ = s.create(t, webtest.BridgeBody, webtest.Keyed(owner, "test")...)
 	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
-	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'`)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'`)
 	s.readSepolia(t, "now()")
 	return location
 }
@@ -58,18 +59,18 @@ func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 // readSepolia has Sepolia be read completely up to a time.
 func (s *service) readSepolia(t *testing.T, until string) {
 	t.Helper()
-	pgtest.Exec(t, s.store, `UPDATE watched_chains SET complete_until = `+until+` WHERE chain_id = 'eip155:11155111'`)
+	pgtest.Exec(t, s.Store, `UPDATE watched_chains SET complete_until = `+until+` WHERE chain_id = 'eip155:11155111'`)
 }
 
 func TestGetRefund(t *testing.T) {
 	t.Parallel()
 	owner := uuid.New()
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	first, second := rpctest.NewNode(deposited()), rpctest.NewNode(deposited())
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, first, second) })
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, first, second) })
 	location := s.createOpen(t, owner)
 	var record struct{ Order api.ClientOrder }
-	if err := json.Unmarshal([]byte(readAll(t, s.send(t, "GET", location, "", account...))), &record); err != nil { //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", location, "", account...))), &record); err != nil { //nolint:bodyclose // readAll closes it
 		t.Fatal(err)
 	}
 	order := record.Order
@@ -82,22 +83,22 @@ func TestGetRefund(t *testing.T) {
 		rpctest.Word(1), address(order.Inputs[0].Token), rpctest.Word(5), outputs,
 	))
 	const settler = "0x0000000000000000000000000000010011155111"
-	refund := want(t, 200, `{"tx":{"chainId":11155111,"from":"`+alice+`","to":"`+settler+`","value":"0","data":"`+data+`","allowances":[],
-		"calls":{"version":"2.0.0","chainId":"0xaa36a7","from":"`+alice+`","atomicRequired":false,"calls":[{"to":"`+settler+`","value":"0x0","data":"`+data+`"}]}}}`)
-	same(t, "refund", refund, s.call(t, "GET", location+"/refund", "", account...))
-	same(t, "a key of the other environment", refund, s.call(t, "GET", location+"/refund", "", keyed(owner, "live")...))
-	same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "GET", location+"/refund?now=1", "", account...))
-	same(t, "another account", refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
-		s.call(t, "GET", location+"/refund", "", keyed(uuid.New(), "test")...))
+	refund := webtest.Want(t, 200, `{"tx":{"chainId":11155111,"from":"`+webtest.Alice+`","to":"`+settler+`","value":"0","data":"`+data+`","allowances":[],
+		"calls":{"version":"2.0.0","chainId":"0xaa36a7","from":"`+webtest.Alice+`","atomicRequired":false,"calls":[{"to":"`+settler+`","value":"0x0","data":"`+data+`"}]}}}`)
+	webtest.Same(t, "refund", refund, s.Call(t, "GET", location+"/refund", "", account...))
+	webtest.Same(t, "a key of the other environment", refund, s.Call(t, "GET", location+"/refund", "", webtest.Keyed(owner, "live")...))
+	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "GET", location+"/refund?now=1", "", account...))
+	webtest.Same(t, "another account", webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+		s.Call(t, "GET", location+"/refund", "", webtest.Keyed(uuid.New(), "test")...))
 
 	first.Set(func(f *rpctest.Faults) { f.Down = true })
-	same(t, "the first node is down", refund, s.call(t, "GET", location+"/refund", "", account...))
+	webtest.Same(t, "the first node is down", refund, s.Call(t, "GET", location+"/refund", "", account...))
 	second.Set(func(f *rpctest.Faults) {
 		f.Errors = map[string]rpctest.Error{"eth_call": {Code: -32603, Message: "internal"}}
 	})
-	same(t, "all nodes fail", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
-		s.call(t, "GET", location+"/refund", "", account...))
-	if log := s.log.String(); !strings.Contains(log, "error -32603: internal") {
+	webtest.Same(t, "all nodes fail", webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
+		s.Call(t, "GET", location+"/refund", "", account...))
+	if log := s.Log.String(); !strings.Contains(log, "error -32603: internal") {
 		t.Errorf("the log does not name the cause:\n%s", log)
 	}
 }
@@ -105,43 +106,43 @@ func TestGetRefund(t *testing.T) {
 func TestGetRefund_NotRefundable(t *testing.T) {
 	t.Parallel()
 	owner := uuid.New()
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	chain := deposited()
 	node := rpctest.NewNode(chain)
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, node) })
-	no := refused(t, 409, "NOT_REFUNDABLE",
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, node) })
+	no := webtest.Refused(t, 409, "NOT_REFUNDABLE",
 		"There is no order to refund: it must be open, expired and neither filled nor refunded. See refundable in the intent's record.")
-	_, created, _ := s.create(t, bridgeBody, account...)
-	same(t, "created", no, s.call(t, "GET", created+"/refund", "", account...))
+	_, created, _ := s.create(t, webtest.BridgeBody, account...)
+	webtest.Same(t, "created", no, s.Call(t, "GET", created+"/refund", "", account...))
 	location := s.createOpen(t, owner)
-	pgtest.Exec(t, s.store, `UPDATE transfers SET expires = now() + interval '1 min'`)
-	same(t, "before it expires", no, s.call(t, "GET", location+"/refund", "", account...))
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET expires = now() + interval '1 min'`)
+	webtest.Same(t, "before it expires", no, s.Call(t, "GET", location+"/refund", "", account...))
 	if n := node.Requests(); n != 0 {
 		t.Errorf("the node was asked %d times", n)
 	}
 
-	pgtest.Exec(t, s.store, `UPDATE transfers SET expires = now() - interval '1 min'`)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET expires = now() - interval '1 min'`)
 	chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(uint64(transfer.OrderClaimed)))
-	same(t, "claimed a moment ago", no, s.call(t, "GET", location+"/refund", "", account...))
-	busy := refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1")
+	webtest.Same(t, "claimed a moment ago", no, s.Call(t, "GET", location+"/refund", "", account...))
+	busy := webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1")
 	node.Follow(deposited().Fork(0)) // whose only block is older than the intent
-	same(t, "the node lags", busy, s.call(t, "GET", location+"/refund", "", account...))
+	webtest.Same(t, "the node lags", busy, s.Call(t, "GET", location+"/refund", "", account...))
 	node.Follow(rpctest.NewChain(11155111))
-	same(t, "there is no settler", busy, s.call(t, "GET", location+"/refund", "", account...))
+	webtest.Same(t, "there is no settler", busy, s.Call(t, "GET", location+"/refund", "", account...))
 }
 
 // The record and the endpoint go by the same clock, the source chain's.
 func TestGetRefund_AsTheRecordSays(t *testing.T) {
 	t.Parallel()
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
+	account := webtest.Keyed(owner, "test")
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
 	location := s.createOpen(t, owner)
 	for until, refundable := range map[string]bool{"NULL": false, "now() - interval '2 min'": false, "now()": true} {
 		s.readSepolia(t, until)
-		record := s.call(t, "GET", location, "", account...).Body.(map[string]any)
+		record := s.Call(t, "GET", location, "", account...).Body.(map[string]any)
 		status := map[bool]int{true: 200, false: 409}[refundable]
-		if got := s.call(t, "GET", location+"/refund", "", account...).Status; record["refundable"] != refundable || got != status {
+		if got := s.Call(t, "GET", location+"/refund", "", account...).Status; record["refundable"] != refundable || got != status {
 			t.Errorf("read until %s: refundable %v, status %d", until, record["refundable"], got)
 		}
 	}
@@ -153,9 +154,9 @@ func TestGetRefund_ChainWithoutProviders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			owner := uuid.New()
-			s := start(t, func(c *settings) { c.intents.Chains = client })
-			same(t, name, refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched."),
-				s.call(t, "GET", s.createOpen(t, owner)+"/refund", "", keyed(owner, "test")...))
+			s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
+			webtest.Same(t, name, webtest.Refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched."),
+				s.Call(t, "GET", s.createOpen(t, owner)+"/refund", "", webtest.Keyed(owner, "test")...))
 		})
 	}
 }

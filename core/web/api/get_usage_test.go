@@ -10,15 +10,16 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/client"
 )
 
 // usage reads what the key is told.
 func (s *service) usage(t *testing.T, query string, key ...string) map[time.Time]client.UsageInterval {
 	t.Helper()
-	response := s.send(t, http.MethodGet, "/v2/usage"+query, "", key...) //nolint:bodyclose // readAll closes it
+	response := s.Send(t, http.MethodGet, "/v2/usage"+query, "", key...) //nolint:bodyclose // readAll closes it
 	var report client.UsageReport
-	if err := json.Unmarshal([]byte(readAll(t, response)), &report); err != nil {
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &report); err != nil {
 		t.Fatal(err)
 	}
 	intervals := map[time.Time]client.UsageInterval{}
@@ -39,15 +40,15 @@ func TestGetUsage(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	own, other := createKey(t, s, `{"name":"own"}`, ann), createKey(t, s, `{"name":"other"}`, ann)
 	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann)
-	owner := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT account_id FROM api_keys WHERE id = $1`, own.ID)
+	owner := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT account_id FROM api_keys WHERE id = $1`, own.ID)
 	now := pgtest.Now().UTC().Truncate(time.Minute)
 	earlier := now.Add(-50 * time.Minute)
-	pgtest.Exec(t, s.store, insertUsage, owner, now, own.ID, 3, 2, 1)
-	pgtest.Exec(t, s.store, insertUsage, owner, now, other.ID, 10, 0, 0)
-	pgtest.Exec(t, s.store, insertUsage, owner, now, live.ID, 500, 500, 500)
-	pgtest.Exec(t, s.store, insertUsage, owner, earlier, other.ID, 20, 0, 4)
-	pgtest.Exec(t, s.store, insertUsage, owner, now.Add(-9*24*time.Hour), own.ID, 9, 9, 9)
-	pgtest.Exec(t, s.store, insertUsage, uuid.New(), now, own.ID, 7, 7, 7)
+	pgtest.Exec(t, s.Store, insertUsage, owner, now, own.ID, 3, 2, 1)
+	pgtest.Exec(t, s.Store, insertUsage, owner, now, other.ID, 10, 0, 0)
+	pgtest.Exec(t, s.Store, insertUsage, owner, now, live.ID, 500, 500, 500)
+	pgtest.Exec(t, s.Store, insertUsage, owner, earlier, other.ID, 20, 0, 4)
+	pgtest.Exec(t, s.Store, insertUsage, owner, now.Add(-9*24*time.Hour), own.ID, 9, 9, 9)
+	pgtest.Exec(t, s.Store, insertUsage, uuid.New(), now, own.ID, 7, 7, 7)
 	ofOwn := []string{"X-Account-Id", owner.String(), "X-Key-Id", own.ID, "X-Key-Env", "test"}
 	for query, span := range map[string]struct {
 		length    time.Duration
@@ -81,8 +82,8 @@ func TestGetUsage(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", query, diff)
 		}
 	}
-	same(t, "another word", invalid(t, "granularity", `must be "minute", "hour" or "day"`), s.call(t, "GET", "/v2/usage?granularity=week", "", ofOwn...))
-	same(t, "no parameter", invalid(t, "from", "is not a known parameter"), s.call(t, "GET", "/v2/usage?from=1", "", ofOwn...))
+	webtest.Same(t, "another word", webtest.Invalid(t, "granularity", `must be "minute", "hour" or "day"`), s.Call(t, "GET", "/v2/usage?granularity=week", "", ofOwn...))
+	webtest.Same(t, "no parameter", webtest.Invalid(t, "from", "is not a known parameter"), s.Call(t, "GET", "/v2/usage?from=1", "", ofOwn...))
 }
 
 func plus(to *client.UsageCounts, more client.UsageCounts) {
@@ -94,12 +95,12 @@ func TestGetUsage_Bounded(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key := createKey(t, s, `{"name":"own"}`, signUp(t, s, "ann@example.com"))
-	owner := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT account_id FROM api_keys WHERE id = $1`, key.ID)
+	owner := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT account_id FROM api_keys WHERE id = $1`, key.ID)
 	now := pgtest.Now().UTC().Truncate(time.Minute)
 	full, before := now.Add(-20*time.Minute), now.Add(-40*time.Minute)
-	pgtest.Exec(t, s.store, insertUsage, owner, now, key.ID, 1, 0, 0)
-	pgtest.Exec(t, s.store, insertUsage, owner, before, key.ID, 2, 0, 0)
-	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT $1, $2, gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 10000)`, owner, full)
+	pgtest.Exec(t, s.Store, insertUsage, owner, now, key.ID, 1, 0, 0)
+	pgtest.Exec(t, s.Store, insertUsage, owner, before, key.ID, 2, 0, 0)
+	pgtest.Exec(t, s.Store, `INSERT INTO key_usage SELECT $1, $2, gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 10000)`, owner, full)
 	got := s.usage(t, "", "X-Account-Id", owner.String(), "X-Key-Id", key.ID, "X-Key-Env", "test")
 	for _, want := range []client.UsageInterval{
 		{From: now, Key: client.UsageCounts{Accepted: 1}, Account: &client.UsageCounts{Accepted: 1}},

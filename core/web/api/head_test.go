@@ -7,26 +7,27 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"intents.internal/core/web/webtest"
 )
 
 // HEAD is answered as GET by every operation of the document, without the body.
 func TestHead_EveryRoute(t *testing.T) {
 	t.Parallel()
-	operations, err := documentedOperations()
+	operations, err := webtest.DocumentedOperations()
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, withWebhooks(t))
 	owner, key := newOwner(t, s)
-	_, transfer, _ := s.create(t, transferBody, keyed(owner, "test")...)
+	_, transfer, _ := s.create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
 	ann := signUp(t, s, "ann@example.com")
 	head := func(method, path string) (int, http.Header) {
 		header := ann
 		if strings.HasPrefix(path, "/v2/") {
 			header = key
 		}
-		response := s.send(t, method, path, "", append(slices.Clip(header), "Accept-Encoding", "identity")...)
-		if body := readAll(t, response); method == http.MethodHead && body != "" {
+		response := s.Send(t, method, path, "", append(slices.Clip(header), "Accept-Encoding", "identity")...)
+		if body := webtest.ReadAll(t, response); method == http.MethodHead && body != "" {
 			t.Errorf("HEAD %s has a body", path)
 		}
 		response.Header.Del("Date")
@@ -34,7 +35,7 @@ func TestHead_EveryRoute(t *testing.T) {
 	}
 	for name, operation := range operations {
 		template, reads := strings.CutPrefix(name, "GET ")
-		if !reads || slices.Contains(answeredByGateway, operation.OperationID) {
+		if !reads || slices.Contains(webtest.AnsweredByGateway, operation.OperationID) {
 			continue
 		}
 		path := strings.NewReplacer("/v2/transfers/{id}", transfer, "{id}", "0199d3b4-0000-7000-8000-000000000001").Replace(template)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"intents.internal/core/web/webtest"
 )
 
 // restrictedKey is an unexpiring test key with these scopes, networks and permissions, as its owner sees it.
@@ -45,20 +46,20 @@ func TestKeyRestrictions(t *testing.T) {
 	} {
 		create := `{"name":"ci",` + fields + `}`
 		if c.made == nil {
-			same(t, create, invalid(t, c.invalid...), s.call(t, "POST", "/auth/api-key/create", create, ann...))
+			webtest.Same(t, create, webtest.Invalid(t, c.invalid...), s.Call(t, "POST", "/auth/api-key/create", create, ann...))
 		} else {
-			same(t, create, want(t, 200, c.made(shown), "Cache-Control", "no-store"), s.call(t, "POST", "/auth/api-key/create", create, ann...))
+			webtest.Same(t, create, webtest.Want(t, 200, c.made(shown), "Cache-Control", "no-store"), s.Call(t, "POST", "/auth/api-key/create", create, ann...))
 		}
 		id := createKey(t, s, `{"name":"ci"}`, ann).ID
 		update := `{"keyId":"` + id + `",` + fields + `}`
 		if c.made == nil {
-			same(t, update, invalid(t, c.invalid...), s.call(t, "POST", "/auth/api-key/update", update, ann...))
+			webtest.Same(t, update, webtest.Invalid(t, c.invalid...), s.Call(t, "POST", "/auth/api-key/update", update, ann...))
 			continue
 		}
-		same(t, update, want(t, 200, c.made("")), s.call(t, "POST", "/auth/api-key/update", update, ann...))
-		same(t, "get "+fields, want(t, 200, c.made(""), "Cache-Control", "no-store"), s.call(t, "GET", "/auth/api-key/get?id="+id, "", ann...))
-		same(t, "rotate "+fields, want(t, 200, c.made(shown), "Cache-Control", "no-store"),
-			s.call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`"}`, ann...))
+		webtest.Same(t, update, webtest.Want(t, 200, c.made("")), s.Call(t, "POST", "/auth/api-key/update", update, ann...))
+		webtest.Same(t, "get "+fields, webtest.Want(t, 200, c.made(""), "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/api-key/get?id="+id, "", ann...))
+		webtest.Same(t, "rotate "+fields, webtest.Want(t, 200, c.made(shown), "Cache-Control", "no-store"),
+			s.Call(t, "POST", "/auth/api-key/rotate", `{"keyId":"`+id+`"}`, ann...))
 	}
 }
 
@@ -74,10 +75,10 @@ func TestVerifyKey_Restrictions(t *testing.T) {
 		`"name":"c","networks":["10.1.2.3/8"]`:    `null ["10.0.0.0/8"]`,
 		`"name":"d","networks":["::1","0.0.0.0"]`: `null ["0.0.0.0/32","::1/128"]`,
 	} {
-		request := `{"hash":"` + hashOf(createKey(t, s, `{`+fields+`}`, ann).Key) + `"}`
-		response := s.send(t, "POST", "/internal/keys/verify", request)
+		request := `{"hash":"` + webtest.HashOf(createKey(t, s, `{`+fields+`}`, ann).Key) + `"}`
+		response := s.Send(t, "POST", "/internal/keys/verify", request)
 		var got struct{ Scopes, Networks json.RawMessage }
-		if err := json.Unmarshal([]byte(readAll(t, response)), &got); err != nil || response.StatusCode != 200 {
+		if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &got); err != nil || response.StatusCode != 200 {
 			t.Fatalf("%s: %d, %v", fields, response.StatusCode, err)
 		}
 		text := orNull(got.Scopes) + " " + orNull(got.Networks)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/core/identity/account"
+	"intents.internal/core/web/webtest"
 )
 
 // tooOften holds an answer to the shape of every 429.
@@ -34,80 +35,80 @@ func TestLimits_Exceeded(t *testing.T) {
 	t.Parallel()
 	const guess = `{"email":"ann@example.com","password":"a wrong password"}`
 	for name, c := range map[string]struct {
-		change       func(*settings)
+		change       func(*webtest.Settings)
 		first, again [2]string // path and body
 		status       int       // of the first
 	}{
 		"sign-in of an address": {
-			func(s *settings) { s.identity.Limits.SignInPerIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerIP = 1 },
 			[2]string{"/auth/sign-in/email", guess},
 			[2]string{"/auth/sign-in/email", `{"email":"bob@example.com","password":"x"}`},
 			401,
 		},
 		"sign-in to an account": {
-			func(s *settings) { s.identity.Limits.SignInPerAccount = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerAccount = 1 },
 			[2]string{"/auth/sign-in/email", guess},
-			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + password + `"}`},
+			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + webtest.Password + `"}`},
 			401,
 		},
 		"sign-in to an account from an address": {
-			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/sign-in/email", guess},
-			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + password + `"}`},
+			[2]string{"/auth/sign-in/email", `{"email":"ANN@example.com","password":"` + webtest.Password + `"}`},
 			401,
 		},
 		"sign-up": {
-			func(s *settings) { s.identity.Limits.SignUpPerIP = 2 }, // ann's own is the first
-			[2]string{"/auth/sign-up/email", `{"email":"ann@example.com","password":"` + password + `"}`},
-			[2]string{"/auth/sign-up/email", `{"email":"bob@example.com","password":"` + password + `"}`},
+			func(s *webtest.Settings) { s.Identity.Limits.SignUpPerIP = 2 }, // ann's own is the first
+			[2]string{"/auth/sign-up/email", `{"email":"ann@example.com","password":"` + webtest.Password + `"}`},
+			[2]string{"/auth/sign-up/email", `{"email":"bob@example.com","password":"` + webtest.Password + `"}`},
 			422,
 		},
 		"keys of an account": {
-			func(s *settings) { s.identity.Limits.KeysPerAccount = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.KeysPerAccount = 1 },
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			200,
 		},
 		"keys of an address": {
-			func(s *settings) { s.identity.Limits.KeysPerIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.KeysPerIP = 1 },
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			[2]string{"/auth/api-key/rotate", `{"keyId":"01a1fc6f-ce71-722b-898b-1af14ed7bb95"}`},
 			200,
 		},
 		"rotation": {
-			func(s *settings) { s.identity.Limits.KeysPerAccount = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.KeysPerAccount = 1 },
 			[2]string{"/auth/api-key/rotate", `{"keyId":"01a1fc6f-ce71-722b-898b-1af14ed7bb95"}`},
 			[2]string{"/auth/api-key/create", `{"name":"ci"}`},
 			404,
 		},
 		"change of the password": {
-			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/change-password", changePassword("a wrong password", newPassword)},
-			[2]string{"/auth/change-password", changePassword(password, newPassword)},
+			[2]string{"/auth/change-password", changePassword(webtest.Password, newPassword)},
 			400,
 		},
 		"mails to an address": {
-			func(s *settings) { mailing(s); s.identity.Limits.MailsPerAddress = 1 },
+			func(s *webtest.Settings) { mailing(s); s.Identity.Limits.MailsPerAddress = 1 },
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"NOBODY@example.com"}`},
 			200,
 		},
 		"mails from an address": {
-			func(s *settings) { mailing(s); s.identity.Limits.MailsPerIP = 2 }, // ann's own is the first
+			func(s *webtest.Settings) { mailing(s); s.Identity.Limits.MailsPerIP = 2 }, // ann's own is the first
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"ann@example.com"}`},
 			200,
 		},
 		"reset tokens": {
-			func(s *settings) { s.identity.Limits.SignInPerIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerIP = 1 },
 			[2]string{"/auth/reset-password", resetPassword("a guess")},
 			[2]string{"/auth/reset-password", resetPassword("another guess")},
 			400,
 		},
 		"deletion": {
-			func(s *settings) { s.identity.Limits.SignInPerAccountAndIP = 1 },
+			func(s *webtest.Settings) { s.Identity.Limits.SignInPerAccountAndIP = 1 },
 			[2]string{"/auth/delete-user", `{"password":"a wrong password"}`},
-			[2]string{"/auth/delete-user", `{"password":"` + password + `"}`},
+			[2]string{"/auth/delete-user", `{"password":"` + webtest.Password + `"}`},
 			400,
 		},
 	} {
@@ -115,12 +116,12 @@ func TestLimits_Exceeded(t *testing.T) {
 			t.Parallel()
 			s := start(t, c.change)
 			ann := signUp(t, s, "ann@example.com")
-			first := s.send(t, "POST", c.first[0], c.first[1], ann...)
-			if text := readAll(t, first); first.StatusCode != c.status {
+			first := s.Send(t, "POST", c.first[0], c.first[1], ann...)
+			if text := webtest.ReadAll(t, first); first.StatusCode != c.status {
 				t.Errorf("the first: %d %s, want %d", first.StatusCode, text, c.status)
 			}
-			next := s.send(t, "POST", c.again[0], c.again[1], ann...)
-			text := readAll(t, next)
+			next := s.Send(t, "POST", c.again[0], c.again[1], ann...)
+			text := webtest.ReadAll(t, next)
 			tooOften(t, next.StatusCode, next.Header, text)
 		})
 	}
@@ -129,19 +130,19 @@ func TestLimits_Exceeded(t *testing.T) {
 // What is refused for its form was no try.
 func TestLimits_MalformedNotCounted(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *settings) {
-		s.identity.Limits.SignUpPerIP, s.identity.Limits.SignInPerIP, s.identity.Limits.KeysPerAccount = 1, 1, 1
+	s := start(t, func(s *webtest.Settings) {
+		s.Identity.Limits.SignUpPerIP, s.Identity.Limits.SignInPerIP, s.Identity.Limits.KeysPerAccount = 1, 1, 1
 	})
 	for range 3 {
 		for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email"} {
-			same(t, path, invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-				s.call(t, "POST", path, `{"email":"ann","password":"`+password+`"}`))
+			webtest.Same(t, path, webtest.Invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+				s.Call(t, "POST", path, `{"email":"ann","password":"`+webtest.Password+`"}`))
 		}
 	}
 	ann := signUp(t, s, "ann@example.com")
 	for range 3 {
-		same(t, "a key without a name", invalid(t, "/name", "must have 1 to 64 characters"),
-			s.call(t, "POST", "/auth/api-key/create", `{"name":" "}`, ann...))
+		webtest.Same(t, "a key without a name", webtest.Invalid(t, "/name", "must have 1 to 64 characters"),
+			s.Call(t, "POST", "/auth/api-key/create", `{"name":" "}`, ann...))
 	}
 	createKey(t, s, `{"name":"ci"}`, ann)
 }
@@ -149,12 +150,12 @@ func TestLimits_MalformedNotCounted(t *testing.T) {
 // Whose turn to have a password checked does not come is told so, before the gateway gives up.
 func TestLimits_PasswordsBusy(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *settings) { s.identity.Passwords = &account.Passwords{} }) // it has no turn to give
-	busy := refused(t, 503, "SERVICE_UNAVAILABLE", "Too many people are signing in; try again in a second.", "Retry-After", "1")
+	s := start(t, func(s *webtest.Settings) { s.Identity.Passwords = &account.Passwords{} }) // it has no turn to give
+	busy := webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "Too many people are signing in; try again in a second.", "Retry-After", "1")
 	for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			same(t, path, busy, s.call(t, "POST", path, `{"email":"ann@example.com","password":"`+password+`"}`))
+			webtest.Same(t, path, busy, s.Call(t, "POST", path, `{"email":"ann@example.com","password":"`+webtest.Password+`"}`))
 		})
 	}
 }
@@ -167,8 +168,8 @@ func TestLimits_SessionRoutes(t *testing.T) {
 	refusedAtLast := func(method, path string, header ...string) {
 		t.Helper()
 		for range 10_000 {
-			response := s.send(t, method, path, "", header...)
-			if text := readAll(t, response); response.StatusCode == http.StatusTooManyRequests {
+			response := s.Send(t, method, path, "", header...)
+			if text := webtest.ReadAll(t, response); response.StatusCode == http.StatusTooManyRequests {
 				tooOften(t, response.StatusCode, response.Header, text)
 				return
 			}

@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // accountIDs are the account ids of GET /auth/list-accounts, by the provider.
 func accountIDs(t *testing.T, s *service, who []string) map[string]string {
 	t.Helper()
-	response := s.send(t, "GET", "/auth/list-accounts", "", who...)
+	response := s.Send(t, "GET", "/auth/list-accounts", "", who...)
 	var ways []struct{ ProviderID, AccountID string }
-	if text := readAll(t, response); json.Unmarshal([]byte(text), &ways) != nil {
+	if text := webtest.ReadAll(t, response); json.Unmarshal([]byte(text), &ways) != nil {
 		t.Fatalf("%d %s", response.StatusCode, text)
 	}
 	ids := map[string]string{}
@@ -32,19 +33,19 @@ func TestListAccounts(t *testing.T) {
 	way := func(provider, accountID string) string {
 		return `{"id":"` + provider + ":" + accountID + `","providerId":"` + provider + `","accountId":"` + accountID + `","userId":"<id>","scopes":[],"createdAt":"<time>","updatedAt":"<time>"}`
 	}
-	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "GET", "/auth/list-accounts", "", signedOut...))
+	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.Call(t, "GET", "/auth/list-accounts", "", signedOut...))
 	id := accountIDs(t, s, ann)["credential"]
-	got := s.call(t, "GET", "/auth/list-accounts", "", ann...)
+	got := s.Call(t, "GET", "/auth/list-accounts", "", ann...)
 	if first, _ := got.Body.([]any)[0].(map[string]any); first["id"] != "credential:"+id || len(got.Body.([]any)) != 1 {
 		t.Errorf("the password alone: %+v", got)
 	}
-	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
-	same(t, "nothing", want(t, 200, `[]`, "Cache-Control", "no-store"), s.call(t, "GET", "/auth/list-accounts", "", ann...))
-	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
-		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(alice), p.url)
-	same(t, "identities", want(t, 200, "["+strings.Join([]string{
-		way("siwe", alice), way("siwe", alice+":8453"), way("oidc", "ann"), way("https://old.example", "ann"),
-	}, ",")+"]", "Cache-Control", "no-store"), s.call(t, "GET", "/auth/list-accounts", "", ann...))
+	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
+	webtest.Same(t, "nothing", webtest.Want(t, 200, `[]`, "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/list-accounts", "", ann...))
+	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(webtest.Alice), p.url)
+	webtest.Same(t, "identities", webtest.Want(t, 200, "["+strings.Join([]string{
+		way("siwe", webtest.Alice), way("siwe", webtest.Alice+":8453"), way("oidc", "ann"), way("https://old.example", "ann"),
+	}, ",")+"]", "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/list-accounts", "", ann...))
 }
 
 func TestLinkSIWE(t *testing.T) {
@@ -52,25 +53,25 @@ func TestLinkSIWE(t *testing.T) {
 	s := start(t)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
 	wallet := walletOf(t)
-	const address = `,"walletAddress":"` + alice + `"`
-	link := func(rest string, who ...string) answer {
-		return s.call(t, "POST", "/auth/siwe/link", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+rest), who...)
+	const address = `,"walletAddress":"` + webtest.Alice + `"`
+	link := func(rest string, who ...string) webtest.Answer {
+		return s.Call(t, "POST", "/auth/siwe/link", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+rest), who...)
 	}
-	done := want(t, 200, `{"status":true}`)
-	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), link("", signedOut...))
-	same(t, "another chain", refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here."), link(`,"chainId":1`, ann...))
-	same(t, "an unknown field", invalid(t, "/email", "is not a known field"), link(`,"email":"ann@example.com"`, ann...))
-	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password."), link("", ann...))
-	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), link(`,"password":"wrong horse battery"`, ann...))
-	same(t, "the password", done, link(`,"password":"`+password+`"`, ann...))
-	same(t, "again", done, link(`,"password":"`+password+`"`, ann...))
-	same(t, "another's", refused(t, 409, "SOCIAL_ACCOUNT_ALREADY_LINKED", "Another account signs in this way; unlink it there first."), link(`,"password":"`+password+`"`, bob...))
+	done := webtest.Want(t, 200, `{"status":true}`)
+	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), link("", signedOut...))
+	webtest.Same(t, "another chain", webtest.Refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here."), link(`,"chainId":1`, ann...))
+	webtest.Same(t, "an unknown field", webtest.Invalid(t, "/email", "is not a known field"), link(`,"email":"ann@example.com"`, ann...))
+	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	webtest.Same(t, "signed in long ago", webtest.Refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password."), link("", ann...))
+	webtest.Same(t, "a wrong password", webtest.Refused(t, 400, "INVALID_PASSWORD", "Invalid password."), link(`,"password":"wrong horse battery"`, ann...))
+	webtest.Same(t, "the password", done, link(`,"password":"`+webtest.Password+`"`, ann...))
+	webtest.Same(t, "again", done, link(`,"password":"`+webtest.Password+`"`, ann...))
+	webtest.Same(t, "another's", webtest.Refused(t, 409, "SOCIAL_ACCOUNT_ALREADY_LINKED", "Another account signs in this way; unlink it there first."), link(`,"password":"`+webtest.Password+`"`, bob...))
 
-	response := s.send(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address))
-	readAll(t, response)
+	response := s.Send(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address))
+	webtest.ReadAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
+	got := s.Call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
 	if user, _ := got.Body.(map[string]any)["user"].(map[string]any); user["email"] != "ann@example.com" {
 		t.Errorf("the wallet signs in to %v", user)
 	}
@@ -81,27 +82,27 @@ func TestUnlinkAccount(t *testing.T) {
 	p := startProvider(t)
 	s := start(t, p.settings)
 	ann := signUp(t, s, "ann@example.com")
-	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
-		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(alice), p.url)
-	unlink := func(request string, who ...string) answer {
-		return s.call(t, "POST", "/auth/unlink-account", request, who...)
+	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(webtest.Alice), p.url)
+	unlink := func(request string, who ...string) webtest.Answer {
+		return s.Call(t, "POST", "/auth/unlink-account", request, who...)
 	}
-	done, absent := want(t, 200, `{"status":true}`), refused(t, 400, "ACCOUNT_NOT_FOUND", "The account is not signed in to this way; see /auth/list-accounts.")
-	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), unlink(`{"providerId":"oidc"}`, signedOut...))
-	same(t, "the password", invalid(t, "/providerId", "must not be the password's, which stays; change it instead"), unlink(`{"providerId":"credential"}`, ann...))
-	same(t, "which wallet", invalid(t, "/accountId", "must say which, as the account has several of this provider; see /auth/list-accounts"), unlink(`{"providerId":"siwe"}`, ann...))
-	same(t, "another provider", absent, unlink(`{"providerId":"google"}`, ann...))
-	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-	same(t, "signed in long ago", refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password."), unlink(`{"providerId":"oidc"}`, ann...))
-	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), unlink(`{"providerId":"oidc","password":"wrong horse battery"}`, ann...))
-	same(t, "the password of an old session", done, unlink(`{"providerId":"oidc","password":"`+password+`"}`, ann...))
-	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now()`)
-	same(t, "a wallet in lower case", done, unlink(`{"providerId":"siwe","accountId":"`+strings.ToLower(alice)+`"}`, ann...))
-	if left := accountIDs(t, s, ann); left["siwe"] != alice+":8453" || left["oidc"] != "" {
+	done, absent := webtest.Want(t, 200, `{"status":true}`), webtest.Refused(t, 400, "ACCOUNT_NOT_FOUND", "The account is not signed in to this way; see /auth/list-accounts.")
+	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), unlink(`{"providerId":"oidc"}`, signedOut...))
+	webtest.Same(t, "the password", webtest.Invalid(t, "/providerId", "must not be the password's, which stays; change it instead"), unlink(`{"providerId":"credential"}`, ann...))
+	webtest.Same(t, "which wallet", webtest.Invalid(t, "/accountId", "must say which, as the account has several of this provider; see /auth/list-accounts"), unlink(`{"providerId":"siwe"}`, ann...))
+	webtest.Same(t, "another provider", absent, unlink(`{"providerId":"google"}`, ann...))
+	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	webtest.Same(t, "signed in long ago", webtest.Refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password."), unlink(`{"providerId":"oidc"}`, ann...))
+	webtest.Same(t, "a wrong password", webtest.Refused(t, 400, "INVALID_PASSWORD", "Invalid password."), unlink(`{"providerId":"oidc","password":"wrong horse battery"}`, ann...))
+	webtest.Same(t, "the password of an old session", done, unlink(`{"providerId":"oidc","password":"`+webtest.Password+`"}`, ann...))
+	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now()`)
+	webtest.Same(t, "a wallet in lower case", done, unlink(`{"providerId":"siwe","accountId":"`+strings.ToLower(webtest.Alice)+`"}`, ann...))
+	if left := accountIDs(t, s, ann); left["siwe"] != webtest.Alice+":8453" || left["oidc"] != "" {
 		t.Errorf("left: %v", left)
 	}
-	pgtest.Exec(t, s.store, `UPDATE accounts SET password_hash = ''`)
-	same(t, "the last", refused(t, 400, "FAILED_TO_UNLINK_LAST_ACCOUNT", "Nobody could sign in to the account any more; link another way or set a password first."),
+	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
+	webtest.Same(t, "the last", webtest.Refused(t, 400, "FAILED_TO_UNLINK_LAST_ACCOUNT", "Nobody could sign in to the account any more; link another way or set a password first."),
 		unlink(`{"providerId":"siwe"}`, ann...))
 }
 
@@ -113,9 +114,9 @@ func TestLinkOIDC(t *testing.T) {
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
 	begin := func(path, request string, who []string) (flow, state string) {
 		t.Helper()
-		response := s.send(t, "POST", path, request, who...)
+		response := s.Send(t, "POST", path, request, who...)
 		var started struct{ URL string }
-		if text := readAll(t, response); json.Unmarshal([]byte(text), &started) != nil || response.StatusCode != 200 {
+		if text := webtest.ReadAll(t, response); json.Unmarshal([]byte(text), &started) != nil || response.StatusCode != 200 {
 			t.Fatalf("%d %s", response.StatusCode, text)
 		}
 		to, err := url.Parse(started.URL)
@@ -130,18 +131,18 @@ func TestLinkOIDC(t *testing.T) {
 	}
 	back := func(who []string, flow, query string) string {
 		t.Helper()
-		response := s.send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", who[1]+"; "+flow, "Sec-Fetch-Site", "cross-site")
-		readAll(t, response)
+		response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", who[1]+"; "+flow, "Sec-Fetch-Site", "cross-site")
+		webtest.ReadAll(t, response)
 		if strings.Contains(strings.Join(response.Header.Values("Set-Cookie"), " "), "intents.session=") {
 			t.Errorf("%s: the session was changed", query)
 		}
 		return response.Header.Get("Location")
 	}
 	const path, request = "/auth/oauth2/link", `{"providerId":"oidc","callbackURL":"/console/account?mine"}`
-	same(t, "signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, "POST", path, request, signedOut...))
-	same(t, "another provider", invalid(t, "/providerId", `must be "oidc"`), s.call(t, "POST", path, `{"providerId":"google"}`, ann...))
-	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"),
-		s.call(t, "POST", path, `{"providerId":"oidc","callbackURL":"https://evil.example/"}`, ann...))
+	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.Call(t, "POST", path, request, signedOut...))
+	webtest.Same(t, "another provider", webtest.Invalid(t, "/providerId", `must be "oidc"`), s.Call(t, "POST", path, `{"providerId":"google"}`, ann...))
+	webtest.Same(t, "another site", webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console"),
+		s.Call(t, "POST", path, `{"providerId":"oidc","callbackURL":"https://evil.example/"}`, ann...))
 
 	for _, c := range []struct {
 		name    string

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
 
@@ -23,8 +24,8 @@ type eventsAnswer struct {
 
 func (s *service) events(t *testing.T, query string, key []string) eventsAnswer {
 	t.Helper()
-	response := s.send(t, http.MethodGet, "/v2/events"+query, "", key...)
-	text := readAll(t, response)
+	response := s.Send(t, http.MethodGet, "/v2/events"+query, "", key...)
+	text := webtest.ReadAll(t, response)
 	var page struct {
 		Events []struct{ Type string }
 		Next   string
@@ -52,46 +53,46 @@ func TestListTransferEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	ann := keyed(owner, "test")
-	_, location, _ := s.create(t, swapBody, ann...)
-	s.create(t, swapBody, ann...)
-	s.call(t, "POST", location+"/cancel", "", ann...)
-	record, _ := s.call(t, "GET", location, "", ann...).Body.(map[string]any)
+	ann := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.SwapBody, ann...)
+	s.create(t, webtest.SwapBody, ann...)
+	s.Call(t, "POST", location+"/cancel", "", ann...)
+	record, _ := s.Call(t, "GET", location, "", ann...).Body.(map[string]any)
 	var mine []any
-	page, _ := s.call(t, "GET", "/v2/events", "", ann...).Body.(map[string]any)
+	page, _ := s.Call(t, "GET", "/v2/events", "", ann...).Body.(map[string]any)
 	for _, e := range page["events"].([]any) {
 		if e.(map[string]any)["data"].(map[string]any)["orderId"] == record["orderId"] {
 			mine = append(mine, e)
 		}
 	}
-	want := want(t, 200, `{}`)
+	want := webtest.Want(t, 200, `{}`)
 	want.Body = map[string]any{"events": mine}
-	same(t, "by id", want, s.call(t, "GET", location+"/events", "", ann...))
-	same(t, "by order id", want, s.call(t, "GET", "/v2/transfers/"+record["orderId"].(string)+"/events", "", ann...))
+	webtest.Same(t, "by id", want, s.Call(t, "GET", location+"/events", "", ann...))
+	webtest.Same(t, "by order id", want, s.Call(t, "GET", "/v2/transfers/"+record["orderId"].(string)+"/events", "", ann...))
 	if len(mine) != 2 {
 		t.Errorf("%d events of the intent are in the feed", len(mine))
 	}
-	missing := s.call(t, "GET", "/v2/transfers/"+uuid.NewString()+"/events", "", ann...)
-	for name, key := range map[string][]string{"another account": keyed(uuid.New(), "test"), "the other environment": keyed(owner, "live")} {
-		same(t, name, missing, s.call(t, "GET", location+"/events", "", key...))
+	missing := s.Call(t, "GET", "/v2/transfers/"+uuid.NewString()+"/events", "", ann...)
+	for name, key := range map[string][]string{"another account": webtest.Keyed(uuid.New(), "test"), "the other environment": webtest.Keyed(owner, "live")} {
+		webtest.Same(t, name, missing, s.Call(t, "GET", location+"/events", "", key...))
 	}
 	if missing.Status != 404 {
 		t.Errorf("an intent that does not exist is answered with %d", missing.Status)
 	}
-	same(t, "query", invalid(t, "limit", "is not a known parameter"), s.call(t, "GET", location+"/events?limit=1", "", ann...))
+	webtest.Same(t, "query", webtest.Invalid(t, "limit", "is not a known parameter"), s.Call(t, "GET", location+"/events?limit=1", "", ann...))
 }
 
 func TestListEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
-	ann, bob := keyed(account, "test"), keyed(uuid.New(), "test")
+	ann, bob := webtest.Keyed(account, "test"), webtest.Keyed(uuid.New(), "test")
 	sameEvents(t, "an empty feed", eventsAnswer{}, s.events(t, "", ann))
-	s.create(t, swapBody, ann...)
-	s.create(t, transferBody, bob...)
+	s.create(t, webtest.SwapBody, ann...)
+	s.create(t, webtest.TransferBody, bob...)
 
 	// What was answered can be read at once.
-	got := s.call(t, "GET", "/v2/events", "", ann...)
+	got := s.Call(t, "GET", "/v2/events", "", ann...)
 	body, _ := got.Body.(map[string]any)
 	next, _ := body["next"].(string)
 	body["next"] = "<next>"
@@ -102,15 +103,15 @@ func TestListEvents(t *testing.T) {
 	first["id"] = "<event>"
 	first["data"].(map[string]any)["orderId"] = "<order id>"
 	data := strings.TrimSuffix(summary("swap"), "}") + `,"from":null,"to":"created","hash":null,"failure":null,"failureReason":null}`
-	same(t, "the first event", want(t, 200, `{"next":"<next>","events":[{"id":"<event>","type":"transfer.created","timestamp":"<time>",
+	webtest.Same(t, "the first event", webtest.Want(t, 200, `{"next":"<next>","events":[{"id":"<event>","type":"transfer.created","timestamp":"<time>",
 		"environment":"test","sequence":1,"data":`+data+`}]}`), got)
 
 	sameEvents(t, "at the end", eventsAnswer{}, s.events(t, "?after="+next, ann))
 	sameEvents(t, "a wait at the end", eventsAnswer{Wait: "25"}, s.events(t, "?wait=25&after="+next, ann))
 	sameEvents(t, "no wait", eventsAnswer{}, s.events(t, "?wait=0&after="+next, ann))
-	sameEvents(t, "the other environment", eventsAnswer{Wait: "1"}, s.events(t, "?wait=1", keyed(account, "live")))
-	s.create(t, swapBody, ann...)
-	s.create(t, swapBody, ann...)
+	sameEvents(t, "the other environment", eventsAnswer{Wait: "1"}, s.events(t, "?wait=1", webtest.Keyed(account, "live")))
+	s.create(t, webtest.SwapBody, ann...)
+	s.create(t, webtest.SwapBody, ann...)
 	sameEvents(t, "the rest", eventsAnswer{Types: []string{"transfer.created", "transfer.created"}}, s.events(t, "?after="+next, ann))
 	sameEvents(t, "a page", eventsAnswer{Types: []string{"transfer.created"}}, s.events(t, "?wait=5&limit=1&after="+next, ann))
 	sameEvents(t, "others are left out", eventsAnswer{Wait: "5"}, s.events(t, "?wait=5&types=transfer.filled,webhook.*&after="+next, ann))
@@ -121,13 +122,13 @@ func TestListEvents(t *testing.T) {
 func TestListEvents_FromNow(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann := keyed(uuid.New(), "test")
+	ann := webtest.Keyed(uuid.New(), "test")
 	for range 5 {
-		s.create(t, transferBody, ann...)
+		s.create(t, webtest.TransferBody, ann...)
 		now := s.events(t, "?after=now&wait=3", ann)
 		sameEvents(t, "now", eventsAnswer{Wait: "3"}, now)
 		sameEvents(t, "before", eventsAnswer{}, s.events(t, "?after="+now.next, ann))
-		s.create(t, transferBody, ann...)
+		s.create(t, webtest.TransferBody, ann...)
 		sameEvents(t, "after", eventsAnswer{Types: []string{"transfer.created"}}, s.events(t, "?after="+now.next, ann))
 	}
 }
@@ -136,7 +137,7 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
-	ann := keyed(account, "test")
+	ann := webtest.Keyed(account, "test")
 	otherAccount := feed.FormatCursor(feed.Owner{AccountID: uuid.New(), Environment: network.Test}, 1)
 	otherEnvironment := feed.FormatCursor(feed.Owner{AccountID: account, Environment: network.Live}, 1)
 	const (
@@ -161,7 +162,7 @@ func TestListEvents_InvalidQuery(t *testing.T) {
 		"cursor=1":                   {"cursor", "is not a known parameter"},
 		"limit=0&wait=99&types=none": {"limit", limit, "types", `names the unknown type "none"`, "wait", wait},
 	} {
-		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/events?"+query, "", ann...))
+		webtest.Same(t, query, webtest.Invalid(t, issues...), s.Call(t, "GET", "/v2/events?"+query, "", ann...))
 	}
 }
 
@@ -169,9 +170,9 @@ func TestListEvents_CursorExpired(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := uuid.New()
-	pgtest.Exec(t, s.store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, account)
+	pgtest.Exec(t, s.Store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, account)
 	old := feed.FormatCursor(feed.Owner{AccountID: account, Environment: network.Test}, 999)
-	same(t, "an old cursor", refused(t, 410, "CURSOR_EXPIRED",
+	webtest.Same(t, "an old cursor", webtest.Refused(t, 410, "CURSOR_EXPIRED",
 		"Events after the cursor are no longer kept; start again without one and compare with the list of transfers."),
-		s.call(t, "GET", "/v2/events?wait=5&after="+old, "", keyed(account, "test")...))
+		s.Call(t, "GET", "/v2/events?wait=5&after="+old, "", webtest.Keyed(account, "test")...))
 }

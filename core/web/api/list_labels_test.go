@@ -4,23 +4,24 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"intents.internal/core/web/webtest"
 )
 
 // A list is filtered by labels, of which an intent must have all, and shows them; so does each page.
 func TestListTransfers_Labels(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann := keyed(uuid.New(), "test")
+	ann := webtest.Keyed(uuid.New(), "test")
 	for name, labels := range map[string]string{
 		"one": `{"order":"42","customer":"cus_81"}`, "two": `{"order":"42"}`, "three": `{"order":"421","note":"\"order\":\"42\""}`, "four": `null`,
 	} {
-		_, location, _ := s.create(t, transferBody, ann...)
-		s.call(t, "PATCH", location, `{"reference":"`+name+`","labels":`+labels+`}`, ann...)
+		_, location, _ := s.create(t, webtest.TransferBody, ann...)
+		s.Call(t, "PATCH", location, `{"reference":"`+name+`","labels":`+labels+`}`, ann...)
 	}
 	list := func(query string) map[string]bool {
 		t.Helper()
 		found := map[string]bool{}
-		rows, ok := s.call(t, "GET", "/v2/transfers?"+query, "", ann...).Body.([]any)
+		rows, ok := s.Call(t, "GET", "/v2/transfers?"+query, "", ann...).Body.([]any)
 		if !ok {
 			t.Fatalf("%s is no list", query)
 		}
@@ -50,7 +51,7 @@ func TestListTransfers_Labels(t *testing.T) {
 			t.Errorf("%s: %v, want %v", query, got, want)
 		}
 	}
-	row, _ := s.call(t, "GET", "/v2/transfers?label.note=%22order%22%3A%2242%22", "", ann...).Body.([]any)[0].(map[string]any)
+	row, _ := s.Call(t, "GET", "/v2/transfers?label.note=%22order%22%3A%2242%22", "", ann...).Body.([]any)[0].(map[string]any)
 	if labels, _ := row["labels"].(map[string]any); labels["order"] != "421" || len(labels) != 2 {
 		t.Errorf("the summary has the labels %v", row["labels"])
 	}

@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -61,8 +62,8 @@ func TestListTokensAndChains(t *testing.T) {
 		"/v2/tokens?search=none":                                       `[]`,
 		"/v2/chains":                                                   chainsAll,
 	} {
-		got := s.call(t, "GET", path, noData, keyed(uuid.New(), "live")...)
-		same(t, path, want(t, 200, body, "Etag", tag, "Cache-Control", fresh), got)
+		got := s.Call(t, "GET", path, noData, webtest.Keyed(uuid.New(), "live")...)
+		webtest.Same(t, path, webtest.Want(t, 200, body, "Etag", tag, "Cache-Control", fresh), got)
 	}
 }
 
@@ -97,23 +98,23 @@ func TestListTokens_InvalidQuery(t *testing.T) {
 		"search=" + strings.Repeat("%E2%82%AE", 65):  {"search", "must have 1 to 64 characters"},
 		"chain-id=cosmos:" + strings.Repeat("a", 33): {"chain-id", notCAIP2},
 	} {
-		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/tokens?"+query, noData))
+		webtest.Same(t, query, webtest.Invalid(t, issues...), s.Call(t, "GET", "/v2/tokens?"+query, noData))
 	}
-	same(t, "chains", invalid(t, "chain-id", "is not a known parameter"), s.call(t, "GET", "/v2/chains?chain-id=eip155:1", noData))
+	webtest.Same(t, "chains", webtest.Invalid(t, "chain-id", "is not a known parameter"), s.Call(t, "GET", "/v2/chains?chain-id=eip155:1", noData))
 }
 
 func TestListTokens_NotModified(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, path := range []string{"/v2/tokens", "/v2/tokens?chain-id=eip155:1", "/v2/tokens?search=usdc", "/v2/chains"} {
-		first := s.send(t, "GET", path, noData)
-		readAll(t, first)
+		first := s.Send(t, "GET", path, noData)
+		webtest.ReadAll(t, first)
 		etag := first.Header.Get("Etag")
 		for _, held := range []string{etag, strings.TrimPrefix(etag, "W/"), `"other", ` + etag, "*"} {
-			got := s.call(t, "GET", path, noData, "If-None-Match", held)
-			same(t, path+" with "+held, want(t, 304, noData, "Etag", tag, "Cache-Control", fresh), got)
+			got := s.Call(t, "GET", path, noData, "If-None-Match", held)
+			webtest.Same(t, path+" with "+held, webtest.Want(t, 304, noData, "Etag", tag, "Cache-Control", fresh), got)
 		}
-		if got := s.call(t, "GET", path, noData, "If-None-Match", `"other"`); got.Status != 200 {
+		if got := s.Call(t, "GET", path, noData, "If-None-Match", `"other"`); got.Status != 200 {
 			t.Errorf("%s with another tag: %d", path, got.Status)
 		}
 	}
@@ -124,40 +125,40 @@ func TestListTokens_ETagChanges(t *testing.T) {
 	s := start(t)
 	tagOf := func(path string) string {
 		t.Helper()
-		response := s.send(t, "GET", path, noData)
-		readAll(t, response)
+		response := s.Send(t, "GET", path, noData)
+		webtest.ReadAll(t, response)
 		return response.Header.Get("Etag")
 	}
 	chains, tokens := tagOf("/v2/chains"), tagOf("/v2/tokens")
 	entry := registry.ChainEntry{KeepSettlements: true}
-	entry.Chain, _ = s.live.Current().Chain(caip.EIP155Chain(1))
+	entry.Chain, _ = s.Live.Current().Chain(caip.EIP155Chain(1))
 	entry.Confirmations, entry.Finality = 64, registry.Safe
-	if _, err := s.store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry}, time.Now(), func(int) {}); err != nil {
+	if _, err := s.Store.Registry.ImportChains(t.Context(), []registry.ChainEntry{entry}, time.Now(), func(int) {}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.live.Refresh(t.Context()); err != nil {
+	if err := s.Live.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if tagOf("/v2/chains") == chains {
 		t.Error("the chains changed and their tag did not")
 	}
 	changed := strings.Replace(chainsAll, `"confirmations":12,"finality":"depth"`, `"confirmations":64,"finality":"safe"`, 1)
-	same(t, "the chains", want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/chains", noData))
+	webtest.Same(t, "the chains", webtest.Want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.Call(t, "GET", "/v2/chains", noData))
 	chains = tagOf("/v2/chains")
-	pgtest.Exec(t, s.store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
+	pgtest.Exec(t, s.Store, `INSERT INTO watched_chains (chain_id, holder, epoch, lease_until, head_number, confirmed_block, final_block, read_at)
 		VALUES ('eip155:1', 'a', 1, now() + interval '1 hour', 9, 8, 7, now())`)
-	if err := s.live.Refresh(t.Context()); err != nil {
+	if err := s.Live.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if tagOf("/v2/chains") == chains {
 		t.Error("a chain is watched and the tag of the chains did not change")
 	}
 	changed = strings.Replace(changed, `"watched":false`, `"watched":true`, 1)
-	same(t, "the chains", want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/chains", noData))
+	webtest.Same(t, "the chains", webtest.Want(t, 200, changed, "Etag", tag, "Cache-Control", fresh), s.Call(t, "GET", "/v2/chains", noData))
 	if tagOf("/v2/tokens") != tokens {
 		t.Error("the tag of the tokens changed and they did not")
 	}
-	s = startOn(t, s.store)
+	s = startOn(t, s.Store)
 	if tagOf("/v2/tokens") != tokens {
 		t.Error("the tag of the tokens differs between two cores")
 	}

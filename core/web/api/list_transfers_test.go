@@ -14,23 +14,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/metricstest"
 )
 
 func summary(kind string) string {
 	arrives := map[string]string{
-		"transfer": leg(bobOnSepolia, sepoliaUSDC, "5"), "swap": leg(bobOnSepolia, sepoliaWETH, "4"), "bridge": leg(bobOnBase, baseUSDC, "4"),
+		"transfer": leg(webtest.BobOnSepolia, webtest.SepoliaUSDC, "5"), "swap": leg(webtest.BobOnSepolia, webtest.SepoliaWETH, "4"), "bridge": leg(webtest.BobOnBase, webtest.BaseUSDC, "4"),
 	}[kind]
 	return fmt.Sprintf(`{"id":"<id>","type":%q,"status":"created","orderId":"<order id>","createdAt":"<time>","updatedAt":"<time>",
 		"metadata":{"chainId":"eip155:11155111"},"environment":"test","source":%s,"destination":%s,
-		"deadline":"<time>","reference":null,"labels":{},"batchId":null,"signing":null,"ended":false}`, kind, leg(aliceOnSepolia, sepoliaUSDC, "5"), arrives)
+		"deadline":"<time>","reference":null,"labels":{},"batchId":null,"signing":null,"ended":false}`, kind, leg(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5"), arrives)
 }
 
 func leg(account, token, amount string) string {
 	return fmt.Sprintf(`{"account":%q,"token":%q,"amount":%q}`, account, token, amount)
 }
 
-func maskOrderIDs(a answer) answer {
+func maskOrderIDs(a webtest.Answer) webtest.Answer {
 	entries, _ := a.Body.([]any)
 	for _, entry := range entries {
 		entry.(map[string]any)["orderId"] = "<order id>"
@@ -41,10 +42,10 @@ func maskOrderIDs(a answer) answer {
 func TestListTransfers(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann, bob := keyed(uuid.New(), "test"), keyed(uuid.New(), "test")
-	for _, request := range []string{transferBody, swapBody, bridgeBody, swapBody} {
+	ann, bob := webtest.Keyed(uuid.New(), "test"), webtest.Keyed(uuid.New(), "test")
+	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody, webtest.SwapBody} {
 		s.create(t, request, ann...)
-		s.create(t, transferBody, bob...)
+		s.create(t, webtest.TransferBody, bob...)
 	}
 	for query, list := range map[string]string{
 		"":               `[` + summary("swap") + `,` + summary("bridge") + `,` + summary("swap") + `,` + summary("transfer") + `]`,
@@ -53,13 +54,13 @@ func TestListTransfers(t *testing.T) {
 		"?type=swap":     `[` + summary("swap") + `,` + summary("swap") + `]`,
 		"?type=bridge":   `[` + summary("bridge") + `]`,
 	} {
-		same(t, query, want(t, 200, list, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers"+query, "", ann...)))
+		webtest.Same(t, query, webtest.Want(t, 200, list, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.Call(t, "GET", "/v2/transfers"+query, "", ann...)))
 	}
-	same(t, "none", want(t, 200, `[]`, "Etag", tag, "Cache-Control", fresh), s.call(t, "GET", "/v2/transfers", "", keyed(uuid.New(), "live")...))
+	webtest.Same(t, "none", webtest.Want(t, 200, `[]`, "Etag", tag, "Cache-Control", fresh), s.Call(t, "GET", "/v2/transfers", "", webtest.Keyed(uuid.New(), "live")...))
 
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE type = 'bridge'`)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE type = 'bridge'`)
 	withHash := strings.NewReplacer("created\"", "submitted\"", `"eip155:11155111"`, `"eip155:11155111","hash":"0xabc"`).Replace(summary("bridge"))
-	same(t, "submitted", want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
+	webtest.Same(t, "submitted", webtest.Want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.Call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
 }
 
 // A list has the intents of the key's environment unless it asks for others, with and without pages and filters.
@@ -67,16 +68,16 @@ func TestListTransfers_Environment(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	liveBody := body(aliceOnMainnet, mainnetUSDC, "5", bobOnMainnet, "", "", "")
+	liveBody := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", "")
 	for range 2 {
-		s.create(t, transferBody, keyed(owner, "test")...)
-		s.create(t, liveBody, keyed(owner, "live")...)
+		s.create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+		s.create(t, liveBody, webtest.Keyed(owner, "live")...)
 	}
 	environments := func(query string, key []string) (got string) {
 		for path := "/v2/transfers?" + query; path != ""; {
-			response := s.send(t, "GET", path, "", key...)
+			response := s.Send(t, "GET", path, "", key...)
 			var list []struct{ Environment string }
-			if text := readAll(t, response); json.Unmarshal([]byte(text), &list) != nil {
+			if text := webtest.ReadAll(t, response); json.Unmarshal([]byte(text), &list) != nil {
 				t.Fatalf("%s: %d %s", path, response.StatusCode, text)
 			}
 			for _, one := range list {
@@ -96,7 +97,7 @@ func TestListTransfers_Environment(t *testing.T) {
 			} {
 				for n, key := range []string{"test", "live"} {
 					asked := strings.TrimPrefix(query+filter+limit, "&")
-					if got := environments(asked, keyed(owner, key)); got != want[n] {
+					if got := environments(asked, webtest.Keyed(owner, key)); got != want[n] {
 						t.Errorf("a %s key gets for %q: %s, want %s", key, asked, got, want[n])
 					}
 				}
@@ -109,30 +110,30 @@ func TestListTransfers_Environment(t *testing.T) {
 func TestListTransfers_Filters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann := keyed(uuid.New(), "test")
-	for _, request := range []string{transferBody, swapBody, bridgeBody} {
+	ann := webtest.Keyed(uuid.New(), "test")
+	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody} {
 		s.create(t, request, ann...)
 	}
 	all := "bridge swap transfer"
 	for query, want := range map[string]string{
-		"account=" + aliceOnSepolia:                  all,
-		"account=" + strings.ToLower(aliceOnSepolia): all,
-		"account=" + bobOnSepolia:                    "swap transfer",
-		"account=" + bobOnBase:                       "bridge",
-		"account=" + aliceOnMainnet:                  "",
-		"token=" + sepoliaUSDC:                       all,
-		"token=" + sepoliaWETH:                       "swap",
-		"token=" + baseUSDC:                          "bridge",
-		"destination-chain=eip155:84532":             "bridge",
-		"destination-chain=eip155:11155111":          "swap transfer",
-		"created-after=2026-01-01T00:00:00Z":         all,
-		"created-before=2026-01-01T00:00:00Z":        "",
-		"created-after=9999-12-31T23:59:59Z":         "",
-		"created-before=9999-12-31T23:59:59Z":        all,
-		"created-after=1970-01-01T00:00:00Z&account=" + bobOnBase + "&token=" + sepoliaUSDC + "&status=created&limit=7": "bridge",
+		"account=" + webtest.AliceOnSepolia:                  all,
+		"account=" + strings.ToLower(webtest.AliceOnSepolia): all,
+		"account=" + webtest.BobOnSepolia:                    "swap transfer",
+		"account=" + webtest.BobOnBase:                       "bridge",
+		"account=" + webtest.AliceOnMainnet:                  "",
+		"token=" + webtest.SepoliaUSDC:                       all,
+		"token=" + webtest.SepoliaWETH:                       "swap",
+		"token=" + webtest.BaseUSDC:                          "bridge",
+		"destination-chain=eip155:84532":                     "bridge",
+		"destination-chain=eip155:11155111":                  "swap transfer",
+		"created-after=2026-01-01T00:00:00Z":                 all,
+		"created-before=2026-01-01T00:00:00Z":                "",
+		"created-after=9999-12-31T23:59:59Z":                 "",
+		"created-before=9999-12-31T23:59:59Z":                all,
+		"created-after=1970-01-01T00:00:00Z&account=" + webtest.BobOnBase + "&token=" + webtest.SepoliaUSDC + "&status=created&limit=7": "bridge",
 	} {
 		var types []string
-		list, _ := s.call(t, "GET", "/v2/transfers?"+query, "", ann...).Body.([]any)
+		list, _ := s.Call(t, "GET", "/v2/transfers?"+query, "", ann...).Body.([]any)
 		for _, one := range list {
 			types = append(types, one.(map[string]any)["type"].(string))
 		}
@@ -145,18 +146,18 @@ func TestListTransfers_Filters(t *testing.T) {
 // multiply makes count more of an account's one intent.
 func (s *service) multiply(t *testing.T, count int) {
 	t.Helper()
-	pgtest.Multiply(t, s.store, pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM transfers`), count)
+	pgtest.Multiply(t, s.Store, pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM transfers`), count)
 }
 
 func TestListTransfers_Streamed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 2499)
-	response := s.send(t, "GET", "/v2/transfers", "", account...)
+	response := s.Send(t, "GET", "/v2/transfers", "", account...)
 	var list []struct{ ID string }
-	if err := json.Unmarshal([]byte(readAll(t, response)), &list); err != nil {
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &list); err != nil {
 		t.Fatal(err)
 	}
 	if len(list) != 2500 || response.StatusCode != 200 {
@@ -184,18 +185,18 @@ func (b breaking) Write(p []byte) (int, error) {
 func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	s := start(t, measuredBy(registry))
-	account := keyed(uuid.New(), "test")
-	s.create(t, transferBody, account...)
+	s := start(t, webtest.MeasuredBy(registry))
+	account := webtest.Keyed(uuid.New(), "test")
+	s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 2499)
-	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.handler.ServeHTTP(breaking{w, new(sync.Once), func() {
-			if _, err := s.store.Pool().ExecContext(r.Context(), `ALTER TABLE transfers RENAME TO elsewhere`); err != nil {
+	url := webtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.Handler.ServeHTTP(breaking{w, new(sync.Once), func() {
+			if _, err := s.Store.Pool().ExecContext(r.Context(), `ALTER TABLE transfers RENAME TO elsewhere`); err != nil {
 				t.Error(err)
 			}
 		}}, r)
 	}))
-	response := (&service{url: url}).send(t, "GET", "/v2/transfers", "", account...)
+	response := (&service{&webtest.Service{URL: url}}).Send(t, "GET", "/v2/transfers", "", account...)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -204,7 +205,7 @@ func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	if response.StatusCode != 200 || len(text) == 0 || json.Valid(text) {
 		t.Errorf("status %d, %d bytes, valid JSON: %t", response.StatusCode, len(text), json.Valid(text))
 	}
-	if log := s.log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
+	if log := s.Log.String(); !strings.Contains(log, `relation \"transfers\" does not exist`) || !strings.Contains(log, `"level":"ERROR"`) {
 		t.Errorf("the log does not tell why:\n%s", log)
 	}
 	if n := metricstest.Values(t, registry); n["intents_core_requests_total GET /v2/transfers cut"] != 1 || n["intents_core_defects_total"] != 1 {

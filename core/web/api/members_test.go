@@ -7,26 +7,27 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // idOf is the account's id.
 func idOf(t *testing.T, s *service, email string) string {
 	t.Helper()
-	return pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = $1`, email).String()
+	return pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM accounts WHERE email = $1`, email).String()
 }
 
 // shareWith makes a shared account of ann with members of these roles, all of which act on it.
 func shareWith(t *testing.T, s *service, ann []string, roles map[string]string) (id string, members map[string][]string) {
 	t.Helper()
-	if got := s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...); got.Status != 200 {
+	if got := s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...); got.Status != 200 {
 		t.Fatalf("create: %v", got)
 	}
-	id = pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
+	id = pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM accounts WHERE shared`).String()
 	members = map[string][]string{}
 	for email, role := range roles {
 		members[role] = signUp(t, s, email)
-		pgtest.Exec(t, s.store, `INSERT INTO members VALUES ($1, $2, $3, now())`, id, idOf(t, s, email), role)
-		if got := s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":"`+id+`"}`, members[role]...); got.Status != 200 {
+		pgtest.Exec(t, s.Store, `INSERT INTO members VALUES ($1, $2, $3, now())`, id, idOf(t, s, email), role)
+		if got := s.Call(t, "POST", "/auth/organization/set-active", `{"organizationId":"`+id+`"}`, members[role]...); got.Status != 200 {
 			t.Fatalf("set-active: %v", got)
 		}
 	}
@@ -39,8 +40,8 @@ func TestRoles(t *testing.T) {
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
 	shop, members := shareWith(t, s, ann, map[string]string{"viewer@example.com": "viewer", "developer@example.com": "developer"})
-	notAllowed := refused(t, 403, "ROLE_NOT_ALLOWED", "Your role in this account does not allow that; ask one of its owners.")
-	notMember := refused(t, 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", "You are not a member of such an account; list those that you are in.")
+	notAllowed := webtest.Refused(t, 403, "ROLE_NOT_ALLOWED", "Your role in this account does not allow that; ask one of its owners.")
+	notMember := webtest.Refused(t, 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", "You are not a member of such an account; list those that you are in.")
 	stranger := signUp(t, s, "eve@example.com")
 	in := func(more string) string { return `{"organizationId":"` + shop + `"` + more + `}` }
 	nobody := `,"memberId":"` + uuid.NewString() + `","role":"viewer"`
@@ -66,22 +67,22 @@ func TestRoles(t *testing.T) {
 		{"POST", "/auth/organization/delete", in(``), false, false, true},
 	} {
 		for role, may := range map[string]bool{"viewer": c.viewer, "developer": c.developer} {
-			got := s.call(t, c.method, c.path, c.body, members[role]...)
+			got := s.Call(t, c.method, c.path, c.body, members[role]...)
 			if may && got.Status == http.StatusForbidden {
 				t.Errorf("%s %s as %s: %v", c.method, c.path, role, got)
 			} else if !may {
-				same(t, c.path+" as "+role, notAllowed, got)
+				webtest.Same(t, c.path+" as "+role, notAllowed, got)
 			}
 		}
 		if c.named {
-			same(t, c.path+" as a stranger", notMember, s.call(t, c.method, c.path, c.body, stranger...))
+			webtest.Same(t, c.path+" as a stranger", notMember, s.Call(t, c.method, c.path, c.body, stranger...))
 		}
-		same(t, c.path+" signed out", refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.call(t, c.method, c.path, c.body, signedOut...))
+		webtest.Same(t, c.path+" signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), s.Call(t, c.method, c.path, c.body, signedOut...))
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys WHERE account_id = $1`, shop); n != 1 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM api_keys WHERE account_id = $1`, shop); n != 1 {
 		t.Errorf("the shared account has %d keys, want the developer's", n)
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM audit_log WHERE action = 'key_created' AND person_id = $1`, idOf(t, s, "developer@example.com")); n != 1 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM audit_log WHERE action = 'key_created' AND person_id = $1`, idOf(t, s, "developer@example.com")); n != 1 {
 		t.Errorf("the audit log names the developer %d times", n)
 	}
 }
@@ -91,40 +92,40 @@ func TestOrganizations_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	same(t, "an unknown field", invalid(t, "/logo", "is not a known field"), s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
-	same(t, "no name", invalid(t, "/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))
-	s.call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...)
-	s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":null}`, ann...)
-	same(t, "a number", invalid(t, "/organizationId", "must not be a JSON number"), s.call(t, "POST", "/auth/organization/set-active", `{"organizationId":1}`, ann...))
-	shop := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE shared`).String()
-	s.call(t, "POST", "/auth/organization/set-active", `{"organizationSlug":"`+shop+`"}`, ann...)
-	same(t, "a role", invalid(t, "/role", "must be owner, developer or viewer"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"admin"}`, ann...))
-	same(t, "an address", invalid(t, "/email", "must not be under .invalid, where nobody has an address"), s.call(t, "POST", "/auth/organization/invite-member", `{"email":"x@shared.invalid","role":"viewer"}`, ann...))
-	mailed := s.call(t, "POST", "/auth/organization/invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...)
+	webtest.Same(t, "an unknown field", webtest.Invalid(t, "/logo", "is not a known field"), s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
+	webtest.Same(t, "no name", webtest.Invalid(t, "/name", "must have 1 to 128 characters"), s.Call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))
+	s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...)
+	s.Call(t, "POST", "/auth/organization/set-active", `{"organizationId":null}`, ann...)
+	webtest.Same(t, "a number", webtest.Invalid(t, "/organizationId", "must not be a JSON number"), s.Call(t, "POST", "/auth/organization/set-active", `{"organizationId":1}`, ann...))
+	shop := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM accounts WHERE shared`).String()
+	s.Call(t, "POST", "/auth/organization/set-active", `{"organizationSlug":"`+shop+`"}`, ann...)
+	webtest.Same(t, "a role", webtest.Invalid(t, "/role", "must be owner, developer or viewer"), s.Call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"admin"}`, ann...))
+	webtest.Same(t, "an address", webtest.Invalid(t, "/email", "must not be under .invalid, where nobody has an address"), s.Call(t, "POST", "/auth/organization/invite-member", `{"email":"x@shared.invalid","role":"viewer"}`, ann...))
+	mailed := s.Call(t, "POST", "/auth/organization/invite-member", `{"email":"Bob@example.com","role":"viewer"}`, ann...)
 	if body, _ := mailed.Body.(map[string]any); mailed.Status != 200 || body["link"] != nil {
 		t.Errorf("a mailed invitation: %v", mailed)
 	}
-	same(t, "invited", refused(t, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", "The address is invited already; set resend to invite it again, or cancel that invitation."),
-		s.call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...))
-	pgtest.Exec(t, s.store, `UPDATE invitations SET token_hash = sha256('token')`)
-	same(t, "of ann", refused(t, 403, "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", "The invitation is for another e-mail address; sign in with that one."),
-		s.call(t, "GET", "/auth/organization/get-invitation?id=token", "", ann...))
-	same(t, "no such", refused(t, 400, "INVITATION_NOT_FOUND", "The invitation was answered or canceled, has expired, or its link is not complete; ask for another."),
-		s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"guess"}`, bob...))
-	s.call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...)
-	s.call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...)
-	s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...)
-	same(t, "the last owner", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
-		s.call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, ann...))
-	same(t, "delete-user", refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
-		s.call(t, "POST", "/auth/delete-user", `{"password":"`+password+`"}`, ann...))
-	same(t, "a wrong password", refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
-	same(t, "no new name", invalid(t, "/data/name", "must have 1 to 128 characters"), s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
-	notShared := refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
-	same(t, "rename the own account", notShared, s.call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
-	s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+password+`"}`, ann...)
-	same(t, "the own account", notShared,
-		s.call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
+	webtest.Same(t, "invited", webtest.Refused(t, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION", "The address is invited already; set resend to invite it again, or cancel that invitation."),
+		s.Call(t, "POST", "/auth/organization/invite-member", `{"email":"bob@example.com","role":"viewer"}`, ann...))
+	pgtest.Exec(t, s.Store, `UPDATE invitations SET token_hash = sha256('token')`)
+	webtest.Same(t, "of ann", webtest.Refused(t, 403, "YOU_ARE_NOT_THE_RECIPIENT_OF_THE_INVITATION", "The invitation is for another e-mail address; sign in with that one."),
+		s.Call(t, "GET", "/auth/organization/get-invitation?id=token", "", ann...))
+	webtest.Same(t, "no such", webtest.Refused(t, 400, "INVITATION_NOT_FOUND", "The invitation was answered or canceled, has expired, or its link is not complete; ask for another."),
+		s.Call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"guess"}`, bob...))
+	s.Call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...)
+	s.Call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...)
+	s.Call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...)
+	webtest.Same(t, "the last owner", webtest.Refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
+		s.Call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, ann...))
+	webtest.Same(t, "delete-user", webtest.Refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
+		s.Call(t, "POST", "/auth/delete-user", `{"password":"`+webtest.Password+`"}`, ann...))
+	webtest.Same(t, "a wrong password", webtest.Refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
+	webtest.Same(t, "no new name", webtest.Invalid(t, "/data/name", "must have 1 to 128 characters"), s.Call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
+	notShared := webtest.Refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
+	webtest.Same(t, "rename the own account", notShared, s.Call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
+	s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+webtest.Password+`"}`, ann...)
+	webtest.Same(t, "the own account", notShared,
+		s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
 }
 
 // What cannot be taken back wants a session of the last ten minutes, or the password in the body.
@@ -134,11 +135,11 @@ func TestConfirmation(t *testing.T) {
 	ann := signUp(t, s, "ann@example.com")
 	signUp(t, s, "bob@example.com")
 	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann).ID
-	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
+	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
-	pgtest.Exec(t, s.store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
+	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	bobID := idOf(t, s, "bob@example.com")
-	old := refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password.")
+	old := webtest.Refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password.")
 	for _, c := range [][2]string{
 		{"/auth/api-key/create", `{"name":"ci","environment":"live"`},
 		{"/auth/api-key/rotate", `{"keyId":"` + live + `"`},
@@ -146,8 +147,8 @@ func TestConfirmation(t *testing.T) {
 		{"/auth/organization/invite-member", `{"email":"eve@example.com","role":"owner"`},
 		{"/auth/organization/remove-member", `{"memberIdOrEmail":"bob@example.com"`},
 	} {
-		same(t, c[0]+" in an old session", old, s.call(t, "POST", c[0], c[1]+"}", ann...))
-		if got := s.call(t, "POST", c[0], c[1]+`,"password":"`+password+`"}`, ann...); got.Status != 200 {
+		webtest.Same(t, c[0]+" in an old session", old, s.Call(t, "POST", c[0], c[1]+"}", ann...))
+		if got := s.Call(t, "POST", c[0], c[1]+`,"password":"`+webtest.Password+`"}`, ann...); got.Status != 200 {
 			t.Errorf("%s with the password: %+v", c[0], got)
 		}
 	}

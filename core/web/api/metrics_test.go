@@ -12,37 +12,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/metricstest"
 )
-
-// measuredBy has the service count here.
-func measuredBy(registry *prometheus.Registry) func(*settings) {
-	return func(c *settings) { c.api.Metrics = registry }
-}
 
 func TestMetrics_Requests(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
-	s := startOn(t, pgtest.Open(t, gate.URL), measuredBy(registry))
-	ann := keyed(uuid.New(), "test")
-	s.call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
-	s.call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
-	s.call(t, "GET", "/v2/tokens", "", ann...)
-	s.call(t, "GET", "/nowhere", "", ann...)
-	s.call(t, "GET", "/v2/tokens", "", "X-Gateway-Secret", "")
+	s := startOn(t, pgtest.Open(t, gate.URL), webtest.MeasuredBy(registry))
+	ann := webtest.Keyed(uuid.New(), "test")
+	s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
+	s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
+	s.Call(t, "GET", "/v2/tokens", "", ann...)
+	s.Call(t, "GET", "/nowhere", "", ann...)
+	s.Call(t, "GET", "/v2/tokens", "", "X-Gateway-Secret", "")
 
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	request := httptest.NewRequestWithContext(gone, "GET", "/v2/transfers/"+uuid.NewString(), nil)
-	request.Header.Set("X-Gateway-Secret", gatewaySecret)
+	request.Header.Set("X-Gateway-Secret", webtest.GatewaySecret)
 	for i := 0; i < len(ann); i += 2 {
 		request.Header.Set(ann[i], ann[i+1])
 	}
-	s.handler.ServeHTTP(httptest.NewRecorder(), request)
+	s.Handler.ServeHTTP(httptest.NewRecorder(), request)
 
 	gate.Shut()
-	s.call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
+	s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
 	want := map[string]float64{
 		"intents_core_requests_total GET /v2/transfers/{id} 404": 2, "intents_core_requests_total GET /v2/transfers/{id} gone": 1,
 		"intents_core_requests_total GET /v2/transfers/{id} 503": 1, "intents_core_request_duration_seconds GET /v2/transfers/{id} count": 4,
@@ -61,11 +57,11 @@ func TestMetrics_Requests(t *testing.T) {
 func TestMetrics_Defects(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	s := start(t, measuredBy(registry), func(c *settings) { c.api.Registry = nil })
-	s.call(t, "GET", "/v2/tokens", "")
-	s.call(t, "GET", "/v2/chains", "")
-	s.call(t, "GET", "/v2/transfers?limit=0", "", keyed(uuid.New(), "test")...)
+	s := start(t, webtest.MeasuredBy(registry), func(c *webtest.Settings) { c.API.Registry = nil })
+	s.Call(t, "GET", "/v2/tokens", "")
+	s.Call(t, "GET", "/v2/chains", "")
+	s.Call(t, "GET", "/v2/transfers?limit=0", "", webtest.Keyed(uuid.New(), "test")...)
 	if got := metricstest.Values(t, registry)["intents_core_defects_total"]; got != 2 {
-		t.Errorf("%g defects counted, want 2; log:\n%s", got, strings.TrimSpace(s.log.String()))
+		t.Errorf("%g defects counted, want 2; log:\n%s", got, strings.TrimSpace(s.Log.String()))
 	}
 }

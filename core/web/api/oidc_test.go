@@ -19,6 +19,7 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
@@ -42,7 +43,7 @@ func startProvider(t *testing.T) *provider {
 	mux := http.NewServeMux()
 	mux.Handle("/", described)
 	mux.HandleFunc("POST /token", p.token)
-	p.url = serve(t, mux)
+	p.url = webtest.Serve(t, mux)
 	described.SetIssuer(p.url)
 	return p
 }
@@ -64,24 +65,24 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 }
 
 // settings have start use the provider, which is discovered.
-func (p *provider) settings(c *settings) {
+func (p *provider) settings(c *webtest.Settings) {
 	p.undiscovered(c)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c.identity.OIDC.Discover(ctx, c.identity.Log)
+	c.Identity.OIDC.Discover(ctx, c.Identity.Log)
 }
 
 // undiscovered has start use the provider before it is discovered.
-func (p *provider) undiscovered(c *settings) {
-	c.identity.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.api.PublicURL)
+func (p *provider) undiscovered(c *webtest.Settings) {
+	c.Identity.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.API.PublicURL)
 }
 
 // begin starts a sign-in and returns the browser's cookie and the state.
 func (p *provider) begin(t *testing.T, s *service, callback string, header ...string) (cookie, state string) {
 	t.Helper()
-	response := s.send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`, header...)
+	response := s.Send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`, header...)
 	var answer struct{ URL string }
-	text := readAll(t, response)
+	text := webtest.ReadAll(t, response)
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, text)
 	}
@@ -101,44 +102,44 @@ func TestStartOIDC(t *testing.T) {
 	p := startProvider(t)
 	s := start(t, p.settings)
 	const path = "/auth/sign-in/oauth2"
-	elsewhere := invalid(t, "/callbackURL", "must be a path on this site, such as /console")
-	for request, expected := range map[string]answer{
-		`{}`:                      invalid(t, "/providerId", `must be "oidc"`),
-		`{"providerId":"google"}`: invalid(t, "/providerId", `must be "oidc"`),
-		`{"providerId":"oidc","scopes":["admin"]}`:                   invalid(t, "/scopes", "is not a known field"),
+	elsewhere := webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console")
+	for request, expected := range map[string]webtest.Answer{
+		`{}`:                      webtest.Invalid(t, "/providerId", `must be "oidc"`),
+		`{"providerId":"google"}`: webtest.Invalid(t, "/providerId", `must be "oidc"`),
+		`{"providerId":"oidc","scopes":["admin"]}`:                   webtest.Invalid(t, "/scopes", "is not a known field"),
 		`{"providerId":"oidc","callbackURL":"https://evil.example"}`: elsewhere,
 	} {
-		same(t, request, expected, s.call(t, "POST", path, request))
+		webtest.Same(t, request, expected, s.Call(t, "POST", path, request))
 	}
 	for _, request := range []string{`{"providerId":"oidc"}`, `{"providerId":"oidc","callbackURL":"/console/keys?a=b"}`} {
-		got := s.call(t, "POST", path, request)
+		got := s.Call(t, "POST", path, request)
 		body, _ := got.Body.(map[string]any)
 		to, _ := body["url"].(string)
 		cookie := got.Header["Set-Cookie"]
-		same(t, request, want(t, 200, `{"url":`+quoted(to)+`,"redirect":true}`, "Set-Cookie", cookie, "Cache-Control", "no-store"), got)
+		webtest.Same(t, request, webtest.Want(t, 200, `{"url":`+quoted(to)+`,"redirect":true}`, "Set-Cookie", cookie, "Cache-Control", "no-store"), got)
 		if !strings.HasPrefix(to, p.url+"/auth?") || !strings.HasPrefix(cookie, "intents.oidc=") ||
 			!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax") {
 			t.Errorf("to %s with %s", to, cookie)
 		}
 	}
-	secure := startOn(t, s.store, func(c *settings) {
-		c.api.PublicURL, c.identity.PublicURL = "https://intents.example", "https://intents.example"
+	secure := startOn(t, s.Store, func(c *webtest.Settings) {
+		c.API.PublicURL, c.Identity.PublicURL = "https://intents.example", "https://intents.example"
 	}, p.settings)
-	if cookie := secure.call(t, "POST", path, `{"providerId":"oidc"}`).Header["Set-Cookie"]; !strings.HasPrefix(cookie, "__Host-intents.oidc=") ||
+	if cookie := secure.Call(t, "POST", path, `{"providerId":"oidc"}`).Header["Set-Cookie"]; !strings.HasPrefix(cookie, "__Host-intents.oidc=") ||
 		!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("over https the cookie is %s", cookie)
 	}
-	off := refused(t, 404, "NOT_FOUND", "Sign-in with OpenID Connect is not configured here.")
-	none := startOn(t, s.store)
-	same(t, "without a provider", off, none.call(t, "POST", path, `{"providerId":"oidc"}`))
-	same(t, "a link without a provider", off, none.call(t, "POST", "/auth/oauth2/link", `{"providerId":"oidc"}`, signUp(t, none, "off@example.com")...))
-	same(t, "back without a provider", off, none.call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
+	off := webtest.Refused(t, 404, "NOT_FOUND", "Sign-in with OpenID Connect is not configured here.")
+	none := startOn(t, s.Store)
+	webtest.Same(t, "without a provider", off, none.Call(t, "POST", path, `{"providerId":"oidc"}`))
+	webtest.Same(t, "a link without a provider", off, none.Call(t, "POST", "/auth/oauth2/link", `{"providerId":"oidc"}`, signUp(t, none, "off@example.com")...))
+	webtest.Same(t, "back without a provider", off, none.Call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
 
-	early := startOn(t, s.store, p.undiscovered)
-	same(t, "before the provider is discovered",
-		refused(t, 503, "SERVICE_UNAVAILABLE", "The OpenID Connect provider does not answer; try again in a moment.", "Retry-After", "1"),
-		early.call(t, "POST", path, `{"providerId":"oidc"}`))
-	if log := early.log.String(); !strings.Contains(log, "CORE_OIDC_ISSUER") {
+	early := startOn(t, s.Store, p.undiscovered)
+	webtest.Same(t, "before the provider is discovered",
+		webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "The OpenID Connect provider does not answer; try again in a moment.", "Retry-After", "1"),
+		early.Call(t, "POST", path, `{"providerId":"oidc"}`))
+	if log := early.Log.String(); !strings.Contains(log, "CORE_OIDC_ISSUER") {
 		t.Errorf("the log does not say why:\n%s", log)
 	}
 }
@@ -148,12 +149,12 @@ func TestFinishOIDC(t *testing.T) {
 	p := startProvider(t)
 	s := start(t, p.settings)
 	signUp(t, s, "bob@example.com")
-	pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now()`)
+	pgtest.Exec(t, s.Store, `UPDATE accounts SET email_verified_at = now()`)
 	const cleared = "intents.oidc=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
-	seeOther := func(path, cookies string) answer {
-		return answer{Status: 303, Header: map[string]string{"Location": path, "Set-Cookie": cookies, "Cache-Control": "no-store"}}
+	seeOther := func(path, cookies string) webtest.Answer {
+		return webtest.Answer{Status: 303, Header: map[string]string{"Location": path, "Set-Cookie": cookies, "Cache-Control": "no-store"}}
 	}
-	failed := func(code string) answer { return seeOther("/console/sign-in?error="+code, cleared) }
+	failed := func(code string) webtest.Answer { return seeOther("/console/sign-in?error="+code, cleared) }
 	tampered := func(cookie, callback string) string {
 		return cookie[:strings.IndexByte(cookie, '~')+1] + callback
 	}
@@ -161,7 +162,7 @@ func TestFinishOIDC(t *testing.T) {
 		name, callback string
 		query          func(state string) string
 		cookie         func(string) string
-		expected       answer
+		expected       webtest.Answer
 	}{
 		{"signed in", "", func(state string) string { return "code=ann&state=" + state }, nil, seeOther("/console", cleared+"\n"+cookieSet)},
 		{"to a page", "/console/keys?a=b#c", func(state string) string { return "code=ann&iss=x&session_state=y&state=" + state }, nil, seeOther("/console/keys?a=b#c", cleared+"\n"+cookieSet)},
@@ -177,17 +178,17 @@ func TestFinishOIDC(t *testing.T) {
 		if c.cookie != nil {
 			cookie = c.cookie(cookie)
 		}
-		same(t, c.name, c.expected, s.call(t, "GET", "/auth/oauth2/callback/oidc?"+c.query(state), "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site"))
+		webtest.Same(t, c.name, c.expected, s.Call(t, "GET", "/auth/oauth2/callback/oidc?"+c.query(state), "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site"))
 	}
 	for query, code := range map[string]string{"%": "oidc_failed", "code=ann&state=guess": "flow_expired"} { // of no flow
 		cookie, _ := p.begin(t, s, "")
-		response := s.send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
-		readAll(t, response)
+		response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+		webtest.ReadAll(t, response)
 		if to, set := response.Header.Get("Location"), response.Header.Get("Set-Cookie"); to != "/console/sign-in?error="+code || !strings.HasPrefix(set, cookie+";") {
 			t.Errorf("%s leads to %s with %s", query, to, set)
 		}
 	}
-	log := s.log.String()
+	log := s.Log.String()
 	for _, said := range []string{"openid connect sign-in failed", "server_error", "invalid_grant"} {
 		if !strings.Contains(log, said) {
 			t.Errorf("%q is not in the log:\n%s", said, log)
@@ -195,7 +196,7 @@ func TestFinishOIDC(t *testing.T) {
 	}
 
 	cookie, state := p.begin(t, s, "")
-	response := s.send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie)
+	response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie)
 	defer response.Body.Close()
 	var session string
 	for _, c := range response.Cookies() {
@@ -203,23 +204,23 @@ func TestFinishOIDC(t *testing.T) {
 			session = c.Value
 		}
 	}
-	got, _ := s.call(t, "GET", "/auth/get-session", "", "Cookie", "intents.session="+session).Body.(map[string]any)
+	got, _ := s.Call(t, "GET", "/auth/get-session", "", "Cookie", "intents.session="+session).Body.(map[string]any)
 	if user, _ := got["user"].(map[string]any); user["email"] != "ann@example.com" || user["name"] != "ann" {
 		t.Errorf("signed in as %v", got)
 	}
-	if log := s.log.String(); strings.Contains(log, state) || strings.Contains(log, session) || strings.Contains(log, strings.TrimPrefix(cookie, "intents.oidc=")) {
+	if log := s.Log.String(); strings.Contains(log, state) || strings.Contains(log, session) || strings.Contains(log, strings.TrimPrefix(cookie, "intents.oidc=")) {
 		t.Errorf("a secret is in the log:\n%s", log)
 	}
-	if accounts := pgtest.LookUp[string](t, s.store, `SELECT string_agg(email, ' ' ORDER BY email) FROM accounts`); accounts != "ann@example.com bob@example.com" {
+	if accounts := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(email, ' ' ORDER BY email) FROM accounts`); accounts != "ann@example.com bob@example.com" {
 		t.Errorf("accounts %s", accounts)
 	}
 
-	shut := startOn(t, s.store, p.settings, func(c *settings) { c.identity.SignUpOpen = false })
+	shut := startOn(t, s.Store, p.settings, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
 	cookie, state = p.begin(t, shut, "")
-	same(t, "sign-up closed", failed("sign_up_closed"), shut.call(t, "GET", "/auth/oauth2/callback/oidc?code=carol&state="+state, "", "Cookie", cookie))
-	few := startOn(t, s.store, p.settings, func(c *settings) { c.identity.Limits.SignInPerIP = 1 })
+	webtest.Same(t, "sign-up closed", failed("sign_up_closed"), shut.Call(t, "GET", "/auth/oauth2/callback/oidc?code=carol&state="+state, "", "Cookie", cookie))
+	few := startOn(t, s.Store, p.settings, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 1 })
 	cookie, state = p.begin(t, few, "")
-	if again := few.call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
+	if again := few.Call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
 		t.Errorf("too often: %+v", again)
 	}
 }
@@ -254,8 +255,8 @@ func TestFinishOIDC_Tabs(t *testing.T) {
 		}
 		for i, tab := range tabs {
 			p.nonce = tab.nonce
-			response := s.send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+tab.state, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
-			readAll(t, response)
+			response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+tab.state, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
+			webtest.ReadAll(t, response)
 			signedIn := false
 			for _, set := range response.Cookies() {
 				switch set.Name {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // A client is told to try again only where that records nothing twice: if the connection to the database is lost during COMMIT, an
@@ -33,18 +34,18 @@ func TestCreateTransfer_OutcomeUnknown(t *testing.T) {
 			direct, gate := pgtest.Open(t, url), pgtest.NewGate(t, url)
 			s := startOn(t, pgtest.Open(t, gate.URL))
 			block := pgtest.BlockCommits(t, direct, "transfers")
-			caller := append(keyed(uuid.New(), "test"), c.header...)
-			answered := make(chan answer, 1)
-			go func() { answered <- s.call(t, "POST", "/v2/transfers", transferBody, caller...) }()
+			caller := append(webtest.Keyed(uuid.New(), "test"), c.header...)
+			answered := make(chan webtest.Answer, 1)
+			go func() { answered <- s.Call(t, "POST", "/v2/transfers", webtest.TransferBody, caller...) }()
 			block.Await(t, 1)
 			gate.Shut()
-			same(t, name, refused(t, 503, "OUTCOME_UNKNOWN", c.message, c.retry...), <-answered)
+			webtest.Same(t, name, webtest.Refused(t, 503, "OUTCOME_UNKNOWN", c.message, c.retry...), <-answered)
 			block.Release(t) // before pgx can send a request to cancel
 			gate.Heal()
 			if n := pgtest.LookUp[int](t, direct, "SELECT count(*) FROM transfers"); n != 1 {
 				t.Errorf("%d intents are stored, want 1", n)
 			}
-			if got := s.call(t, "POST", "/v2/transfers", transferBody, caller...); got.Status != 201 {
+			if got := s.Call(t, "POST", "/v2/transfers", webtest.TransferBody, caller...); got.Status != 201 {
 				t.Errorf("repeated: %+v", got)
 			}
 			want := 1

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/wire"
 )
 
@@ -25,14 +26,14 @@ var nextLink = regexp.MustCompile(`^<(/v2/transfers\?[^>]+)>; rel="next"$`)
 func TestListTransfers_Pages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 1205)
 	ids := func(path string) (ids []string, next string) {
 		t.Helper()
-		response := s.send(t, "GET", path, "", account...)
+		response := s.Send(t, "GET", path, "", account...)
 		var list []struct{ ID string }
-		if err := json.Unmarshal([]byte(readAll(t, response)), &list); err != nil || response.StatusCode != 200 {
+		if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &list); err != nil || response.StatusCode != 200 {
 			t.Fatalf("%s: %d, %v", path, response.StatusCode, err)
 		}
 		for _, entry := range list {
@@ -58,7 +59,7 @@ func TestListTransfers_Pages(t *testing.T) {
 				page, next = ids(next)
 				paged = append(paged, page...)
 				if limit == "1000" {
-					s.create(t, transferBody, account...)
+					s.create(t, webtest.TransferBody, account...)
 				}
 			}
 			if strings.HasPrefix(query, "updated-since") && len(paged) > len(whole) {
@@ -79,20 +80,20 @@ func TestListTransfers_Pages(t *testing.T) {
 func TestListTransfers_EmptyPage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 15_000)
 	hash := "0x" + strings.Repeat("ab", 32)
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
 	path := "/v2/transfers?status=submitted&hash=" + hash
 	whole := s.text(t, path, account...)
-	response := s.send(t, "GET", path+"&limit=2", "", account...)
+	response := s.Send(t, "GET", path+"&limit=2", "", account...)
 	next := nextLink.FindStringSubmatch(response.Header.Get("Link"))
-	if body := readAll(t, response); body != "[]" || next == nil {
+	if body := webtest.ReadAll(t, response); body != "[]" || next == nil {
 		t.Fatalf("the first page is %s, Link %s", body, response.Header.Get("Link"))
 	}
-	response = s.send(t, "GET", next[1], "", account...)
-	if diff := cmp.Diff(whole, readAll(t, response)); diff != "" || len(whole) < 10 || response.Header.Get("Link") != "" {
+	response = s.Send(t, "GET", next[1], "", account...)
+	if diff := cmp.Diff(whole, webtest.ReadAll(t, response)); diff != "" || len(whole) < 10 || response.Header.Get("Link") != "" {
 		t.Errorf("the second page (-whole list +page), Link %s:\n%s", response.Header.Get("Link"), diff)
 	}
 }
@@ -158,7 +159,7 @@ func TestListTransfers_Parameters(t *testing.T) {
 		"label=1":                                                                      {"label", "is not a known parameter"},
 		"limit=0&type=x&hash=":                                                         {"hash", notHash, "limit", notLimit, "type", notType},
 	} {
-		same(t, query, invalid(t, issues...), s.call(t, "GET", "/v2/transfers?"+query, "", keyed(uuid.New(), "test")...))
+		webtest.Same(t, query, webtest.Invalid(t, issues...), s.Call(t, "GET", "/v2/transfers?"+query, "", webtest.Keyed(uuid.New(), "test")...))
 	}
 }
 
@@ -166,11 +167,11 @@ func TestListTransfers_Parameters(t *testing.T) {
 func TestListTransfers_ETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
 	for _, path := range []string{"/v2/transfers", "/v2/transfers?limit=10", "/v2/transfers?type=transfer"} {
 		read := func(held string) (status int, tag string) {
-			response := s.send(t, "GET", path, "", append(account, "If-None-Match", held)...)
+			response := s.Send(t, "GET", path, "", append(account, "If-None-Match", held)...)
 			defer response.Body.Close()
 			return response.StatusCode, response.Header.Get("Etag")
 		}
@@ -178,16 +179,16 @@ func TestListTransfers_ETag(t *testing.T) {
 		if status, again := read(tag); status != http.StatusNotModified || again != tag {
 			t.Errorf("%s unchanged: %d %s", path, status, again)
 		}
-		s.create(t, transferBody, account...)
+		s.create(t, webtest.TransferBody, account...)
 		status, newer := read(tag)
 		if status != 200 || newer == tag {
 			t.Errorf("%s with one more: %d %s", path, status, newer)
 		}
-		pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE id = $1`, location[len("/v2/transfers/"):])
+		pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'submitted', hash = '0xabc' WHERE id = $1`, location[len("/v2/transfers/"):])
 		if status, changed := read(newer); status != 200 || changed == newer {
 			t.Errorf("%s with another status: %d %s", path, status, changed)
 		}
-		pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'created', hash = NULL`)
+		pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'created', hash = NULL`)
 	}
 }
 
@@ -195,25 +196,25 @@ func TestListTransfers_ETag(t *testing.T) {
 func TestListTransfers_StreamedETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 1500)
 	read := func(held string) (status int, tag string, length int) {
 		t.Helper()
-		response := s.send(t, "GET", "/v2/transfers", "", append(account, "If-None-Match", held)...)
-		return response.StatusCode, response.Header.Get("Etag"), len(readAll(t, response))
+		response := s.Send(t, "GET", "/v2/transfers", "", append(account, "If-None-Match", held)...)
+		return response.StatusCode, response.Header.Get("Etag"), len(webtest.ReadAll(t, response))
 	}
 	status, tag, whole := read("")
 	if status != 200 || !strings.HasPrefix(tag, `W/"e6.`) {
 		t.Fatalf("%d %s", status, tag)
 	}
-	s.create(t, transferBody, keyed(uuid.New(), "test")...)
+	s.create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...)
 	if status, again, length := read(tag); status != http.StatusNotModified || again != tag || length != 0 {
 		t.Errorf("unchanged, though another account's changed: %d %s, %d bytes", status, again, length)
 	}
 	for _, change := range []func(){
-		func() { s.create(t, transferBody, account...) },
-		func() { s.call(t, "POST", location+"/cancel", "", account...) },
+		func() { s.create(t, webtest.TransferBody, account...) },
+		func() { s.Call(t, "POST", location+"/cancel", "", account...) },
 	} {
 		change()
 		status, newer, length := read(tag)
@@ -232,16 +233,16 @@ func TestListTransfers_StreamedETag(t *testing.T) {
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	s.create(t, webtest.TransferBody, account...)
 	s.multiply(t, 1500)
 	for _, path := range []string{"/v2/tokens", "/v2/transfers", "/v2/transfers?limit=500", "/openapi.json"} {
 		plain := s.text(t, path, append(account, "Accept-Encoding", "identity")...)
 		for accept, coding := range map[string]string{
 			"gzip": "gzip", "zstd": "zstd", "zstd;q=0, gzip;q=0.5": "gzip", "br, GZIP": "gzip", "br": "", "gzip;q=0": "", "gzip;q=0.0": "",
 		} {
-			response := s.send(t, "GET", path, "", append(account, "Accept-Encoding", accept)...)
-			raw := readAll(t, response)
+			response := s.Send(t, "GET", path, "", append(account, "Accept-Encoding", accept)...)
+			raw := webtest.ReadAll(t, response)
 			if got := response.Header.Get("Content-Encoding"); got != coding {
 				t.Errorf("%s for %q: coding %q, want %q", path, accept, got, coding)
 				continue
@@ -259,9 +260,9 @@ func TestCompression(t *testing.T) {
 // text is the body of a GET as it came.
 func (s *service) text(t *testing.T, path string, header ...string) string {
 	t.Helper()
-	response := s.send(t, "GET", path, "", header...)
+	response := s.Send(t, "GET", path, "", header...)
 	defer response.Body.Close()
-	return readAll(t, response)
+	return webtest.ReadAll(t, response)
 }
 
 func unpack(t *testing.T, coding, raw string) string {

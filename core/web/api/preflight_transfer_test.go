@@ -13,6 +13,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc"
 	"intents.internal/core/rpc/rpctest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/telemetry"
 )
 
@@ -45,7 +46,7 @@ func after(calls int) rpctest.Function {
 func payable() *rpctest.Chain {
 	chain := rpctest.NewChain(11155111)
 	chain.SetCode(sepoliaSettler, []byte{1})
-	chain.SetBalance(common.HexToAddress(alice), big.NewInt(9))
+	chain.SetBalance(common.HexToAddress(webtest.Alice), big.NewInt(9))
 	chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(0))
 	chain.SetFunction(usdc, rpctest.BalanceOf, returning(9))
 	chain.SetFunction(usdc, rpctest.Allowance, returning(5))
@@ -67,9 +68,9 @@ const (
 )
 
 // preflight is a preflight's answer with how far the deadline is ahead written as <ahead>.
-func (s *service) preflight(t *testing.T, location string, account ...string) answer {
+func (s *service) preflight(t *testing.T, location string, account ...string) webtest.Answer {
 	t.Helper()
-	got := s.call(t, "GET", location+"/preflight", "", account...)
+	got := s.Call(t, "GET", location+"/preflight", "", account...)
 	body, _ := got.Body.(map[string]any)
 	checks, _ := body["checks"].([]any)
 	if len(checks) > 2 {
@@ -89,20 +90,20 @@ func TestPreflightTransfer(t *testing.T) {
 		want    string
 	}{
 		"a swap": {
-			swapBody, nil,
+			webtest.SwapBody, nil,
 			`{"ok":true,"gas":"246912","checks":[` + balanceOK + `,` + allowanceOK + `,` + deadlineOK + `,` + settlerOK + `,` + approvedOK + `]}`,
 		},
 		"a transfer": {
-			transferBody, nil,
+			webtest.TransferBody, nil,
 			`{"ok":true,"gas":"123456","checks":[` + balanceOK + `,` + noAllowance + `,` + deadlineOK + `,` + noSettler + `,` + simulationOK + `]}`,
 		},
 		"a transfer of the native asset": {
-			body(aliceOnSepolia, sepoliaETH, "5", bobOnSepolia, "", "", ""), nil,
+			webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnSepolia, "", "", ""), nil,
 			`{"ok":true,"gas":"123456","checks":[{"name":"balance","ok":true,"detail":"The account has 9 wei, and the transaction needs 5 and its gas."},` +
 				noAllowance + `,` + deadlineOK + `,` + noSettler + `,` + simulationOK + `]}`,
 		},
 		"a native transfer beyond the balance": {
-			body(aliceOnSepolia, sepoliaETH, "10", bobOnSepolia, "", "", ""), func(chain *rpctest.Chain) {
+			webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "10", webtest.BobOnSepolia, "", "", ""), func(chain *rpctest.Chain) {
 				chain.SetGas(func(rpctest.Call) (uint64, error) {
 					return 0, rpctest.Error{Code: -32000, Message: "insufficient funds for transfer"}
 				})
@@ -112,7 +113,7 @@ func TestPreflightTransfer(t *testing.T) {
 				{"name":"simulation","ok":false,"detail":"The node refuses to simulate the transaction: \"insufficient funds for transfer\"."}]}`,
 		},
 		"no allowance": {
-			swapBody, func(chain *rpctest.Chain) {
+			webtest.SwapBody, func(chain *rpctest.Chain) {
 				chain.SetFunction(usdc, rpctest.Allowance, returning(0))
 				chain.SetFunction(sepoliaSettler, openSelector, after(1))
 			},
@@ -121,7 +122,7 @@ func TestPreflightTransfer(t *testing.T) {
 				deadlineOK + `,` + settlerOK + `,` + approvedOK + `]}`,
 		},
 		"an allowance that must be reset": {
-			swapBody, func(chain *rpctest.Chain) {
+			webtest.SwapBody, func(chain *rpctest.Chain) {
 				chain.SetFunction(usdc, rpctest.Allowance, returning(4))
 				chain.SetFunction(usdc, rpctest.Approve, reverting())
 			},
@@ -131,7 +132,7 @@ func TestPreflightTransfer(t *testing.T) {
 				`Some tokens refuse to change an allowance that is not 0: send the reset in tx.allowances, then check again."}]}`,
 		},
 		"opened before": {
-			swapBody, func(chain *rpctest.Chain) {
+			webtest.SwapBody, func(chain *rpctest.Chain) {
 				chain.SetFunction(sepoliaSettler, openSelector, reverting(crypto.Keccak256([]byte("InvalidOrderStatus()"))[:4]...))
 				chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(1))
 			},
@@ -140,7 +141,7 @@ func TestPreflightTransfer(t *testing.T) {
 				{"name":"simulation","ok":false,"detail":"The transaction reverts, because somebody has opened the order before, or it has ended."}]}`,
 		},
 		"nothing is there": {
-			swapBody, func(chain *rpctest.Chain) {
+			webtest.SwapBody, func(chain *rpctest.Chain) {
 				chain.SetCode(sepoliaSettler, nil)
 				chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, nil)
 				chain.SetFunction(usdc, rpctest.BalanceOf, nil)
@@ -158,10 +159,10 @@ func TestPreflightTransfer(t *testing.T) {
 				c.change(chain)
 			}
 			node := rpctest.NewNode(chain)
-			s := start(t, func(settings *settings) { settings.intents.Chains = nodes(t, sepolia, node) })
-			account := keyed(uuid.New(), "test")
+			s := start(t, func(settings *webtest.Settings) { settings.Intents.Chains = nodes(t, sepolia, node) })
+			account := webtest.Keyed(uuid.New(), "test")
 			_, location, _ := s.create(t, c.request, account...)
-			same(t, name, want(t, 200, c.want), s.preflight(t, location, account...))
+			webtest.Same(t, name, webtest.Want(t, 200, c.want), s.preflight(t, location, account...))
 			batches := 2 // the chain's number is asked for once
 			if node.Calls()["eth_simulateV1"] > 0 {
 				batches++
@@ -183,10 +184,10 @@ func TestPreflightTransfer_NotSimulated(t *testing.T) {
 	node.Set(func(f *rpctest.Faults) {
 		f.Errors = map[string]rpctest.Error{"eth_simulateV1": {Code: -32601, Message: "no such method"}}
 	})
-	s := start(t, func(settings *settings) { settings.intents.Chains = nodes(t, sepolia, node) })
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, swapBody, account...)
-	same(t, "the answer", want(t, 200, `{"ok":true,"gas":null,"checks":[`+balanceOK+`,{"name":"allowance","ok":true,"needed":true,
+	s := start(t, func(settings *webtest.Settings) { settings.Intents.Chains = nodes(t, sepolia, node) })
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.SwapBody, account...)
+	webtest.Same(t, "the answer", webtest.Want(t, 200, `{"ok":true,"gas":null,"checks":[`+balanceOK+`,{"name":"allowance","ok":true,"needed":true,
 		"detail":"The settler may draw 0 units of the token, and the transaction needs 5; the approval that is sent first grants it."},`+deadlineOK+`,`+settlerOK+`,
 		{"name":"simulation","ok":true,"unknown":true,"detail":"The node cannot simulate the transaction after its approval, so neither whether it succeeds nor its gas is known before the approval is in a block."}]}`),
 		s.preflight(t, location, account...))
@@ -195,31 +196,31 @@ func TestPreflightTransfer_NotSimulated(t *testing.T) {
 func TestPreflightTransfer_Refused(t *testing.T) {
 	t.Parallel()
 	first, second := rpctest.NewNode(payable()), rpctest.NewNode(payable())
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, first, second) })
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, first, second) })
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	_, location, _ := s.create(t, swapBody, account...)
-	same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "GET", location+"/preflight?now=1", "", account...))
-	same(t, "another account", refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
-		s.call(t, "GET", location+"/preflight", "", keyed(uuid.New(), "test")...))
+	account := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.SwapBody, account...)
+	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "GET", location+"/preflight?now=1", "", account...))
+	webtest.Same(t, "another account", webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+		s.Call(t, "GET", location+"/preflight", "", webtest.Keyed(uuid.New(), "test")...))
 
 	good := s.preflight(t, location, account...)
 	if got := good.Body.(map[string]any)["ok"]; got != true {
 		t.Errorf("all is well: %v", good)
 	}
-	same(t, "a key of the other environment", good, s.preflight(t, location, keyed(owner, "live")...))
+	webtest.Same(t, "a key of the other environment", good, s.preflight(t, location, webtest.Keyed(owner, "live")...))
 	first.Set(func(f *rpctest.Faults) {
 		f.Errors = map[string]rpctest.Error{"eth_call": {Code: -32005, Message: "rate limit"}}
 	})
-	same(t, "the first node is over its limit", good, s.preflight(t, location, account...))
+	webtest.Same(t, "the first node is over its limit", good, s.preflight(t, location, account...))
 	second.Set(func(f *rpctest.Faults) {
 		f.Errors = map[string]rpctest.Error{"eth_call": {Code: -32601, Message: "no such method"}}
 	})
-	same(t, "all nodes fail", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
+	webtest.Same(t, "all nodes fail", webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
 		s.preflight(t, location, account...))
 
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'cancelled', cancelled_at = now()`)
-	same(t, "cancelled", conflict(t, "cancelled", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), s.preflight(t, location, account...))
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'cancelled', cancelled_at = now()`)
+	webtest.Same(t, "cancelled", webtest.Conflict(t, "cancelled", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), s.preflight(t, location, account...))
 }
 
 // A node that hangs leaves time for the next one and for the answer.
@@ -227,16 +228,16 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 	t.Parallel()
 	slow, next := rpctest.NewNode(payable()), rpctest.NewNode(payable())
 	client := nodes(t, sepolia, slow, next)
-	s := start(t, func(c *settings) { c.intents.Chains = client })
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, swapBody, account...)
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.SwapBody, account...)
 	slow.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
 	if got := s.preflight(t, location, account...); got.Status != 200 {
 		t.Errorf("the next node: %+v", got)
 	}
 	next.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
 	began := time.Now()
-	same(t, "both hang", refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
+	webtest.Same(t, "both hang", webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1"),
 		s.preflight(t, location, account...))
 	if took := time.Since(began); took > 4500*time.Millisecond {
 		t.Errorf("the answer took %v", took)
@@ -246,10 +247,10 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 	t.Parallel()
 	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(rpctest.NewChain(84532)))} {
-		s := start(t, func(c *settings) { c.intents.Chains = client })
-		account := keyed(uuid.New(), "test")
-		_, location, _ := s.create(t, swapBody, account...)
-		want := refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched.")
+		s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
+		account := webtest.Keyed(uuid.New(), "test")
+		_, location, _ := s.create(t, webtest.SwapBody, account...)
+		want := webtest.Refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched.")
 		if diff := cmp.Diff(want, s.preflight(t, location, account...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -264,9 +265,9 @@ func TestPreflightTransfer_BusyProvider(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(c *settings) { c.intents.Chains = client })
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, swapBody, account...)
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.SwapBody, account...)
 	statuses := map[int]int{}
 	for range 5 {
 		statuses[s.preflight(t, location, account...).Status]++

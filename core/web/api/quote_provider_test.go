@@ -12,6 +12,7 @@ import (
 	"time"
 
 	quoteprovider "intents.internal/core/quotes/provider"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 )
@@ -81,12 +82,12 @@ func answering(status int, body string) http.HandlerFunc {
 }
 
 // quoting makes the solvers the service's providers of quotes.
-func quoting(solvers ...*solver) func(*settings) {
-	return func(c *settings) {
+func quoting(solvers ...*solver) func(*webtest.Settings) {
+	return func(c *webtest.Settings) {
 		var endpoints []quoteprovider.Endpoint
 		for _, s := range solvers {
 			endpoints = append(endpoints, s.endpoint)
 		}
-		c.quotes.Providers = quoteprovider.New(endpoints, quoteprovider.Options{Registry: c.api.Metrics, Log: slog.New(slog.DiscardHandler)})
+		c.Quotes.Providers = quoteprovider.New(endpoints, quoteprovider.Options{Registry: c.API.Metrics, Log: slog.New(slog.DiscardHandler)})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
 	"intents.internal/core/watch/watched"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/caip"
 )
 
@@ -41,11 +42,11 @@ func (s *service) observe(t *testing.T, owner uuid.UUID, location string, progre
 			AccountID: owner, TransferID: uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/")), Transaction: transaction,
 		})
 	}
-	lease := pgtest.AcquireLease(t, s.store, seen[0].Chain, time.Minute)
-	if _, err := s.store.Intents.WriteChain(t.Context(), lease, write); err != nil {
+	lease := pgtest.AcquireLease(t, s.Store, seen[0].Chain, time.Minute)
+	if _, err := s.Store.Intents.WriteChain(t.Context(), lease, write); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Watched.ReleaseLease(t.Context(), lease); err != nil {
+	if err := s.Store.Watched.ReleaseLease(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,11 +55,11 @@ func TestReportTransaction(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	_, location, _ := s.create(t, transferBody, account...)
-	orderID := "/v2/transfers/" + pgtest.LookUp[string](t, s.store, `SELECT '0x' || encode(order_id, 'hex') FROM transfers`)
+	account := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
+	orderID := "/v2/transfers/" + pgtest.LookUp[string](t, s.Store, `SELECT '0x' || encode(order_id, 'hex') FROM transfers`)
 
-	expected := s.call(t, "GET", location, "", account...)
+	expected := s.Call(t, "GET", location, "", account...)
 	record := expected.Body.(map[string]any)
 	attempt := func(digit string) string {
 		return `{"role":"send","chainId":"eip155:11155111","hash":"` + txHash(digit) + `","state":"pending","blockNumber":null,"seenAt":"<time>","explorerUrl":"` + onSepolia(digit) + `"}`
@@ -69,11 +70,11 @@ func TestReportTransaction(t *testing.T) {
 		{orderID, txHash("b"), txHash("b"), attempt("a") + "," + attempt("b")},
 		{location, txHash("a"), txHash("b"), attempt("a") + "," + attempt("b")},
 	} {
-		record["transactions"] = want(t, 0, "["+report.transactions+"]").Body
+		record["transactions"] = webtest.Want(t, 0, "["+report.transactions+"]").Body
 		record["status"], record["metadata"] = "submitted", map[string]any{"chainId": "eip155:11155111", "hash": report.carrier}
-		same(t, report.hash, expected, s.call(t, "POST", report.path+"/transaction", reportOf(report.hash), account...))
+		webtest.Same(t, report.hash, expected, s.Call(t, "POST", report.path+"/transaction", reportOf(report.hash), account...))
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transactions WHERE reported AND state = 'pending' AND role = 'send'`); n != 2 {
 		t.Errorf("%d attempts of two", n)
 	}
 }
@@ -81,40 +82,40 @@ func TestReportTransaction(t *testing.T) {
 func TestReportTransaction_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, transferBody, account...)
+	account := webtest.Keyed(uuid.New(), "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
 	const rule = "must be a transaction hash: 0x and 64 hexadecimal digits"
 	for name, c := range map[string]struct {
 		body string
-		want answer
+		want webtest.Answer
 	}{
-		"no body":          {"", refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
-		"too long":         {strings.Repeat(" ", 16<<10+1), tooLarge(t)},
-		"an array":         {`[]`, invalid(t, "", "must be an object")},
-		"an empty object":  {`{}`, invalid(t, "/hash", "is required")},
-		"null":             {`{"hash":null}`, invalid(t, "/hash", "must not be null")},
-		"a number":         {`{"hash":1}`, invalid(t, "/hash", "must not be a JSON number")},
-		"an empty hash":    {reportOf(""), invalid(t, "/hash", rule)},
-		"a digit short":    {reportOf(txHash("a")[:65]), invalid(t, "/hash", rule)},
-		"a digit too many": {reportOf(txHash("a") + "a"), invalid(t, "/hash", rule)},
-		"no prefix":        {reportOf(txHash("a")[2:]), invalid(t, "/hash", rule)},
-		"0X":               {reportOf("0X" + txHash("a")[2:]), invalid(t, "/hash", rule)},
-		"no hexadecimal":   {reportOf(txHash("g")), invalid(t, "/hash", rule)},
-		"unknown member":   {`{"hash":"` + txHash("a") + `","chainId":1}`, invalid(t, "/chainId", "is not a known field")},
-		"twice":            {`{"hash":"` + txHash("a") + `","hash":"` + txHash("a") + `"}`, invalid(t, "/hash", "is not valid JSON: duplicate object member name")},
-		"cut off":          {`{"hash":"` + txHash("a"), invalid(t, "/hash", "is not valid JSON: unexpected EOF")},
+		"no body":          {"", webtest.Refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
+		"too long":         {strings.Repeat(" ", 16<<10+1), webtest.TooLarge(t)},
+		"an array":         {`[]`, webtest.Invalid(t, "", "must be an object")},
+		"an empty object":  {`{}`, webtest.Invalid(t, "/hash", "is required")},
+		"null":             {`{"hash":null}`, webtest.Invalid(t, "/hash", "must not be null")},
+		"a number":         {`{"hash":1}`, webtest.Invalid(t, "/hash", "must not be a JSON number")},
+		"an empty hash":    {reportOf(""), webtest.Invalid(t, "/hash", rule)},
+		"a digit short":    {reportOf(txHash("a")[:65]), webtest.Invalid(t, "/hash", rule)},
+		"a digit too many": {reportOf(txHash("a") + "a"), webtest.Invalid(t, "/hash", rule)},
+		"no prefix":        {reportOf(txHash("a")[2:]), webtest.Invalid(t, "/hash", rule)},
+		"0X":               {reportOf("0X" + txHash("a")[2:]), webtest.Invalid(t, "/hash", rule)},
+		"no hexadecimal":   {reportOf(txHash("g")), webtest.Invalid(t, "/hash", rule)},
+		"unknown member":   {`{"hash":"` + txHash("a") + `","chainId":1}`, webtest.Invalid(t, "/chainId", "is not a known field")},
+		"twice":            {`{"hash":"` + txHash("a") + `","hash":"` + txHash("a") + `"}`, webtest.Invalid(t, "/hash", "is not valid JSON: duplicate object member name")},
+		"cut off":          {`{"hash":"` + txHash("a"), webtest.Invalid(t, "/hash", "is not valid JSON: unexpected EOF")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			same(t, name, c.want, s.call(t, "POST", location+"/transaction", c.body, account...))
+			webtest.Same(t, name, c.want, s.Call(t, "POST", location+"/transaction", c.body, account...))
 		})
 	}
 	t.Run("no effect", func(t *testing.T) {
 		t.Parallel()
-		same(t, "query", invalid(t, "now", "is not a known parameter"), s.call(t, "POST", location+"/transaction?now=1", reportOf(txHash("a")), account...))
-		same(t, "another account", refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
-			s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), keyed(uuid.New(), "test")...))
-		if record, _ := s.call(t, "GET", location, "", account...).Body.(map[string]any); record["status"] != "created" {
+		webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "POST", location+"/transaction?now=1", reportOf(txHash("a")), account...))
+		webtest.Same(t, "another account", webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
+			s.Call(t, "POST", location+"/transaction", reportOf(txHash("a")), webtest.Keyed(uuid.New(), "test")...))
+		if record, _ := s.Call(t, "GET", location, "", account...).Body.(map[string]any); record["status"] != "created" {
 			t.Errorf("the record changed: %v", record)
 		}
 	})
@@ -125,14 +126,14 @@ func TestReportTransaction_Carried(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	_, location, _ := s.create(t, transferBody, account...)
-	s.call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
+	account := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
+	s.Call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
 	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
-	late := conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+
+	late := webtest.Conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+
 		"The hash of a user operation is no transaction hash: report the transaction that its bundler sent.")
-	same(t, "another hash", late, s.call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
-	if again := s.call(t, "POST", location+"/transaction", reportOf(txHash("A")), account...); again.Status != 200 || again.Body.(map[string]any)["status"] != "confirmed" {
+	webtest.Same(t, "another hash", late, s.Call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
+	if again := s.Call(t, "POST", location+"/transaction", reportOf(txHash("A")), account...); again.Status != 200 || again.Body.(map[string]any)["status"] != "confirmed" {
 		t.Errorf("the hash that confirmed it: %+v", again)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"intents.internal/core/web/webtest"
 )
 
 // schema is the part of a JSON Schema that the walks read.
@@ -113,8 +114,8 @@ func newWalker(t *testing.T) *walker {
 	p := startProvider(t)
 	s := start(t, p.settings, withWebhooks(t))
 	_, key := newOwner(t, s)
-	_, location, _ := s.create(t, transferBody, key...)
-	made, _ := s.createBatch(t, batchOf(transferBody), withKey("walk", key)...)
+	_, location, _ := s.create(t, webtest.TransferBody, key...)
+	made, _ := s.createBatch(t, batchOf(webtest.TransferBody), withKey("walk", key)...)
 	return &walker{
 		service: s, key: key, session: signUp(t, s, "ann@example.com"), transfer: strings.TrimPrefix(location, "/v2/transfers/"), batch: made.ID,
 	}
@@ -127,7 +128,7 @@ func (w *walker) issue(t *testing.T, method, path, at, body string) string {
 	if strings.HasPrefix(path, "/v2/") {
 		headers = w.key
 	}
-	got := w.call(t, method, path, body, headers...)
+	got := w.Call(t, method, path, body, headers...)
 	object, _ := got.Body.(map[string]any)
 	details, _ := object["details"].(map[string]any)
 	issues, _ := details["issues"].([]any)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 func TestRotateKey(t *testing.T) {
@@ -14,36 +15,36 @@ func TestRotateKey(t *testing.T) {
 	s := start(t)
 	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
 	first := createKey(t, s, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
-	rotate := func(request string, header ...string) answer {
-		return s.call(t, "POST", "/auth/api-key/rotate", request, header...)
+	rotate := func(request string, header ...string) webtest.Answer {
+		return s.Call(t, "POST", "/auth/api-key/rotate", request, header...)
 	}
-	notFound := refused(t, 404, "NOT_FOUND", "The account has no such key.")
-	for request, expected := range map[string]answer{
-		`{"keyId":"` + first.ID + `","gracePeriod":-1}`:   invalid(t, "/gracePeriod", "must be 0 to 86400 seconds"),
-		`{"keyId":"` + first.ID + `","gracePeriod":"60"}`: invalid(t, "/gracePeriod", "must not be a JSON string"),
-		`{"keyId":"` + first.ID + `","name":"other"}`:     invalid(t, "/name", "is not a known field"),
+	notFound := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such key.")
+	for request, expected := range map[string]webtest.Answer{
+		`{"keyId":"` + first.ID + `","gracePeriod":-1}`:   webtest.Invalid(t, "/gracePeriod", "must be 0 to 86400 seconds"),
+		`{"keyId":"` + first.ID + `","gracePeriod":"60"}`: webtest.Invalid(t, "/gracePeriod", "must not be a JSON string"),
+		`{"keyId":"` + first.ID + `","name":"other"}`:     webtest.Invalid(t, "/name", "is not a known field"),
 		`{"keyId":"` + uuid.NewString() + `"}`:            notFound,
 	} {
-		same(t, request, expected, rotate(request, ann...))
+		webtest.Same(t, request, expected, rotate(request, ann...))
 	}
 	request := `{"keyId":"` + first.ID + `","gracePeriod":60}`
-	same(t, "another's", notFound, rotate(request, bob...))
+	webtest.Same(t, "another's", notFound, rotate(request, bob...))
 
-	made := want(t, 200, key("ci", "live", `"<time>"`, shown), "Cache-Control", "no-store")
-	same(t, "with a grace", made, rotate(request, ann...))
-	rotated := refused(t, 409, "KEY_ROTATED", "The key was rotated; change the one that took its place.")
-	same(t, "again", rotated, rotate(request, ann...))
-	same(t, "a longer grace", rotated, s.call(t, "POST", "/auth/api-key/update", `{"keyId":"`+first.ID+`","expiresIn":null}`, ann...))
-	if left := pgtest.LookUp[time.Duration](t, s.store, `SELECT (extract(epoch FROM expires_at - rotated_at) * 1e9)::bigint FROM api_keys WHERE id = $1`, first.ID); left != time.Minute {
+	made := webtest.Want(t, 200, key("ci", "live", `"<time>"`, shown), "Cache-Control", "no-store")
+	webtest.Same(t, "with a grace", made, rotate(request, ann...))
+	rotated := webtest.Refused(t, 409, "KEY_ROTATED", "The key was rotated; change the one that took its place.")
+	webtest.Same(t, "again", rotated, rotate(request, ann...))
+	webtest.Same(t, "a longer grace", rotated, s.Call(t, "POST", "/auth/api-key/update", `{"keyId":"`+first.ID+`","expiresIn":null}`, ann...))
+	if left := pgtest.LookUp[time.Duration](t, s.Store, `SELECT (extract(epoch FROM expires_at - rotated_at) * 1e9)::bigint FROM api_keys WHERE id = $1`, first.ID); left != time.Minute {
 		t.Errorf("the old key works for %s", left)
 	}
 
 	second := createKey(t, s, `{"name":"at once"}`, ann)
-	same(t, "without a grace", want(t, 200, key("at once", "test", "null", shown), "Cache-Control", "no-store"),
+	webtest.Same(t, "without a grace", webtest.Want(t, 200, key("at once", "test", "null", shown), "Cache-Control", "no-store"),
 		rotate(`{"keyId":"`+second.ID+`"}`, ann...))
-	same(t, "the old key", notFound, s.call(t, "GET", "/auth/api-key/get?id="+second.ID, "", ann...))
+	webtest.Same(t, "the old key", notFound, s.Call(t, "GET", "/auth/api-key/get?id="+second.ID, "", ann...))
 
 	expired := createKey(t, s, `{"name":"expired","expiresIn":1}`, ann)
-	pgtest.Exec(t, s.store, `UPDATE api_keys SET created_at = now() - interval '1 hour', expires_at = now() - interval '1 minute' WHERE id = $1`, expired.ID)
-	same(t, "expired", refused(t, 409, "KEY_EXPIRED", "The key has expired; create a new one."), rotate(`{"keyId":"`+expired.ID+`"}`, ann...))
+	pgtest.Exec(t, s.Store, `UPDATE api_keys SET created_at = now() - interval '1 hour', expires_at = now() - interval '1 minute' WHERE id = $1`, expired.ID)
+	webtest.Same(t, "expired", webtest.Refused(t, 409, "KEY_EXPIRED", "The key has expired; create a new one."), rotate(`{"keyId":"`+expired.ID+`"}`, ann...))
 }

@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
@@ -18,7 +19,7 @@ import (
 func TestRoutes_GatewaySecret(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	denied := refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused)
+	denied := webtest.Refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused)
 	for _, c := range []struct{ method, path string }{
 		{"GET", "/v2/tokens"},
 		{"GET", "/v2/chains"},
@@ -32,9 +33,9 @@ func TestRoutes_GatewaySecret(t *testing.T) {
 		{"POST", "/internal/usage"},
 		{"GET", "/nowhere"},
 	} {
-		for _, secret := range []string{"", "wrong", gatewaySecret[:len(gatewaySecret)-1], gatewaySecret + "x", strings.ToUpper(gatewaySecret)} {
-			got := s.call(t, c.method, c.path, "", append(keyed(uuid.New(), "test"), "X-Gateway-Secret", secret)...)
-			same(t, c.method+" "+c.path+" with secret "+secret, denied, got)
+		for _, secret := range []string{"", "wrong", webtest.GatewaySecret[:len(webtest.GatewaySecret)-1], webtest.GatewaySecret + "x", strings.ToUpper(webtest.GatewaySecret)} {
+			got := s.Call(t, c.method, c.path, "", append(webtest.Keyed(uuid.New(), "test"), "X-Gateway-Secret", secret)...)
+			webtest.Same(t, c.method+" "+c.path+" with secret "+secret, denied, got)
 		}
 	}
 }
@@ -55,7 +56,7 @@ func TestRoutes_UnknownPath(t *testing.T) {
 		{"GET", "/internal"},
 		{"GET", "/internal/keys/verify"},
 	} {
-		same(t, c.method+" "+c.path, refused(t, 404, "NOT_FOUND", "There is nothing at this path."), s.call(t, c.method, c.path, "", keyed(uuid.New(), "test")...))
+		webtest.Same(t, c.method+" "+c.path, webtest.Refused(t, 404, "NOT_FOUND", "There is nothing at this path."), s.Call(t, c.method, c.path, "", webtest.Keyed(uuid.New(), "test")...))
 	}
 }
 
@@ -71,11 +72,11 @@ func TestRoutes_MethodNotAllowed(t *testing.T) {
 			if slices.Contains(allow, method) {
 				continue
 			}
-			wanted := refused(t, 405, "METHOD_NOT_ALLOWED", "The path takes another method; see Allow.", "Allow", strings.Join(allow, ", "))
-			same(t, method+" "+path.Pattern, wanted, s.call(t, method, path.Pattern, "{}", keyed(uuid.New(), "test")...))
+			wanted := webtest.Refused(t, 405, "METHOD_NOT_ALLOWED", "The path takes another method; see Allow.", "Allow", strings.Join(allow, ", "))
+			webtest.Same(t, method+" "+path.Pattern, wanted, s.Call(t, method, path.Pattern, "{}", webtest.Keyed(uuid.New(), "test")...))
 		}
 	}
-	same(t, "no such session route", refused(t, 404, "NOT_FOUND", "There is nothing at this path."), s.call(t, "POST", "/auth/sign-up", "{}"))
+	webtest.Same(t, "no such session route", webtest.Refused(t, 404, "NOT_FOUND", "There is nothing at this path."), s.Call(t, "POST", "/auth/sign-up", "{}"))
 }
 
 // The console answers for itself, protection against other sites and compression included, and is logged by its own routes.
@@ -87,13 +88,13 @@ func TestConsole(t *testing.T) {
 		_, _ = w.Write([]byte(`"` + r.PathValue("id") + strings.Repeat(" ", 4096) + `"`))
 	})
 	pages.HandleFunc("/console", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	s := start(t, func(c *settings) { c.api.Console = pages })
-	page := want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
-	same(t, "a page", page, s.call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
-	same(t, "its root", want(t, 418, ""), s.call(t, "GET", "/console", ""))
-	same(t, "without a gateway", refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused),
-		s.call(t, "GET", "/console/keys/7", "", "X-Gateway-Secret", ""))
-	if log := s.log.String(); !strings.Contains(log, `"route":"/console/keys/{id}"`) || strings.Contains(log, "/console/keys/7") {
+	s := start(t, func(c *webtest.Settings) { c.API.Console = pages })
+	page := webtest.Want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
+	webtest.Same(t, "a page", page, s.Call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
+	webtest.Same(t, "its root", webtest.Want(t, 418, ""), s.Call(t, "GET", "/console", ""))
+	webtest.Same(t, "without a gateway", webtest.Refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused),
+		s.Call(t, "GET", "/console/keys/7", "", "X-Gateway-Secret", ""))
+	if log := s.Log.String(); !strings.Contains(log, `"route":"/console/keys/{id}"`) || strings.Contains(log, "/console/keys/7") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -101,8 +102,8 @@ func TestConsole(t *testing.T) {
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	response := s.send(t, "GET", "/openapi.json", "")
-	text := readAll(t, response)
+	response := s.Send(t, "GET", "/openapi.json", "")
+	text := webtest.ReadAll(t, response)
 	var document struct{ OpenAPI string }
 	if err := json.Unmarshal([]byte(text), &document); err != nil || document.OpenAPI != "3.1.0" {
 		t.Errorf("openapi %q, %v", document.OpenAPI, err)
@@ -126,36 +127,36 @@ func TestNew_InvalidPublicURL(t *testing.T) {
 func TestAccessLog_NoSecrets(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
+	account := webtest.Keyed(uuid.New(), "test")
 	ann := signUp(t, s, "ann@example.com")
 	cookie := strings.TrimPrefix(ann[1], "intents.session=")
 	key := createKey(t, s, `{"name":"the name of a key"}`, ann)
-	hash := hashOf(key.Key)
+	hash := webtest.HashOf(key.Key)
 	verify := `{"hash":"` + hash + `"}`
 	send := func(method, path, body string, header ...string) {
 		t.Helper()
-		s.call(t, method, path, body, header...)
+		s.Call(t, method, path, body, header...)
 	}
-	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`)
 	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"a wrong password"}`)
 	send("GET", "/auth/get-session", "", ann...)
 	send("POST", "/internal/keys/verify", verify)
-	send("POST", "/v2/transfers", transferBody, account...)
+	send("POST", "/v2/transfers", webtest.TransferBody, account...)
 	send("POST", "/v2/transfers", `{"reference":"a body that is refused"}`, account...)
 	send("GET", "/v2/tokens?chain-id="+key.Key, "", append(account, "X-Api-Key", key.Key)...)
 	for _, table := range []string{"transfers", "api_keys", "sessions", "accounts"} {
-		pgtest.Exec(t, s.store, `ALTER TABLE `+table+` RENAME TO former_`+table)
+		pgtest.Exec(t, s.Store, `ALTER TABLE `+table+` RENAME TO former_`+table)
 	}
-	send("POST", "/v2/transfers", transferBody, append(account, "X-Request-Id", "the-last", "Idempotency-Key", "order-1")...)
+	send("POST", "/v2/transfers", webtest.TransferBody, append(account, "X-Request-Id", "the-last", "Idempotency-Key", "order-1")...)
 	send("POST", "/internal/keys/verify", verify)
 	send("GET", "/auth/get-session", "", ann...)
-	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`)
+	send("POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`)
 
-	log := s.log.String()
+	log := s.Log.String()
 	for what, secret := range map[string]string{
-		"a key": key.Key, "a key's random part": key.Key[8:], "a key's hash": hash, "the session": cookie, "the gateway's secret": gatewaySecret,
-		"the session's hash": hashOf(cookie), "a password": password, "a wrong password": "a wrong password", "an e-mail address": "ann@example.com",
-		"a body": "a body that is refused", "an account in a body": alice, "a key's name": "the name of a key",
+		"a key": key.Key, "a key's random part": key.Key[8:], "a key's hash": hash, "the session": cookie, "the gateway's secret": webtest.GatewaySecret,
+		"the session's hash": webtest.HashOf(cookie), "a password": webtest.Password, "a wrong password": "a wrong password", "an e-mail address": "ann@example.com",
+		"a body": "a body that is refused", "an account in a body": webtest.Alice, "a key's name": "the name of a key",
 	} {
 		if strings.Contains(log, secret) {
 			t.Errorf("%s is in the log:\n%s", what, log)

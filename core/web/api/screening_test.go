@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/screening"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
 
@@ -29,7 +30,7 @@ type screened struct {
 	path   string
 }
 
-func startScreened(t *testing.T, change ...func(*settings)) *screened {
+func startScreened(t *testing.T, change ...func(*webtest.Settings)) *screened {
 	t.Helper()
 	s := &screened{path: filepath.Join(t.TempDir(), "list.txt")}
 	s.append(t, mallory+" Lazarus Group")
@@ -39,7 +40,7 @@ func startScreened(t *testing.T, change ...func(*settings)) *screened {
 		Store: store.Screening, Paths: []string{s.path}, Contact: "appeals@example.com", Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
 	})
 	pgtest.Must(t, err)
-	s.service = startOn(t, store, append(change, func(c *settings) { c.intents.Screening, c.identity.Screening = s.screen, s.screen })...)
+	s.service = startOn(t, store, append(change, func(c *webtest.Settings) { c.Intents.Screening, c.Identity.Screening = s.screen, s.screen })...)
 	return s
 }
 
@@ -73,13 +74,13 @@ func (s *screened) delist(t *testing.T, address string) {
 }
 
 // notAllowed is the 403 for these addresses.
-func notAllowed(t *testing.T, paths ...string) answer {
+func notAllowed(t *testing.T, paths ...string) webtest.Answer {
 	t.Helper()
 	list := make([]any, len(paths))
 	for n, path := range paths {
 		list[n] = path
 	}
-	return detailed(refused(t, 403, "ADDRESS_NOT_ALLOWED",
+	return webtest.Detailed(webtest.Refused(t, 403, "ADDRESS_NOT_ALLOWED",
 		"This service does not serve an address of this request. Use another address, or ask the operator of this service: appeals@example.com"), "paths", list)
 }
 
@@ -88,7 +89,7 @@ func (s *screened) hits(t *testing.T) (hits []string) {
 	t.Helper()
 	_, err := s.screen.WriteHits(t.Context())
 	pgtest.Must(t, err)
-	rows, err := s.store.Pool().QueryContext(t.Context(), `SELECT concat_ws(' ', stage, side, address, list_label, environment,
+	rows, err := s.Store.Pool().QueryContext(t.Context(), `SELECT concat_ws(' ', stage, side, address, list_label, environment,
 		CASE WHEN account_id IS NOT NULL THEN 'account' END, CASE WHEN key_id IS NOT NULL THEN 'key' END, CASE WHEN intent_id IS NOT NULL THEN 'intent' END)
 		FROM screening_hits ORDER BY 1`)
 	pgtest.Must(t, err)
@@ -105,8 +106,8 @@ func (s *screened) hits(t *testing.T) (hits []string) {
 // unlogged holds the log to what it must never have.
 func (s *screened) unlogged(t *testing.T) {
 	t.Helper()
-	log := strings.ToLower(s.log.String())
-	for _, secret := range []string{mallory, alice, bob, screening.TestAddress, "Lazarus", "ticket"} {
+	log := strings.ToLower(s.Log.String())
+	for _, secret := range []string{mallory, webtest.Alice, webtest.Bob, screening.TestAddress, "Lazarus", "ticket"} {
 		if strings.Contains(log, strings.ToLower(secret)) {
 			t.Errorf("the log has %s", secret)
 		}
@@ -119,39 +120,39 @@ func (s *screened) unlogged(t *testing.T) {
 func TestCreateTransfer_Screened(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
-	owner := pgtest.SignUp(t, s.store, "ann@example.com").ID
-	key := keyed(owner, "test")
-	pay := func(from, to string) string { return body(from, sepoliaUSDC, "5", to, "", "", "") }
-	from, to := pay(malloryOnSepolia, bobOnSepolia), pay(aliceOnSepolia, malloryOnSepolia)
-	same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/transfers", from, key...))
+	owner := pgtest.SignUp(t, s.Store, "ann@example.com").ID
+	key := webtest.Keyed(owner, "test")
+	pay := func(from, to string) string { return webtest.Body(from, webtest.SepoliaUSDC, "5", to, "", "", "") }
+	from, to := pay(malloryOnSepolia, webtest.BobOnSepolia), pay(webtest.AliceOnSepolia, malloryOnSepolia)
+	webtest.Same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/transfers", from, key...))
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	same(t, "the destination", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/transfers", to, once...))
-	same(t, "both", notAllowed(t, "/source/account", "/destination/account"), s.call(t, "POST", "/v2/transfers", pay(malloryOnSepolia, malloryOnSepolia), key...))
-	same(t, "in lower case", notAllowed(t, "/destination/account"),
-		s.call(t, "POST", "/v2/transfers", pay(aliceOnSepolia, strings.ToLower(malloryOnSepolia)), key...))
+	webtest.Same(t, "the destination", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers", to, once...))
+	webtest.Same(t, "both", notAllowed(t, "/source/account", "/destination/account"), s.Call(t, "POST", "/v2/transfers", pay(malloryOnSepolia, malloryOnSepolia), key...))
+	webtest.Same(t, "in lower case", notAllowed(t, "/destination/account"),
+		s.Call(t, "POST", "/v2/transfers", pay(webtest.AliceOnSepolia, strings.ToLower(malloryOnSepolia)), key...))
 
 	// After 400 and the environment's 403, before what the registry refuses.
-	if got := s.call(t, "POST", "/v2/transfers", strings.Replace(to, `"5"`, `5`, 1), key...); got.Status != 400 {
+	if got := s.Call(t, "POST", "/v2/transfers", strings.Replace(to, `"5"`, `5`, 1), key...); got.Status != 400 {
 		t.Errorf("a request that is not valid: %+v", got)
 	}
-	if got := s.call(t, "POST", "/v2/transfers", to, keyed(owner, "live")...); got.Body.(map[string]any)["code"] != "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" {
+	if got := s.Call(t, "POST", "/v2/transfers", to, webtest.Keyed(owner, "live")...); got.Body.(map[string]any)["code"] != "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" {
 		t.Errorf("a key of the other environment: %+v", got)
 	}
-	same(t, "an unknown token", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/transfers",
-		body(aliceOnSepolia, "eip155:11155111:"+bob, "5", malloryOnSepolia, "", "", ""), key...))
+	webtest.Same(t, "an unknown token", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers",
+		webtest.Body(webtest.AliceOnSepolia, "eip155:11155111:"+webtest.Bob, "5", malloryOnSepolia, "", "", ""), key...))
 
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers`); n != 0 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transfers`); n != 0 {
 		t.Errorf("%d intents are recorded", n)
 	}
 	s.delist(t, mallory)
-	if got := s.call(t, "POST", "/v2/transfers", pay(aliceOnSepolia, bobOnSepolia), once...); got.Status != 201 || got.Header["Idempotent-Replayed"] != "" {
+	if got := s.Call(t, "POST", "/v2/transfers", pay(webtest.AliceOnSepolia, webtest.BobOnSepolia), once...); got.Status != 201 || got.Header["Idempotent-Replayed"] != "" {
 		t.Errorf("the key of a refused request: %+v", got)
 	}
 	want := []string{"create destination " + mallory + " Lazarus Group test account key"} // one an hour of an address
 	if got := s.hits(t); len(got) != 1 || !strings.HasPrefix(got[0], "create ") {
 		t.Errorf("hits %v, want one such as %v", got, want)
 	}
-	entries := pgtest.LookUp[string](t, s.store, `SELECT string_agg(concat_ws(' ', action, repeats, detail, last_detail, ip_address), ',') FROM audit_log WHERE action LIKE 'screening%'`)
+	entries := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', action, repeats, detail, last_detail, ip_address), ',') FROM audit_log WHERE action LIKE 'screening%'`)
 	if entries != "screening_refused 4  " {
 		t.Errorf("the audit log has %q, want one entry and four repeats", entries)
 	}
@@ -162,14 +163,14 @@ func TestCreateTransfer_ScreenedTestAddress(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
 	toTest := "eip155:11155111:" + screening.TestAddress
-	same(t, "in the environment test", notAllowed(t, "/destination/account"),
-		s.call(t, "POST", "/v2/transfers", body(aliceOnSepolia, sepoliaUSDC, "5", toTest, "", "", ""), keyed(uuid.New(), "test")...))
-	live := body(aliceOnMainnet, mainnetUSDC, "5", "eip155:1:"+screening.TestAddress, "", "", "")
-	if got := s.call(t, "POST", "/v2/transfers", live, keyed(uuid.New(), "live")...); got.Status != 201 {
+	webtest.Same(t, "in the environment test", notAllowed(t, "/destination/account"),
+		s.Call(t, "POST", "/v2/transfers", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...))
+	live := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", "eip155:1:"+screening.TestAddress, "", "", "")
+	if got := s.Call(t, "POST", "/v2/transfers", live, webtest.Keyed(uuid.New(), "live")...); got.Status != 201 {
 		t.Errorf("in the environment live: %+v", got)
 	}
 	off := start(t)
-	status, _, record := off.create(t, body(aliceOnSepolia, sepoliaUSDC, "5", toTest, "", "", ""), keyed(uuid.New(), "test")...)
+	status, _, record := off.create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...)
 	if status != 201 || !strings.Contains(record, `"screened":false`) {
 		t.Errorf("without a list: %d %s", status, record)
 	}
@@ -178,16 +179,16 @@ func TestCreateTransfer_ScreenedTestAddress(t *testing.T) {
 // A repeat of an intent that exists gets its 201, without what is to be signed.
 func TestIdempotencyKey_Screened(t *testing.T) {
 	t.Parallel()
-	for _, side := range []string{alice, bob} {
+	for _, side := range []string{webtest.Alice, webtest.Bob} {
 		s := startScreened(t)
-		once := slices.Concat(keyed(uuid.New(), "test"), []string{"Idempotency-Key", "order-1"})
-		first := s.call(t, "POST", "/v2/transfers", swapBody, once...)
+		once := slices.Concat(webtest.Keyed(uuid.New(), "test"), []string{"Idempotency-Key", "order-1"})
+		first := s.Call(t, "POST", "/v2/transfers", webtest.SwapBody, once...)
 		s.list(t, side)
 		first.Body.(map[string]any)["tx"], first.Body.(map[string]any)["screened"] = nil, true
 		first.Header["Idempotent-Replayed"] = "true"
-		same(t, "repeated", first, s.call(t, "POST", "/v2/transfers", swapBody, once...))
-		other := strings.Replace(swapBody, `"4"`, `"3"`, 1)
-		if got := s.call(t, "POST", "/v2/transfers", other, once...); got.Body.(map[string]any)["code"] != "ADDRESS_NOT_ALLOWED" {
+		webtest.Same(t, "repeated", first, s.Call(t, "POST", "/v2/transfers", webtest.SwapBody, once...))
+		other := strings.Replace(webtest.SwapBody, `"4"`, `"3"`, 1)
+		if got := s.Call(t, "POST", "/v2/transfers", other, once...); got.Body.(map[string]any)["code"] != "ADDRESS_NOT_ALLOWED" {
 			t.Errorf("the key with another body: %+v", got)
 		}
 		s.unlogged(t)
@@ -196,25 +197,25 @@ func TestIdempotencyKey_Screened(t *testing.T) {
 
 func TestCreateTransfer_ScreenedQuote(t *testing.T) {
 	t.Parallel()
-	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+	for side, path := range map[string]string{webtest.Alice: "/source/account", webtest.Bob: "/destination/account"} {
 		s := startScreened(t, quoting(startSolver(t, "solver", network.Test)))
-		key := keyed(uuid.New(), "test")
+		key := webtest.Keyed(uuid.New(), "test")
 		id, used := s.quote(t, key...), s.quote(t, key...)
 		once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-		made := s.call(t, "POST", "/v2/transfers", of(used, ""), once...)
+		made := s.Call(t, "POST", "/v2/transfers", of(used, ""), once...)
 		s.list(t, side)
-		same(t, "a quote", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", of(id, ""), key...))
-		same(t, "a quote that was used", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", of(used, ""), key...))
-		named := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnBase, baseUSDC, "4", `,"quoteId":"`+uuid.NewString()+`"`)
-		same(t, "a quote that is not there", notAllowed(t, path), s.call(t, "POST", "/v2/transfers", named, key...))
+		webtest.Same(t, "a quote", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(id, ""), key...))
+		webtest.Same(t, "a quote that was used", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(used, ""), key...))
+		named := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", `,"quoteId":"`+uuid.NewString()+`"`)
+		webtest.Same(t, "a quote that is not there", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", named, key...))
 		made.Body.(map[string]any)["tx"], made.Body.(map[string]any)["screened"] = nil, true
 		made.Header["Idempotent-Replayed"] = "true"
-		same(t, "repeated", made, s.call(t, "POST", "/v2/transfers", of(used, ""), once...))
-		if got := s.call(t, "GET", "/v2/quotes/"+id, "", key...); got.Status != 200 {
+		webtest.Same(t, "repeated", made, s.Call(t, "POST", "/v2/transfers", of(used, ""), once...))
+		if got := s.Call(t, "GET", "/v2/quotes/"+id, "", key...); got.Status != 200 {
 			t.Errorf("the quote is not read: %+v", got)
 		}
 		s.delist(t, side)
-		if got := s.call(t, "POST", "/v2/transfers", of(id, ""), key...); got.Status != 201 {
+		if got := s.Call(t, "POST", "/v2/transfers", of(id, ""), key...); got.Status != 201 {
 			t.Errorf("taken out: %+v", got)
 		}
 		s.unlogged(t)
@@ -226,11 +227,13 @@ func TestCreateQuotes_Screened(t *testing.T) {
 	t.Parallel()
 	solver := startSolver(t, "solver", network.Test)
 	s := startScreened(t, quoting(solver))
-	key := keyed(uuid.New(), "test")
-	ask := func(from, to, rest string) string { return body(from, sepoliaUSDC, "5", to, baseUSDC, "", rest) }
-	same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/quotes", ask(malloryOnSepolia, bobOnBase, ""), key...))
-	same(t, "the destination", notAllowed(t, "/destination/account"), s.call(t, "POST", "/v2/quotes", ask(aliceOnSepolia, "eip155:84532:"+mallory, ""), key...))
-	if got := s.call(t, "POST", "/v2/quotes", ask(malloryOnSepolia, bobOnBase, `,"providers":["nobody"]`), key...); got.Status != 400 {
+	key := webtest.Keyed(uuid.New(), "test")
+	ask := func(from, to, rest string) string {
+		return webtest.Body(from, webtest.SepoliaUSDC, "5", to, webtest.BaseUSDC, "", rest)
+	}
+	webtest.Same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, ""), key...))
+	webtest.Same(t, "the destination", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/quotes", ask(webtest.AliceOnSepolia, "eip155:84532:"+mallory, ""), key...))
+	if got := s.Call(t, "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, `,"providers":["nobody"]`), key...); got.Status != 400 {
 		t.Errorf("an unknown provider: %+v", got)
 	}
 	if n := solver.requests.Load(); n != 0 {
@@ -245,23 +248,23 @@ func TestCreateQuotes_Screened(t *testing.T) {
 // An account of an intent is listed after it was made, and taken out again.
 func TestScreening_HandOuts(t *testing.T) {
 	t.Parallel()
-	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+	for side, path := range map[string]string{webtest.Alice: "/source/account", webtest.Bob: "/destination/account"} {
 		owner := uuid.New()
-		account := keyed(owner, "test")
-		s := startScreened(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
-		_, location, _ := s.create(t, transferBody, account...)
-		before := s.call(t, "GET", location, "", account...)
+		account := webtest.Keyed(owner, "test")
+		s := startScreened(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
+		_, location, _ := s.create(t, webtest.TransferBody, account...)
+		before := s.Call(t, "GET", location, "", account...)
 		s.list(t, side)
-		withheld := s.call(t, "GET", location, "", account...)
-		expected := s.call(t, "GET", location, "", account...)
+		withheld := s.Call(t, "GET", location, "", account...)
+		expected := s.Call(t, "GET", location, "", account...)
 		expected.Body.(map[string]any)["tx"], expected.Body.(map[string]any)["screened"] = nil, true
-		same(t, "record", expected, withheld)
-		same(t, "preflight", notAllowed(t, path), s.call(t, "GET", location+"/preflight", "", account...))
-		if got := s.call(t, "GET", "/v2/transfers", "", account...); got.Status != 200 {
+		webtest.Same(t, "record", expected, withheld)
+		webtest.Same(t, "preflight", notAllowed(t, path), s.Call(t, "GET", location+"/preflight", "", account...))
+		if got := s.Call(t, "GET", "/v2/transfers", "", account...); got.Status != 200 {
 			t.Errorf("the list is not read: %+v", got)
 		}
 		s.delist(t, side)
-		same(t, "taken out", before, s.call(t, "GET", location, "", account...))
+		webtest.Same(t, "taken out", before, s.Call(t, "GET", location, "", account...))
 		want := "hand-out " + strings.Split(path, "/")[1] + " " + side + " Lazarus Group test account intent"
 		if diff := cmp.Diff([]string{want}, s.hits(t)); diff != "" {
 			t.Errorf("hits (-want +got):\n%s", diff)
@@ -272,14 +275,14 @@ func TestScreening_HandOuts(t *testing.T) {
 
 func TestGetRefund_Screened(t *testing.T) {
 	t.Parallel()
-	for side, path := range map[string]string{alice: "/source/account", bob: "/destination/account"} {
+	for side, path := range map[string]string{webtest.Alice: "/source/account", webtest.Bob: "/destination/account"} {
 		owner := uuid.New()
-		account := keyed(owner, "test")
-		s := startScreened(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
+		account := webtest.Keyed(owner, "test")
+		s := startScreened(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
 		location := s.createOpen(t, owner)
 		s.list(t, side)
-		same(t, "refund", notAllowed(t, path), s.call(t, "GET", location+"/refund", "", account...))
-		record := s.call(t, "GET", location, "", account...)
+		webtest.Same(t, "refund", notAllowed(t, path), s.Call(t, "GET", location+"/refund", "", account...))
+		record := s.Call(t, "GET", location, "", account...)
 		if body, _ := record.Body.(map[string]any); body["screened"] != true || body["refundable"] != true {
 			t.Errorf("record %+v", body)
 		}
@@ -287,7 +290,7 @@ func TestGetRefund_Screened(t *testing.T) {
 			t.Error(diff)
 		}
 		s.delist(t, side)
-		if got := s.call(t, "GET", location+"/refund", "", account...); got.Status != 200 {
+		if got := s.Call(t, "GET", location+"/refund", "", account...); got.Status != 200 {
 			t.Errorf("taken out: %+v", got)
 		}
 	}
@@ -297,23 +300,23 @@ func TestGetRefund_Screened(t *testing.T) {
 func TestScreening_Changes(t *testing.T) {
 	t.Parallel()
 	owner := uuid.New()
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	s := startScreened(t)
-	_, reported, _ := s.create(t, transferBody, account...)
-	_, cancelled, _ := s.create(t, swapBody, account...)
-	s.list(t, bob)
+	_, reported, _ := s.create(t, webtest.TransferBody, account...)
+	_, cancelled, _ := s.create(t, webtest.SwapBody, account...)
+	s.list(t, webtest.Bob)
 	report := `{"hash":"` + common.Hash{1}.Hex() + `"}`
 	for _, c := range []struct{ path, body, status string }{{reported + "/transaction", report, "submitted"}, {cancelled + "/cancel", "{}", "cancelled"}} {
-		got := s.call(t, "POST", c.path, c.body, account...)
+		got := s.Call(t, "POST", c.path, c.body, account...)
 		if record, _ := got.Body.(map[string]any); got.Status != 200 || record["status"] != c.status || record["tx"] != nil || record["screened"] != true {
 			t.Errorf("%s: %+v", c.path, got)
 		}
 	}
-	if got := s.call(t, "GET", "/v2/events", "", account...); got.Status != 200 {
+	if got := s.Call(t, "GET", "/v2/events", "", account...); got.Status != 200 {
 		t.Errorf("events are not read: %+v", got)
 	}
 	want := []string{
-		"chain destination " + bob + " Lazarus Group test account intent", "hand-out destination " + bob + " Lazarus Group test account intent",
+		"chain destination " + webtest.Bob + " Lazarus Group test account intent", "hand-out destination " + webtest.Bob + " Lazarus Group test account intent",
 	}
 	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
@@ -326,20 +329,20 @@ func TestVerifySIWE_Screened(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
 	wallet, ann := walletOf(t), signUp(t, s.service, "ann@example.com")
-	const address = `,"walletAddress":"` + alice + `"`
+	const address = `,"walletAddress":"` + webtest.Alice + `"`
 	signed := signedBody(t, wallet, walletMessage(walletNonce(t, s.service)), address)
-	s.list(t, alice)
-	same(t, "sign in", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/verify", signed))
-	same(t, "link", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/link", signed, ann...))
-	if got := s.call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
+	s.list(t, webtest.Alice)
+	webtest.Same(t, "sign in", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/verify", signed))
+	webtest.Same(t, "link", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/link", signed, ann...))
+	if got := s.Call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
 		t.Errorf("a session is ended: %+v", got)
 	}
-	want := []string{"siwe wallet " + alice + " Lazarus Group", "siwe wallet " + alice + " Lazarus Group account"}
+	want := []string{"siwe wallet " + webtest.Alice + " Lazarus Group", "siwe wallet " + webtest.Alice + " Lazarus Group account"}
 	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
-	s.delist(t, alice)
-	if got := s.call(t, "POST", "/auth/siwe/verify", signed); got.Status != 200 { // the nonce was not used up
+	s.delist(t, webtest.Alice)
+	if got := s.Call(t, "POST", "/auth/siwe/verify", signed); got.Status != 200 { // the nonce was not used up
 		t.Errorf("taken out: %+v", got)
 	}
 	s.unlogged(t)
@@ -351,11 +354,11 @@ func TestServeBatch_Screened(t *testing.T) {
 	s := startScreened(t)
 	owner := uuid.New()
 	var sent []*http.Request
-	for _, to := range []string{malloryOnSepolia, bobOnSepolia, malloryOnSepolia} {
-		sent = append(sent, s.createRequest(t, owner, uuid.NewString(), body(aliceOnSepolia, sepoliaUSDC, "5", to, "", "", "")))
+	for _, to := range []string{malloryOnSepolia, webtest.BobOnSepolia, malloryOnSepolia} {
+		sent = append(sent, s.CreateRequest(t, owner, uuid.NewString(), webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", to, "", "", "")))
 	}
 	var status []int
-	for _, response := range s.sendGroup(t, sent...) { //nolint:bodyclose // it is in memory
+	for _, response := range s.SendGroup(t, sent...) { //nolint:bodyclose // it is in memory
 		status = append(status, response.StatusCode)
 		_, _ = io.Copy(io.Discard, response.Body)
 	}

@@ -1,16 +1,13 @@
 package api_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
-
-const password = "correct horse battery"
 
 const (
 	cookieSet     = "intents.session=<>; Path=/; Max-Age=604800; HttpOnly; SameSite=Lax"
@@ -18,69 +15,50 @@ const (
 	cookieCleared = "intents.session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
 )
 
-// signUp makes an account and returns its cookie as a header.
-func signUp(t *testing.T, s *service, email string) []string {
-	t.Helper()
-	response := s.send(t, "POST", "/auth/sign-up/email", fmt.Sprintf(`{"email":%q,"password":%q,"name":"Ann"}`, email, password))
-	text := readAll(t, response)
-	if response.StatusCode != 200 {
-		t.Fatalf("sign up: %s", text)
-	}
-	if response.Header.Get("Set-Cookie") == "" { // where mail is configured
-		pgtest.Exec(t, s.store, `UPDATE accounts SET email_verified_at = now() WHERE email = $1`, email)
-		response = s.send(t, "POST", "/auth/sign-in/email", fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
-		if text := readAll(t, response); response.StatusCode != 200 {
-			t.Fatalf("sign in: %s", text)
-		}
-	}
-	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	return []string{"Cookie", cookie}
-}
-
 func user(name, email string) string {
 	return fmt.Sprintf(`{"id":"<id>","name":%q,"email":%q,"emailVerified":false,"image":null,"createdAt":"<time>","updatedAt":"<time>"}`, name, email)
 }
 
-func signedIn(t *testing.T, name, email string) answer {
+func signedIn(t *testing.T, name, email string) webtest.Answer {
 	t.Helper()
-	return want(t, 200, `{"redirect":false,"token":null,"user":`+user(name, email)+`}`, "Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store")
+	return webtest.Want(t, 200, `{"redirect":false,"token":null,"user":`+user(name, email)+`}`, "Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store")
 }
 
 func TestSignUp(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	for request, expected := range map[string]answer{
+	for request, expected := range map[string]webtest.Answer{
 		`{"email":"ann@example.com","password":"x9Kq-2vT","name":"Ann"}`:                                                                             signedIn(t, "Ann", "ann@example.com"),
 		`{"email":"Bob@Example.com","password":"` + strings.Repeat("é", 128) + `","name":"  Bob ","image":null,"callbackURL":"/","rememberMe":true}`: signedIn(t, "Bob", "bob@example.com"),
 		`{"email":"no-name@example.com","password":"x9Kq-2vT"}`:                                                                                      signedIn(t, "no-name@example.com", "no-name@example.com"),
-		`{"email":"c@example.com","password":"1234567","name":"C"}`:                                                                                  invalid(t, "/password", "must have 8 to 128 characters"),
-		`{"email":"c@example.com","password":"x9Kq-2vT","name":"` + strings.Repeat("n", 129) + `"}`:                                                  invalid(t, "/name", "must have 1 to 128 characters"),
-		`{"email":"not an address","password":"x9Kq-2vT","name":"C"}`:                                                                                invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"password":"x9Kq-2vT","name":"C"}`:                                                                                                         invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"c@example.com","password":"x9Kq-2vT","name":"C","role":"admin"}`:                                                                  invalid(t, "/role", "is not a known field"),
-		`{"email":"c@example.com","email":"d@example.com","password":"x9Kq-2vT"}`:                                                                    invalid(t, "/email", "…"),
-		`{"email":"c@example.com","password":12345678}`:                                                                                              invalid(t, "/password", "must not be a JSON number"),
-		`{"email":"c@example.com","password":"x9Kq-2vT"} {}`:                                                                                         invalid(t, "", "…"),
-		`[]`: invalid(t, "", "must be an object"),
-		`{`:  invalid(t, "", "…"),
+		`{"email":"c@example.com","password":"1234567","name":"C"}`:                                                                                  webtest.Invalid(t, "/password", "must have 8 to 128 characters"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"` + strings.Repeat("n", 129) + `"}`:                                                  webtest.Invalid(t, "/name", "must have 1 to 128 characters"),
+		`{"email":"not an address","password":"x9Kq-2vT","name":"C"}`:                                                                                webtest.Invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"password":"x9Kq-2vT","name":"C"}`:                                                                                                         webtest.Invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"c@example.com","password":"x9Kq-2vT","name":"C","role":"admin"}`:                                                                  webtest.Invalid(t, "/role", "is not a known field"),
+		`{"email":"c@example.com","email":"d@example.com","password":"x9Kq-2vT"}`:                                                                    webtest.Invalid(t, "/email", "…"),
+		`{"email":"c@example.com","password":12345678}`:                                                                                              webtest.Invalid(t, "/password", "must not be a JSON number"),
+		`{"email":"c@example.com","password":"x9Kq-2vT"} {}`:                                                                                         webtest.Invalid(t, "", "…"),
+		`[]`: webtest.Invalid(t, "", "must be an object"),
+		`{`:  webtest.Invalid(t, "", "…"),
 	} {
-		got := s.call(t, "POST", "/auth/sign-up/email", request)
+		got := s.Call(t, "POST", "/auth/sign-up/email", request)
 		if got.Status == 400 {
 			got = maskMessages(got, []string{"", firstMessage(expected)})
 		}
-		same(t, request, expected, got)
+		webtest.Same(t, request, expected, got)
 	}
-	taken := refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another.")
-	same(t, "taken", taken, s.call(t, "POST", "/auth/sign-up/email", `{"email":"ANN@example.com","password":"T2vq-9kX","name":"A"}`))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 3 {
+	taken := webtest.Refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another.")
+	webtest.Same(t, "taken", taken, s.Call(t, "POST", "/auth/sign-up/email", `{"email":"ANN@example.com","password":"T2vq-9kX","name":"A"}`))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); n != 3 {
 		t.Errorf("%d accounts", n)
 	}
-	if plain := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts WHERE password_hash NOT LIKE '$argon2id$%'`); plain != 0 {
+	if plain := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts WHERE password_hash NOT LIKE '$argon2id$%'`); plain != 0 {
 		t.Errorf("%d passwords are not hashed with Argon2id", plain)
 	}
 }
 
-func firstMessage(a answer) string {
+func firstMessage(a webtest.Answer) string {
 	details, _ := a.Body.(map[string]any)["details"].(map[string]any)
 	issues, _ := details["issues"].([]any)
 	if len(issues) == 0 {
@@ -91,10 +69,10 @@ func firstMessage(a answer) string {
 
 func TestSignUp_Closed(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.identity.SignUpOpen = false })
-	same(t, "answer", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
-		s.call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM accounts`); n != 0 {
+	s := start(t, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
+	webtest.Same(t, "answer", webtest.Refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
+		s.Call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); n != 0 {
 		t.Errorf("%d accounts", n)
 	}
 }
@@ -104,75 +82,70 @@ func TestSignIn(t *testing.T) {
 	s := start(t)
 	signUp(t, s, "ann@example.com")
 	signUp(t, s, "disabled@example.com")
-	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now() WHERE email = 'disabled@example.com'`)
-	denied := refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
-	for request, expected := range map[string]answer{
-		`{"email":"ann@example.com","password":"` + password + `"}`:                                         signedIn(t, "Ann", "ann@example.com"),
-		`{"email":"ANN@example.com","password":"` + password + `","rememberMe":true,"callbackURL":"/home"}`: signedIn(t, "Ann", "ann@example.com"),
-		`{"email":"ann@example.com","password":"` + password + ` "}`:                                        denied,
-		`{"email":"ann@example.com","password":""}`:                                                         denied,
-		`{"email":"ann@example.com"}`:                                                                       denied,
-		`{"email":"nobody@example.com","password":"` + password + `"}`:                                      denied,
-		`{"email":"disabled@example.com","password":"` + password + `"}`:                                    denied,
-		`{"email":"nobody@example.com","password":"no account has this password"}`:                          denied,
-		`{"email":"ann","password":"` + password + `"}`:                                                     invalid(t, "/email", "must be an e-mail address such as name@example.com"),
-		`{"email":"ann@example.com","password":"` + password + `","admin":true}`:                            invalid(t, "/admin", "is not a known field"),
+	pgtest.Exec(t, s.Store, `UPDATE accounts SET disabled_at = now() WHERE email = 'disabled@example.com'`)
+	denied := webtest.Refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
+	for request, expected := range map[string]webtest.Answer{
+		`{"email":"ann@example.com","password":"` + webtest.Password + `"}`:                                         signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ANN@example.com","password":"` + webtest.Password + `","rememberMe":true,"callbackURL":"/home"}`: signedIn(t, "Ann", "ann@example.com"),
+		`{"email":"ann@example.com","password":"` + webtest.Password + ` "}`:                                        denied,
+		`{"email":"ann@example.com","password":""}`:                                                                 denied,
+		`{"email":"ann@example.com"}`:                                                                               denied,
+		`{"email":"nobody@example.com","password":"` + webtest.Password + `"}`:                                      denied,
+		`{"email":"disabled@example.com","password":"` + webtest.Password + `"}`:                                    denied,
+		`{"email":"nobody@example.com","password":"no account has this password"}`:                                  denied,
+		`{"email":"ann","password":"` + webtest.Password + `"}`:                                                     webtest.Invalid(t, "/email", "must be an e-mail address such as name@example.com"),
+		`{"email":"ann@example.com","password":"` + webtest.Password + `","admin":true}`:                            webtest.Invalid(t, "/admin", "is not a known field"),
 	} {
-		same(t, request, expected, s.call(t, "POST", "/auth/sign-in/email", request))
+		webtest.Same(t, request, expected, s.Call(t, "POST", "/auth/sign-in/email", request))
 	}
 }
 
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	nobody := want(t, 200, "null", "Cache-Control", "no-store")
-	get := func(header ...string) answer { return s.call(t, "GET", "/auth/get-session", "", header...) }
+	nobody := webtest.Want(t, 200, "null", "Cache-Control", "no-store")
+	get := func(header ...string) webtest.Answer { return s.Call(t, "GET", "/auth/get-session", "", header...) }
 	ann := signUp(t, s, "ann@example.com")
 
-	response := s.send(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+password+`"}`,
+	response := s.Send(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`,
 		append(ann, "X-Forwarded-For", "203.0.113.7", "User-Agent", "Browser/1.0 "+strings.Repeat("x", 300))...)
-	readAll(t, response)
+	webtest.ReadAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	again := []string{"Cookie", cookie}
-	same(t, "session", want(t, 200, `{"session":{"id":"<id>","token":"<id>","userId":"<id>","activeOrganizationId":"<id>","ipAddress":"203.0.113.7",
+	webtest.Same(t, "session", webtest.Want(t, 200, `{"session":{"id":"<id>","token":"<id>","userId":"<id>","activeOrganizationId":"<id>","ipAddress":"203.0.113.7",
 		"userAgent":"Browser/1.0 `+strings.Repeat("x", 244)+`","expiresAt":"<time>","createdAt":"<time>","updatedAt":"<time>"},
 		"user":`+user("Ann", "ann@example.com")+`}`, "Cache-Control", "no-store"), get(again...))
-	same(t, "the session before the sign-in", nobody, get(ann...))
-	same(t, "no cookie", nobody, get())
-	same(t, "a guess", nobody, get("Cookie", "intents.session=guess"))
-	same(t, "a cookie of another name", nobody, get("Cookie", strings.Replace(cookie, "intents.session", "__Host-intents.session", 1)))
-	if stored := pgtest.LookUp[string](t, s.store, `SELECT encode(token_hash, 'hex') FROM sessions`); stored != hashOf(cookie[len("intents.session="):]) {
+	webtest.Same(t, "the session before the sign-in", nobody, get(ann...))
+	webtest.Same(t, "no cookie", nobody, get())
+	webtest.Same(t, "a guess", nobody, get("Cookie", "intents.session=guess"))
+	webtest.Same(t, "a cookie of another name", nobody, get("Cookie", strings.Replace(cookie, "intents.session", "__Host-intents.session", 1)))
+	if stored := pgtest.LookUp[string](t, s.Store, `SELECT encode(token_hash, 'hex') FROM sessions`); stored != webtest.HashOf(cookie[len("intents.session="):]) {
 		t.Errorf("the database keeps %s, want the token's hash", stored)
 	}
 
-	out := want(t, 200, `{"success":true}`, "Set-Cookie", cookieCleared)
-	same(t, "sign out", out, s.call(t, "POST", "/auth/sign-out", "", again...))
-	same(t, "signed out", nobody, get(again...))
-	same(t, "sign out again", out, s.call(t, "POST", "/auth/sign-out", "", again...))
-	same(t, "sign out without a session", out, s.call(t, "POST", "/auth/sign-out", ""))
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	out := webtest.Want(t, 200, `{"success":true}`, "Set-Cookie", cookieCleared)
+	webtest.Same(t, "sign out", out, s.Call(t, "POST", "/auth/sign-out", "", again...))
+	webtest.Same(t, "signed out", nobody, get(again...))
+	webtest.Same(t, "sign out again", out, s.Call(t, "POST", "/auth/sign-out", "", again...))
+	webtest.Same(t, "sign out without a session", out, s.Call(t, "POST", "/auth/sign-out", ""))
 }
 
 func TestSession_CookieOverTLS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.PublicURL = "https://intents.example" })
-	response := s.send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+password+`"}`)
-	readAll(t, response)
+	s := start(t, func(c *webtest.Settings) { c.API.PublicURL = "https://intents.example" })
+	response := s.Send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`)
+	webtest.ReadAll(t, response)
 	set := response.Header.Get("Set-Cookie")
 	want := "__Host-intents.session=<>; Path=/; Max-Age=604800; HttpOnly; Secure; SameSite=Lax\n" +
 		"__Host-intents.device=<>; Path=/; Max-Age=34560000; HttpOnly; Secure; SameSite=Lax"
-	if got := changing.ReplaceAllString(strings.Join(response.Header["Set-Cookie"], "\n"), "<$1>"); got != want {
+	if got := webtest.Changing.ReplaceAllString(strings.Join(response.Header["Set-Cookie"], "\n"), "<$1>"); got != want {
 		t.Errorf("got %s", got)
 	}
 	cookie, _, _ := strings.Cut(set, ";")
-	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie); got.Body == nil {
+	if got := s.Call(t, "GET", "/auth/get-session", "", "Cookie", cookie); got.Body == nil {
 		t.Errorf("the cookie has no session: %+v", got)
 	}
-	if got := s.call(t, "GET", "/auth/get-session", "", "Cookie", strings.TrimPrefix(cookie, "__Host-")); got.Body != nil {
+	if got := s.Call(t, "GET", "/auth/get-session", "", "Cookie", strings.TrimPrefix(cookie, "__Host-")); got.Body != nil {
 		t.Errorf("a cookie that a sibling domain could set has a session: %+v", got)
 	}
 }
@@ -181,7 +154,7 @@ func TestCrossOrigin_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	ann := signUp(t, s, "ann@example.com")
-	denied := refused(t, 403, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
+	denied := webtest.Refused(t, 403, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
 	for name, header := range map[string][]string{
 		"Sec-Fetch-Site: cross-site": {"Sec-Fetch-Site", "cross-site"},
 		"Sec-Fetch-Site: same-site":  {"Sec-Fetch-Site", "same-site", "Origin", "http://evil.intents.example"},
@@ -195,13 +168,13 @@ func TestCrossOrigin_Refused(t *testing.T) {
 			"/auth/revoke-session", "/auth/revoke-other-sessions", "/auth/revoke-sessions", "/auth/delete-user",
 			"/auth/api-key/create", "/auth/api-key/update", "/auth/api-key/rotate", "/auth/api-key/delete",
 		} {
-			same(t, name+" "+path, denied, s.call(t, "POST", path, `{"name":"key"}`, append(ann, header...)...))
+			webtest.Same(t, name+" "+path, denied, s.Call(t, "POST", path, `{"name":"key"}`, append(ann, header...)...))
 		}
-		if got := s.call(t, "GET", "/auth/get-session", "", append(ann, header...)...); got.Body == nil {
+		if got := s.Call(t, "GET", "/auth/get-session", "", append(ann, header...)...); got.Body == nil {
 			t.Errorf("%s: a read, which changes nothing, is refused: %+v", name, got)
 		}
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM api_keys`); n != 0 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM api_keys`); n != 0 {
 		t.Errorf("%d keys were made", n)
 	}
 	for name, header := range map[string][]string{
@@ -211,7 +184,7 @@ func TestCrossOrigin_Refused(t *testing.T) {
 		"of no browser":           {},
 		"of this site, forwarded": {"Sec-Fetch-Site", "cross-site", "Origin", "http://intents.example"},
 	} {
-		if got := s.call(t, "POST", "/auth/api-key/create", `{"name":"key"}`, append(ann, header...)...); got.Status != 200 {
+		if got := s.Call(t, "POST", "/auth/api-key/create", `{"name":"key"}`, append(ann, header...)...); got.Status != 200 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

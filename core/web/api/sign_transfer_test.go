@@ -18,6 +18,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/webtest"
 )
 
 // signer is a user with a key.
@@ -53,7 +54,7 @@ type signedIntent struct {
 
 // request is the body of an intent that the user signs.
 func (w signer) request(body, signing string) string {
-	return strings.Replace(strings.ReplaceAll(body, alice, w.address), `{`, `{"signing":"`+signing+`",`, 1)
+	return strings.Replace(strings.ReplaceAll(body, webtest.Alice, w.address), `{`, `{"signing":"`+signing+`",`, 1)
 }
 
 // sign signs typed data as a wallet does.
@@ -75,7 +76,7 @@ func signatureOf(signature hexutil.Bytes) string { return `{"signature":"` + sig
 
 func (s *service) signing(t *testing.T, path string, header ...string) (i signedIntent) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(readAll(t, s.send(t, "GET", path, "", header...))), &i); err != nil { //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", path, "", header...))), &i); err != nil { //nolint:bodyclose // readAll closes it
 		t.Fatal(err)
 	}
 	return i
@@ -92,23 +93,23 @@ func walletChain() *rpctest.Chain {
 // The user of an intent signs, and any account can send what the relay then has, by both schemes and for each type.
 func TestSignTransfer(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
 	key, err := crypto.ToECDSA(bytes.Repeat([]byte{7}, 32)) // the same in each run, for the examples
 	if err != nil {
 		t.Fatal(err)
 	}
-	user, account := signer{key, crypto.PubkeyToAddress(key.PublicKey).Hex()}, keyed(uuid.New(), "test")
+	user, account := signer{key, crypto.PubkeyToAddress(key.PublicKey).Hex()}, webtest.Keyed(uuid.New(), "test")
 	for _, c := range []struct{ name, body, scheme, primaryType, selector, to, typeByte string }{
-		{"a bridge by Permit2", bridgeBody, "permit2", "PermitBatchWitnessTransferFrom", "0x49927074", sepoliaSettler.Hex(), "00"},
-		{"a bridge by ERC-3009", bridgeBody, "erc3009", "ReceiveWithAuthorization", "0x49927074", sepoliaSettler.Hex(), "01"},
-		{"a swap by Permit2", swapBody, "permit2", "PermitBatchWitnessTransferFrom", "0x49927074", sepoliaSettler.Hex(), "00"},
-		{"a transfer by ERC-3009", transferBody, "erc3009", "TransferWithAuthorization", "0xcf092995", usdc.Hex(), ""},
+		{"a bridge by Permit2", webtest.BridgeBody, "permit2", "PermitBatchWitnessTransferFrom", "0x49927074", sepoliaSettler.Hex(), "00"},
+		{"a bridge by ERC-3009", webtest.BridgeBody, "erc3009", "ReceiveWithAuthorization", "0x49927074", sepoliaSettler.Hex(), "01"},
+		{"a swap by Permit2", webtest.SwapBody, "permit2", "PermitBatchWitnessTransferFrom", "0x49927074", sepoliaSettler.Hex(), "00"},
+		{"a transfer by ERC-3009", webtest.TransferBody, "erc3009", "TransferWithAuthorization", "0xcf092995", usdc.Hex(), ""},
 	} {
 		call := s.example
 		if c.name == "a bridge by ERC-3009" || c.name == "a swap by Permit2" { // the document has enough of these
-			call = func(t *testing.T, _, method, path, body string, header ...string) answer {
+			call = func(t *testing.T, _, method, path, body string, header ...string) webtest.Answer {
 				t.Helper()
-				return s.call(t, method, path, body, header...)
+				return s.Call(t, method, path, body, header...)
 			}
 		}
 		made := call(t, c.name, "POST", "/v2/transfers", user.request(c.body, c.scheme), account...)
@@ -128,9 +129,9 @@ func TestSignTransfer(t *testing.T) {
 		if permit2 := c.scheme == "permit2"; permit2 != (intent.Signing.Allowance["spender"] == transfer.Permit2Address) || permit2 != (intent.Signing.Permit != nil) {
 			t.Errorf("%s: allowance %v, permit %v", c.name, intent.Signing.Allowance, intent.Signing.Permit)
 		}
-		same(t, c.name+", not signed", refused(t, 409, "NOT_SIGNED",
+		webtest.Same(t, c.name+", not signed", webtest.Refused(t, 409, "NOT_SIGNED",
 			"The intent has no signature to send. Its user signs signing.typedData; send the signature to POST /v2/transfers/{id}/signature."),
-			s.call(t, "GET", location+"/relay", "", account...))
+			s.Call(t, "GET", location+"/relay", "", account...))
 
 		signature := user.sign(t, typed)
 		if signed := call(t, c.name, "POST", location+"/signature", signatureOf(signature), account...); signed.Status != 200 {
@@ -146,11 +147,11 @@ func TestSignTransfer(t *testing.T) {
 			t.Errorf("%s: relay %+v", c.name, relay)
 		}
 		for _, path := range []string{location, "/v2/transfers", "/v2/events", location + "/preflight"} {
-			if body := readAll(t, s.send(t, "GET", path, "", account...)); strings.Contains(body, signature.String()[2:]) { //nolint:bodyclose // readAll closes it
+			if body := webtest.ReadAll(t, s.Send(t, "GET", path, "", account...)); strings.Contains(body, signature.String()[2:]) { //nolint:bodyclose // readAll closes it
 				t.Errorf("%s: %s tells the signature", c.name, path)
 			}
 		}
-		if strings.Contains(s.log.String(), signature.String()[2:]) {
+		if strings.Contains(s.Log.String(), signature.String()[2:]) {
 			t.Errorf("%s: the log tells the signature", c.name)
 		}
 	}
@@ -159,68 +160,68 @@ func TestSignTransfer(t *testing.T) {
 // A signature is refused for what it is, and for when it comes; every form of a good one is taken.
 func TestSignTransfer_Refused(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
 	owner, user := uuid.New(), newSigner(t)
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	made := func(body, scheme string) (string, signedIntent, hexutil.Bytes) {
 		_, location, _ := s.create(t, user.request(body, scheme), account...)
 		intent := s.signing(t, location, account...)
 		return location, intent, user.sign(t, intent.Signing.TypedData)
 	}
-	location, intent, good := made(bridgeBody, "permit2")
+	location, intent, good := made(webtest.BridgeBody, "permit2")
 	path := location + "/signature"
-	post := func(path string, signature []byte) answer {
-		return s.call(t, "POST", path, signatureOf(signature), account...)
+	post := func(path string, signature []byte) webtest.Answer {
+		return s.Call(t, "POST", path, signatureOf(signature), account...)
 	}
 	const grammar = "must be a signature: 0x and 64 to 4,096 bytes in hexadecimal digits"
-	same(t, "no signature", invalid(t, "/signature", "is required"), s.call(t, "POST", path, `{}`, account...))
-	same(t, "no prefix", invalid(t, "/signature", grammar), s.call(t, "POST", path, `{"signature":"`+good.String()[2:]+`"}`, account...))
-	same(t, "63 bytes", invalid(t, "/signature", grammar), post(path, good[:63]))
-	same(t, "4,097 bytes", invalid(t, "/signature", grammar), post(path, make([]byte, 4097)))
-	same(t, "another member", invalid(t, "/digest", "is not a known field"),
-		s.call(t, "POST", path, `{"signature":"`+good.String()+`","digest":"0x00"}`, account...))
+	webtest.Same(t, "no signature", webtest.Invalid(t, "/signature", "is required"), s.Call(t, "POST", path, `{}`, account...))
+	webtest.Same(t, "no prefix", webtest.Invalid(t, "/signature", grammar), s.Call(t, "POST", path, `{"signature":"`+good.String()[2:]+`"}`, account...))
+	webtest.Same(t, "63 bytes", webtest.Invalid(t, "/signature", grammar), post(path, good[:63]))
+	webtest.Same(t, "4,097 bytes", webtest.Invalid(t, "/signature", grammar), post(path, make([]byte, 4097)))
+	webtest.Same(t, "another member", webtest.Invalid(t, "/digest", "is not a known field"),
+		s.Call(t, "POST", path, `{"signature":"`+good.String()+`","digest":"0x00"}`, account...))
 
-	wrong := refused(t, 422, "SIGNATURE_INVALID", "The source account has not made this signature of the intent's typed data. Sign signing.typedData as it is, "+
+	wrong := webtest.Refused(t, 422, "SIGNATURE_INVALID", "The source account has not made this signature of the intent's typed data. Sign signing.typedData as it is, "+
 		"with eth_signTypedData_v4; an account with code must accept it by ERC-1271, and its own key does not count.")
-	same(t, "another key", wrong, post(path, newSigner(t).sign(t, intent.Signing.TypedData)))
-	_, _, other := made(bridgeBody, "permit2")
-	same(t, "of another intent", wrong, post(path, other))
-	same(t, "4,096 bytes", wrong, post(path, make([]byte, 4096)))
+	webtest.Same(t, "another key", wrong, post(path, newSigner(t).sign(t, intent.Signing.TypedData)))
+	_, _, other := made(webtest.BridgeBody, "permit2")
+	webtest.Same(t, "of another intent", wrong, post(path, other))
+	webtest.Same(t, "4,096 bytes", wrong, post(path, make([]byte, 4096)))
 
 	withV := func(v byte) hexutil.Bytes { return append(bytes.Clone(good[:64]), v) }
 	compact := bytes.Clone(good[:64])
 	compact[32] |= (good[64] - 27) << 7
-	relayed := s.call(t, "POST", path, signatureOf(good), account...)
+	relayed := s.Call(t, "POST", path, signatureOf(good), account...)
 	if relayed.Status != 200 {
 		t.Fatalf("%+v", relayed)
 	}
-	want := s.call(t, "GET", location+"/relay", "", account...)
+	want := s.Call(t, "GET", location+"/relay", "", account...)
 	for name, form := range map[string]hexutil.Bytes{"v of 0 or 1": withV(good[64] - 27), "64 bytes": compact} {
 		if got := post(path, form); got.Status != 200 {
 			t.Errorf("%s: %+v", name, got)
 		}
-		same(t, name+", relayed", want, s.call(t, "GET", location+"/relay", "", account...))
+		webtest.Same(t, name+", relayed", want, s.Call(t, "GET", location+"/relay", "", account...))
 	}
 
-	conflict := func(status string) answer {
-		return detailed(refused(t, 409, "STATUS_CONFLICT", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), "status", status)
+	conflict := func(status string) webtest.Answer {
+		return webtest.Detailed(webtest.Refused(t, 409, "STATUS_CONFLICT", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), "status", status)
 	}
-	_, unsigned, _ := s.create(t, bridgeBody, account...)
-	same(t, "an intent that is not signed", conflict("created"), post(unsigned+"/signature", good))
-	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() + interval '3 s' WHERE id = $1`, intent.ID)
-	same(t, "at the deadline", conflict("created"), post(path, good))
-	same(t, "relay at the deadline", conflict("created"), s.call(t, "GET", location+"/relay", "", account...))
-	missing := refused(t, 404, "NOT_FOUND", "The account has no such transfer.")
-	same(t, "another account", missing, s.call(t, "POST", path, signatureOf(good), keyed(uuid.New(), "test")...))
-	same(t, "another account's relay", missing, s.call(t, "GET", location+"/relay", "", keyed(uuid.New(), "test")...))
+	_, unsigned, _ := s.create(t, webtest.BridgeBody, account...)
+	webtest.Same(t, "an intent that is not signed", conflict("created"), post(unsigned+"/signature", good))
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() + interval '3 s' WHERE id = $1`, intent.ID)
+	webtest.Same(t, "at the deadline", conflict("created"), post(path, good))
+	webtest.Same(t, "relay at the deadline", conflict("created"), s.Call(t, "GET", location+"/relay", "", account...))
+	missing := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer.")
+	webtest.Same(t, "another account", missing, s.Call(t, "POST", path, signatureOf(good), webtest.Keyed(uuid.New(), "test")...))
+	webtest.Same(t, "another account's relay", missing, s.Call(t, "GET", location+"/relay", "", webtest.Keyed(uuid.New(), "test")...))
 
 	bare := start(t)
-	_, elsewhere, _ := bare.create(t, user.request(transferBody, "erc3009"), account...)
+	_, elsewhere, _ := bare.create(t, user.request(webtest.TransferBody, "erc3009"), account...)
 	alone := bare.signing(t, elsewhere, account...)
-	same(t, "another key, no node", refused(t, 422, "CHAIN_NOT_WATCHED",
+	webtest.Same(t, "another key, no node", webtest.Refused(t, 422, "CHAIN_NOT_WATCHED",
 		"The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched."),
-		bare.call(t, "POST", elsewhere+"/signature", signatureOf(good), account...))
-	if got := bare.call(t, "POST", elsewhere+"/signature", signatureOf(user.sign(t, alone.Signing.TypedData)), account...); got.Status != 200 {
+		bare.Call(t, "POST", elsewhere+"/signature", signatureOf(good), account...))
+	if got := bare.Call(t, "POST", elsewhere+"/signature", signatureOf(user.sign(t, alone.Signing.TypedData)), account...); got.Status != 200 {
 		t.Errorf("the user's key, no node: %+v", got)
 	}
 }
@@ -228,20 +229,20 @@ func TestSignTransfer_Refused(t *testing.T) {
 // What is cancelled has no signature any more, and says what makes copies of it worthless; an hour after its deadline none is kept either.
 func TestSignTransfer_Ends(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(walletChain())) })
 	owner, user := uuid.New(), newSigner(t)
-	account := keyed(owner, "test")
+	account := webtest.Keyed(owner, "test")
 	kept := func(id string) bool {
-		return pgtest.LookUp[bool](t, s.store, `SELECT signature IS NOT NULL FROM transfers WHERE id = $1`, id)
+		return pgtest.LookUp[bool](t, s.Store, `SELECT signature IS NOT NULL FROM transfers WHERE id = $1`, id)
 	}
 	for _, scheme := range []string{"permit2", "erc3009"} {
-		_, location, _ := s.create(t, user.request(bridgeBody, scheme), account...)
+		_, location, _ := s.create(t, user.request(webtest.BridgeBody, scheme), account...)
 		intent := s.signing(t, location, account...)
-		s.call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
+		s.Call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
 		if !kept(intent.ID) {
 			t.Fatal("there is no signature")
 		}
-		s.call(t, "POST", location+"/cancel", "", account...)
+		s.Call(t, "POST", location+"/cancel", "", account...)
 		cancelled := s.signing(t, location, account...)
 		if kept(intent.ID) || cancelled.Signing.TypedData != nil || cancelled.Signing.SignedAt == nil || cancelled.Signing.Digest != intent.Signing.Digest {
 			t.Errorf("%s: cancelled %+v", scheme, cancelled)
@@ -250,25 +251,25 @@ func TestSignTransfer_Ends(t *testing.T) {
 		if scheme == "permit2" != strings.HasPrefix(data, "0x3ff9dcb1") || scheme == "erc3009" != (cancelled.Signing.Revoke["primaryType"] == "CancelAuthorization") {
 			t.Errorf("%s: revoke %v", scheme, cancelled.Signing.Revoke)
 		}
-		same(t, "relay", detailed(refused(t, 409, "STATUS_CONFLICT",
+		webtest.Same(t, "relay", webtest.Detailed(webtest.Refused(t, 409, "STATUS_CONFLICT",
 			"The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), "status", "cancelled"),
-			s.call(t, "GET", location+"/relay", "", account...))
+			s.Call(t, "GET", location+"/relay", "", account...))
 	}
-	_, unsigned, _ := s.create(t, user.request(bridgeBody, "permit2"), account...)
-	s.call(t, "POST", unsigned+"/cancel", "", account...)
+	_, unsigned, _ := s.create(t, user.request(webtest.BridgeBody, "permit2"), account...)
+	s.Call(t, "POST", unsigned+"/cancel", "", account...)
 	if intent := s.signing(t, unsigned, account...); intent.Signing.Revoke != nil {
 		t.Errorf("never signed: %+v", intent)
 	}
 
-	_, location, _ := s.create(t, user.request(transferBody, "erc3009"), account...)
+	_, location, _ := s.create(t, user.request(webtest.TransferBody, "erc3009"), account...)
 	intent := s.signing(t, location, account...)
-	s.call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
-	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '59 min' WHERE id = $1`, intent.ID)
-	if erased, err := s.store.Intents.EraseSignatures(t.Context()); err != nil || erased != 0 || !kept(intent.ID) {
+	s.Call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() - interval '59 min' WHERE id = $1`, intent.ID)
+	if erased, err := s.Store.Intents.EraseSignatures(t.Context()); err != nil || erased != 0 || !kept(intent.ID) {
 		t.Errorf("within the hour: %d, %v", erased, err)
 	}
-	pgtest.Exec(t, s.store, `UPDATE transfers SET deadline = now() - interval '61 min' WHERE id = $1`, intent.ID)
-	if erased, err := s.store.Intents.EraseSignatures(t.Context()); err != nil || erased != 1 || kept(intent.ID) {
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() - interval '61 min' WHERE id = $1`, intent.ID)
+	if erased, err := s.Store.Intents.EraseSignatures(t.Context()); err != nil || erased != 1 || kept(intent.ID) {
 		t.Errorf("after an hour: %d, %v", erased, err)
 	}
 }
@@ -277,51 +278,51 @@ func TestSignTransfer_Ends(t *testing.T) {
 func TestCreateTransfer_SigningNotSupported(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
+	account := webtest.Keyed(uuid.New(), "test")
 	with := func(body, scheme string) string { return strings.Replace(body, `{`, `{"signing":"`+scheme+`",`, 1) }
 	for name, c := range map[string]struct{ body, reason, message string }{
 		"native": {
-			with(body(aliceOnSepolia, sepoliaETH, "5", bobOnBase, baseUSDC, "4", ""), "permit2"), "native",
+			with(webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", ""), "permit2"), "native",
 			"The native token of eip155:11155111 cannot be moved by a signature; use its wrapped token, or leave signing out.",
 		},
 		"a transfer by Permit2": {
-			with(transferBody, "permit2"), "settlement",
+			with(webtest.TransferBody, "permit2"), "settlement",
 			"A transfer has no settlement that takes a Permit2 signature; use erc3009 where the token has it, or leave signing out.",
 		},
 		"a token without ERC-3009": {
-			with(body(aliceOnSepolia, sepoliaWETH, "5", bobOnSepolia, "", "", ""), "erc3009"), "token",
+			with(webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaWETH, "5", webtest.BobOnSepolia, "", "", ""), "erc3009"), "token",
 			"Token WETH is not known to take ERC-3009 authorizations for a transfer; GET /v2/tokens says which do.",
 		},
 		"a settlement without": {
-			with(body("eip155:84532:"+alice, baseUSDC, "5", bobOnSepolia, sepoliaUSDC, "4", ""), "permit2"), "settlement",
+			with(webtest.Body("eip155:84532:"+webtest.Alice, webtest.BaseUSDC, "5", webtest.BobOnSepolia, webtest.SepoliaUSDC, "4", ""), "permit2"), "settlement",
 			"No deployment that executes this bridge takes signatures of permit2; GET /v2/chains says which do.",
 		},
 	} {
-		same(t, name, detailed(refused(t, 422, "SIGNING_NOT_SUPPORTED", c.message), "reason", c.reason), s.call(t, "POST", "/v2/transfers", c.body, account...))
+		webtest.Same(t, name, webtest.Detailed(webtest.Refused(t, 422, "SIGNING_NOT_SUPPORTED", c.message), "reason", c.reason), s.Call(t, "POST", "/v2/transfers", c.body, account...))
 	}
-	same(t, "an hour and a minute", refused(t, 422, "INVALID_DEADLINE",
+	webtest.Same(t, "an hour and a minute", webtest.Refused(t, 422, "INVALID_DEADLINE",
 		"The deadline of a transfer from eip155:11155111 must be 60 seconds to 3600 seconds from now."),
-		s.call(t, "POST", "/v2/transfers", strings.Replace(with(transferBody, "erc3009"), `{`, `{"deadline":"`+time.Now().Add(61*time.Minute).UTC().Format(time.RFC3339)+`",`, 1), account...))
+		s.Call(t, "POST", "/v2/transfers", strings.Replace(with(webtest.TransferBody, "erc3009"), `{`, `{"deadline":"`+time.Now().Add(61*time.Minute).UTC().Format(time.RFC3339)+`",`, 1), account...))
 }
 
 // What is listed after it was made is neither signed nor relayed, and comes back with the address.
 func TestSignTransfer_Screened(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
-	owner, user := pgtest.SignUp(t, s.store, "ann@example.com").ID, newSigner(t)
-	key := keyed(owner, "test")
-	_, location, _ := s.create(t, user.request(transferBody, "erc3009"), key...)
+	owner, user := pgtest.SignUp(t, s.Store, "ann@example.com").ID, newSigner(t)
+	key := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, user.request(webtest.TransferBody, "erc3009"), key...)
 	signature := signatureOf(user.sign(t, s.signing(t, location, key...).Signing.TypedData))
 	s.list(t, user.address)
 	refusal := notAllowed(t, "/source/account")
-	same(t, "signature", refusal, s.call(t, "POST", location+"/signature", signature, key...))
-	same(t, "relay", refusal, s.call(t, "GET", location+"/relay", "", key...))
-	same(t, "preflight", refusal, s.call(t, "GET", location+"/preflight", "", key...))
+	webtest.Same(t, "signature", refusal, s.Call(t, "POST", location+"/signature", signature, key...))
+	webtest.Same(t, "relay", refusal, s.Call(t, "GET", location+"/relay", "", key...))
+	webtest.Same(t, "preflight", refusal, s.Call(t, "GET", location+"/preflight", "", key...))
 	if intent := s.signing(t, location, key...); intent.Signing.TypedData != nil {
 		t.Errorf("listed: %+v", intent)
 	}
 	s.delist(t, user.address)
-	if got := s.call(t, "POST", location+"/signature", signature, key...); got.Status != 200 {
+	if got := s.Call(t, "POST", location+"/signature", signature, key...); got.Status != 200 {
 		t.Errorf("delisted: %+v", got)
 	}
 	s.unlogged(t)
@@ -340,21 +341,21 @@ func TestPreflightTransfer_Signed(t *testing.T) {
 	chain.SetFunction(usdc, receive, returning(0))
 	chain.SetFunction(usdc, move, func(rpctest.Call) ([]byte, error) { return nil, nil })
 	chain.SetFunction(sepoliaSettler, openFor, returning(0))
-	s := start(t, func(c *settings) { c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	made := func(body, scheme string) string {
 		_, location, _ := s.create(t, user.request(body, scheme), account...)
 		return location
 	}
 	sign := func(location string) {
-		signed := s.call(t, "POST", location+"/signature", signatureOf(user.sign(t, s.signing(t, location, account...).Signing.TypedData)), account...)
+		signed := s.Call(t, "POST", location+"/signature", signatureOf(user.sign(t, s.signing(t, location, account...).Signing.TypedData)), account...)
 		if signed.Status != 200 {
 			t.Fatalf("%+v", signed)
 		}
 	}
 	checks := func(location string) map[string]string {
 		found := map[string]string{}
-		body, _ := s.call(t, "GET", location+"/preflight", "", account...).Body.(map[string]any)
+		body, _ := s.Call(t, "GET", location+"/preflight", "", account...).Body.(map[string]any)
 		list, _ := body["checks"].([]any)
 		for _, c := range list {
 			check, _ := c.(map[string]any)
@@ -375,7 +376,7 @@ func TestPreflightTransfer_Signed(t *testing.T) {
 		}
 	}
 	const unused, signed = "ok: The signature's nonce is unused.", "ok: The source account has signed."
-	byPermit2, byToken, paid := made(bridgeBody, "permit2"), made(bridgeBody, "erc3009"), made(transferBody, "erc3009")
+	byPermit2, byToken, paid := made(webtest.BridgeBody, "permit2"), made(webtest.BridgeBody, "erc3009"), made(webtest.TransferBody, "erc3009")
 	notSigned, later := "ok, needed: The user has not signed yet.", "ok, unknown: The transaction is simulated once it is signed."
 	permitted, noAllowance := "ok: Permit2 may draw 5 units of the token, and the transaction needs 5.", "ok: An allowance is not needed."
 	noAuthorization := "ok: An authorization is not needed."

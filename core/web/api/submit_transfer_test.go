@@ -22,6 +22,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/metricstest"
@@ -52,8 +53,8 @@ const solverKey = "of-the-header"
 type submitting struct {
 	*service
 	url    string
-	change []func(*settings)
-	config *settings
+	change []func(*webtest.Settings)
+	config *webtest.Settings
 	solver *solver
 	chain  *rpctest.Chain
 
@@ -71,8 +72,8 @@ func startSubmitting(t *testing.T) *submitting {
 	s := &submitting{url: pgtest.Database(t), solver: startSolver(t, "solver", network.Test), chain: signable()}
 	s.solver.endpoint.Orders, s.solver.endpoint.Headers = true, map[string]telemetry.Secret{"X-Key": solverKey}
 	s.solver.setOrders(s.serveOrders)
-	s.change = []func(*settings){quoting(s.solver), func(c *settings) {
-		c.intents.Chains = nodes(t, sepolia, rpctest.NewNode(s.chain))
+	s.change = []func(*webtest.Settings){quoting(s.solver), func(c *webtest.Settings) {
+		c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(s.chain))
 		s.config = c
 	}}
 	s.service = startOn(t, pgtest.Open(t, s.url), s.change...)
@@ -114,7 +115,7 @@ func (s *submitting) sent() (posted []string) {
 // make makes an intent of a quote, to be submitted, and signs it.
 func (s *submitting) make(t *testing.T, user signer, scheme string, account []string) (location string, record map[string]any, signature string) {
 	t.Helper()
-	response := readAll(t, s.send(t, "POST", "/v2/quotes", strings.ReplaceAll(exactInput, alice, user.address), account...)) //nolint:bodyclose // readAll closes it
+	response := webtest.ReadAll(t, s.Send(t, "POST", "/v2/quotes", strings.ReplaceAll(exactInput, webtest.Alice, user.address), account...)) //nolint:bodyclose // readAll closes it
 	var got struct{ Quotes []struct{ ID string } }
 	if err := json.Unmarshal([]byte(response), &got); err != nil || len(got.Quotes) != 1 {
 		t.Fatalf("%s %v", response, err)
@@ -144,7 +145,7 @@ func exact(t *testing.T, text string) (object map[string]any) {
 // submitted is signing.submitted of an intent, with its time as <time>.
 func (s *submitting) submitted(t *testing.T, location string, account []string) any {
 	t.Helper()
-	signing := s.call(t, "GET", location, "", account...).Body.(map[string]any)["signing"].(map[string]any)
+	signing := s.Call(t, "GET", location, "", account...).Body.(map[string]any)["signing"].(map[string]any)
 	return signing["submitted"]
 }
 
@@ -165,7 +166,7 @@ func TestSignTransfer_Submitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account, user := keyed(uuid.New(), "test"), signer{key, crypto.PubkeyToAddress(key.PublicKey).Hex()}
+	account, user := webtest.Keyed(uuid.New(), "test"), signer{key, crypto.PubkeyToAddress(key.PublicKey).Hex()}
 	for _, scheme := range []string{"permit2", "erc3009"} {
 		location, record, signature := s.make(t, user, scheme, account)
 		order, signing := record["order"].(map[string]any), record["signing"].(map[string]any)
@@ -191,7 +192,7 @@ func TestSignTransfer_Submitted(t *testing.T) {
 		if diff := cmp.Diff(wantPosted(scheme, order, signing, signature), exact(t, posted[0])); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", scheme, diff)
 		}
-		if relay := s.call(t, "GET", location+"/relay", "", account...); relay.Status != 200 {
+		if relay := s.Call(t, "GET", location+"/relay", "", account...); relay.Status != 200 {
 			t.Errorf("%s: relay %+v", scheme, relay)
 		}
 	}
@@ -201,7 +202,7 @@ func TestSignTransfer_Submitted(t *testing.T) {
 func (s *submitting) counted(t *testing.T) map[string]float64 {
 	t.Helper()
 	counts := map[string]float64{}
-	for labels, n := range metricstest.Of(t, s.config.api.Metrics, "intents_core_order_submissions_total") {
+	for labels, n := range metricstest.Of(t, s.config.API.Metrics, "intents_core_order_submissions_total") {
 		if status, ours := strings.CutPrefix(labels, "test solver "); ours && n > 0 {
 			counts[status] = n
 		}
@@ -254,7 +255,7 @@ func wantPosted(scheme string, order, signing map[string]any, signature string) 
 func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 	t.Parallel()
 	s := startSubmitting(t)
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	long := strings.Repeat("ab", 65)
 	other := strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
@@ -280,7 +281,7 @@ func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 		location, _, signature := s.make(t, user, "permit2", account)
 		s.answer(c.status, c.body)
 		for range 2 { // the second signature sends nothing
-			if signed := s.call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
+			if signed := s.Call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
 				t.Fatalf("%s: %+v", name, signed)
 			}
 		}
@@ -291,7 +292,7 @@ func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 			t.Errorf("%s: %d orders were sent", name, len(posted))
 		}
 		bare := strings.TrimSuffix(strings.TrimPrefix(signature, `{"signature":"0x`), `"}`)
-		if log := s.log.String(); strings.Contains(log, bare) || strings.Contains(log, solverKey) {
+		if log := s.Log.String(); strings.Contains(log, bare) || strings.Contains(log, solverKey) {
 			t.Errorf("%s: the log tells a secret", name)
 		}
 	}
@@ -307,7 +308,7 @@ func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 func TestSignTransfer_SubmissionUnanswered(t *testing.T) {
 	t.Parallel()
 	s := startSubmitting(t)
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	location, _, signature := s.make(t, user, "erc3009", account)
 	sent := make(chan struct{}, 2)
 	s.solver.setOrders(func(_ http.ResponseWriter, r *http.Request) {
@@ -316,7 +317,7 @@ func TestSignTransfer_SubmissionUnanswered(t *testing.T) {
 		<-r.Context().Done()
 	})
 	for range 2 {
-		if signed := s.call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
+		if signed := s.Call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
 			t.Fatalf("%+v", signed)
 		}
 	}
@@ -329,11 +330,11 @@ func TestSignTransfer_SubmissionUnanswered(t *testing.T) {
 func TestSignTransfer_NotSubmitted(t *testing.T) {
 	t.Parallel()
 	s := startSubmitting(t)
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	location, _, signature := s.make(t, user, "permit2", account)
 	post := func(name string, want int) {
 		t.Helper()
-		if signed := s.call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
+		if signed := s.Call(t, "POST", location+"/signature", signature, account...); signed.Status != 200 {
 			t.Fatalf("%s: %+v", name, signed)
 		}
 		if posted := s.sent(); len(posted) != want || (want == 0) != (s.submitted(t, location, account) == nil) {
@@ -352,7 +353,7 @@ func TestSignTransfer_NotSubmitted(t *testing.T) {
 	post("an account with code", 0)
 	s.chain.SetCode(common.HexToAddress(user.address), nil)
 	post("every check is good", 1)
-	s.call(t, "POST", location+"/signature", signature, account...)
+	s.Call(t, "POST", location+"/signature", signature, account...)
 	if posted := s.sent(); len(posted) != 0 {
 		t.Errorf("once more: %d orders were sent", len(posted))
 	}
@@ -363,13 +364,13 @@ func TestSignTransfer_SubmittedOnce(t *testing.T) {
 	t.Parallel()
 	s := startSubmitting(t)
 	cores := []*service{s.service, startOn(t, pgtest.Open(t, s.url), s.change...)}
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	for range 3 {
 		location, _, signature := s.make(t, user, "permit2", account)
 		var posts sync.WaitGroup
 		for n := range 8 {
 			posts.Go(func() {
-				if got := cores[n%2].call(t, "POST", location+"/signature", signature, account...); got.Status != 200 && got.Status != 503 {
+				if got := cores[n%2].Call(t, "POST", location+"/signature", signature, account...); got.Status != 200 && got.Status != 503 {
 					t.Errorf("signature %d: %+v", n, got)
 				}
 			})
@@ -385,14 +386,14 @@ func TestSignTransfer_SubmittedOnce(t *testing.T) {
 func TestFollowSubmissions(t *testing.T) {
 	t.Parallel()
 	s := startSubmitting(t)
-	account, user := keyed(uuid.New(), "test"), newSigner(t)
+	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	location, _, signature := s.make(t, user, "permit2", account)
-	s.call(t, "POST", location+"/signature", signature, account...)
+	s.Call(t, "POST", location+"/signature", signature, account...)
 	follow := func() (asked []string) {
 		t.Helper()
 		for after, more := uuid.Nil, true; more; {
 			var err error
-			if after, more, err = s.config.api.Quotes.FollowSubmissions(t.Context(), after); err != nil {
+			if after, more, err = s.config.API.Quotes.FollowSubmissions(t.Context(), after); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -402,7 +403,7 @@ func TestFollowSubmissions(t *testing.T) {
 		return asked
 	}
 	due := func() {
-		pgtest.Exec(t, s.store, `UPDATE transfers SET submission_due_at = now() WHERE submission_due_at IS NOT NULL`)
+		pgtest.Exec(t, s.Store, `UPDATE transfers SET submission_due_at = now() WHERE submission_due_at IS NOT NULL`)
 	}
 	if asked := follow(); len(asked) != 0 {
 		t.Errorf("within the minute: %v", asked)
@@ -436,13 +437,13 @@ func TestFollowSubmissions(t *testing.T) {
 
 	opened, _, signature := s.make(t, user, "permit2", account)
 	s.answer(200, `{"orderId":"<id>","status":"received"}`)
-	s.call(t, "POST", opened+"/signature", signature, account...)
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'submitted', hash = '0x' || repeat('a', 64) WHERE submission_due_at IS NOT NULL`)
+	s.Call(t, "POST", opened+"/signature", signature, account...)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'submitted', hash = '0x' || repeat('a', 64) WHERE submission_due_at IS NOT NULL`)
 	due()
 	if asked := follow(); len(asked) != 0 {
 		t.Errorf("opened: %v", asked)
 	}
-	if n := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM transfers WHERE submission_due_at IS NOT NULL`); n != 0 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transfers WHERE submission_due_at IS NOT NULL`); n != 0 {
 		t.Errorf("%d orders are to be asked about", n)
 	}
 }
@@ -451,28 +452,28 @@ func TestFollowSubmissions(t *testing.T) {
 func TestCreateTransfer_SubmitNotSupported(t *testing.T) {
 	t.Parallel()
 	s := start(t, quoting(startSolver(t, "solver", network.Test)))
-	key := keyed(uuid.New(), "test")
-	refusal := refused(t, 422, "SUBMIT_NOT_SUPPORTED", "Only an order of a quote can be submitted, and only to a provider of quotes that takes orders. "+
+	key := webtest.Keyed(uuid.New(), "test")
+	refusal := webtest.Refused(t, 422, "SUBMIT_NOT_SUPPORTED", "Only an order of a quote can be submitted, and only to a provider of quotes that takes orders. "+
 		"Use such a quote, or leave submit out and send the transaction of GET /v2/transfers/{id}/relay.")
 	const members = `"signing":"permit2","submit":true`
-	same(t, "without a quote", refusal, s.call(t, "POST", "/v2/transfers", strings.Replace(bridgeBody, "{", "{"+members+",", 1), key...))
-	same(t, "without signing", invalid(t, "/submit", "needs signing: an order is submitted with its user's signature"),
-		s.call(t, "POST", "/v2/transfers", strings.Replace(bridgeBody, "{", `{"submit":true,`, 1), key...))
+	webtest.Same(t, "without a quote", refusal, s.Call(t, "POST", "/v2/transfers", strings.Replace(webtest.BridgeBody, "{", "{"+members+",", 1), key...))
+	webtest.Same(t, "without signing", webtest.Invalid(t, "/submit", "needs signing: an order is submitted with its user's signature"),
+		s.Call(t, "POST", "/v2/transfers", strings.Replace(webtest.BridgeBody, "{", `{"submit":true,`, 1), key...))
 	id := s.quote(t, key...)
-	same(t, "a provider without orders", refusal, s.call(t, "POST", "/v2/transfers", of(id, ","+members), key...))
-	if got := s.call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), key...); got.Status != 201 {
+	webtest.Same(t, "a provider without orders", refusal, s.Call(t, "POST", "/v2/transfers", of(id, ","+members), key...))
+	if got := s.Call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), key...); got.Status != 201 {
 		t.Errorf("the quote is not usable: %+v", got)
 	}
 
 	submitting := startSubmitting(t)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
 	id = submitting.quote(t, key...)
-	first := submitting.call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
-	again := submitting.call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
+	first := submitting.Call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
+	again := submitting.Call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
 	if first.Status != 201 || again.Header["Idempotent-Replayed"] != "true" {
 		t.Errorf("repeated: %+v, then %+v", first, again)
 	}
-	if other := submitting.call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), once...); other.Body.(map[string]any)["code"] != "IDEMPOTENCY_KEY_REUSED" {
+	if other := submitting.Call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), once...); other.Body.(map[string]any)["code"] != "IDEMPOTENCY_KEY_REUSED" {
 		t.Errorf("without submit: %+v", other)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/tracingtest"
 	"intents.internal/pkg/tracing"
 )
@@ -52,21 +53,21 @@ func startTraced(t *testing.T, sampler string) (s *service, collector *tracingte
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	return startOn(t, store, func(c *settings) { c.api.Tracer = tracer }), collector, database
+	return startOn(t, store, func(c *webtest.Settings) { c.API.Tracer = tracer }), collector, database
 }
 
 // A write and a list, as they are shown: core's span below the gateway's, and each query below that, without any value.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	s, collector, database := startTraced(t, "parentbased_always_off")
-	ann := keyed(uuid.New(), "test")
+	ann := webtest.Keyed(uuid.New(), "test")
 	var made struct{ ID string }
-	response := s.send(t, "POST", "/v2/transfers", transferBody, append(ofGateway, ann...)...)
-	if err := json.Unmarshal([]byte(readAll(t, response)), &made); err != nil || response.StatusCode != 201 {
+	response := s.Send(t, "POST", "/v2/transfers", webtest.TransferBody, append(ofGateway, ann...)...)
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &made); err != nil || response.StatusCode != 201 {
 		t.Fatalf("%d, %v", response.StatusCode, err)
 	}
-	s.call(t, "GET", "/v2/transfers?reference=secret", "", append(ofGateway, ann...)...)
-	s.call(t, "POST", "/v2/transfers/"+made.ID+"/cancel", "", append(ofGateway, ann...)...)
+	s.Call(t, "GET", "/v2/transfers?reference=secret", "", append(ofGateway, ann...)...)
+	s.Call(t, "POST", "/v2/transfers/"+made.ID+"/cancel", "", append(ofGateway, ann...)...)
 	spans := collector.Await(t, gatewayTrace, "the spans of three requests", func(all []tracingtest.Span) bool {
 		servers := 0
 		for _, s := range all {
@@ -119,7 +120,7 @@ func TestTraces(t *testing.T) {
 	if diff := cmp.Diff(want, own.Attributes); diff != "" || own.Failed {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, secret := range []string{ann[1], alice, bob, "secret", "5'", "VALUES", "WHERE"} {
+	for _, secret := range []string{ann[1], webtest.Alice, webtest.Bob, "secret", "5'", "VALUES", "WHERE"} {
 		if text := tracingtest.Text(spans); strings.Contains(text, secret) {
 			t.Errorf("the spans hold %q:\n%s", secret, text)
 		}
@@ -133,7 +134,7 @@ func TestTraces(t *testing.T) {
 // lineOf is the log line of a request to this route.
 func lineOf(t *testing.T, s *service, route string) map[string]any {
 	t.Helper()
-	for text := range strings.Lines(s.log.String()) {
+	for text := range strings.Lines(s.Log.String()) {
 		var line map[string]any
 		if err := json.Unmarshal([]byte(text), &line); err != nil {
 			t.Fatalf("%v in %s", err, text)
@@ -157,10 +158,10 @@ func TestTraces_SamplingDecision(t *testing.T) {
 		"parentbased_always_on":  {[]string{"Traceparent", "00-" + gatewayTrace + "-" + gatewaySpan + "-00"}, true},
 	} {
 		s, collector, _ := startTraced(t, sampler)
-		s.call(t, "GET", "/v2/tokens", "", c.header...)
-		s.call(t, "GET", "/v2/tokens", "", append([]string{"X-Gateway-Secret", "a guess"}, ofGateway...)...)
-		s.call(t, "GET", "/internal/key-filter", "")
-		s.call(t, "GET", "/v2/tokens", "", append(ofGateway, "X-Request-Id", "last")...)
+		s.Call(t, "GET", "/v2/tokens", "", c.header...)
+		s.Call(t, "GET", "/v2/tokens", "", append([]string{"X-Gateway-Secret", "a guess"}, ofGateway...)...)
+		s.Call(t, "GET", "/internal/key-filter", "")
+		s.Call(t, "GET", "/v2/tokens", "", append(ofGateway, "X-Request-Id", "last")...)
 		collector.Await(t, gatewayTrace, "the last request is recorded", func(all []tracingtest.Span) bool {
 			for _, span := range all {
 				if span.Attributes["intents.request_id"] == "last" {
@@ -189,7 +190,7 @@ func TestTraces_SamplingDecision(t *testing.T) {
 func TestTraces_IDInLog(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.call(t, "GET", "/v2/tokens", "", ofGateway...)
+	s.Call(t, "GET", "/v2/tokens", "", ofGateway...)
 	line := lineOf(t, s, "GET /v2/tokens")
 	if _, has := line["span_id"]; has || line["trace_id"] != gatewayTrace || line["request_id"] != "r1" {
 		t.Errorf("the log line: %v", line)
@@ -199,13 +200,13 @@ func TestTraces_IDInLog(t *testing.T) {
 // Without an access log there are lines of requests that core failed alone.
 func TestAccessLog_Off(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.api.AccessLog, c.api.Registry = nil, nil })
-	s.call(t, "GET", "/v2/transfers?limit=0", "", keyed(uuid.New(), "test")...)
-	s.call(t, "GET", "/v2/transfers", "", keyed(uuid.New(), "test")...)
+	s := start(t, func(c *webtest.Settings) { c.API.AccessLog, c.API.Registry = nil, nil })
+	s.Call(t, "GET", "/v2/transfers?limit=0", "", webtest.Keyed(uuid.New(), "test")...)
+	s.Call(t, "GET", "/v2/transfers", "", webtest.Keyed(uuid.New(), "test")...)
 	if line := lineOf(t, s, "GET /v2/transfers"); line != nil {
 		t.Errorf("a line: %v", line)
 	}
-	s.call(t, "GET", "/v2/tokens", "", "X-Request-Id", "r2") // which needs the registry
+	s.Call(t, "GET", "/v2/tokens", "", "X-Request-Id", "r2") // which needs the registry
 	line := lineOf(t, s, "GET /v2/tokens")
 	if line["level"] != "ERROR" || line["request_id"] != "r2" || line["status"] != 500.0 {
 		t.Errorf("the line of a failed request: %v", line)
@@ -220,9 +221,9 @@ func TestTraces_Failures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, func(c *settings) { c.api.Registry, c.api.Tracer = nil, tracer })
-	s.call(t, "GET", "/v2/tokens", "", ofGateway...)
-	s.call(t, "GET", "/v2/transfers?limit=0", "", append(ofGateway, keyed(uuid.New(), "test")...)...)
+	s := start(t, func(c *webtest.Settings) { c.API.Registry, c.API.Tracer = nil, tracer })
+	s.Call(t, "GET", "/v2/tokens", "", ofGateway...)
+	s.Call(t, "GET", "/v2/transfers?limit=0", "", append(ofGateway, webtest.Keyed(uuid.New(), "test")...)...)
 	if err := tracer.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}

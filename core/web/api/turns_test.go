@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
 
@@ -31,8 +32,8 @@ func atOnce(t *testing.T, s *service, n int, method, path, body string, header .
 	statuses := map[int]int{}
 	for range n {
 		all.Go(func() {
-			response := s.send(t, method, path, body, header...)
-			text := readAll(t, response)
+			response := s.Send(t, method, path, body, header...)
+			text := webtest.ReadAll(t, response)
 			mu.Lock()
 			defer mu.Unlock()
 			statuses[response.StatusCode]++
@@ -51,7 +52,7 @@ func TestTurns_StrangersGoOn(t *testing.T) {
 	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
 	owner, key := newOwner(t, s)
 	_, stranger := newOwner(t, s)
-	blocker := pgtest.Lock(t, s.store, "SELECT FROM accounts WHERE id = $1 FOR UPDATE", owner)
+	blocker := pgtest.Lock(t, s.Store, "SELECT FROM accounts WHERE id = $1 FOR UPDATE", owner)
 	done := make(chan map[int]int, 1)
 	go func() { done <- atOnce(t, s, 400, "POST", "/v2/webhooks", hookBody, key...) }()
 	var statuses map[int]int
@@ -61,9 +62,9 @@ func TestTurns_StrangersGoOn(t *testing.T) {
 			status             int
 		}{
 			{"GET", "/v2/transfers?limit=1", "", http.StatusOK},
-			{"POST", "/v2/transfers", transferBody, http.StatusCreated},
+			{"POST", "/v2/transfers", webtest.TransferBody, http.StatusCreated},
 		} {
-			if got := s.call(t, request.method, request.path, request.body, stranger...).Status; got != request.status {
+			if got := s.Call(t, request.method, request.path, request.body, stranger...).Status; got != request.status {
 				t.Errorf("a stranger's %s %s is %d", request.method, request.path, got)
 			}
 		}
@@ -88,16 +89,16 @@ func TestTurns_EveryRoute(t *testing.T) {
 	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
 	owner, key := newOwner(t, s)
 	hook := "/v2/webhooks/" + createWebhook(t, s, key)
-	_, transfer, _ := s.create(t, transferBody, key...)
+	_, transfer, _ := s.create(t, webtest.TransferBody, key...)
 	ann := signUp(t, s, "ann@example.com")
-	s.call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
-	keyID := pgtest.LookUp[uuid.UUID](t, s.store, "SELECT id FROM api_keys").String()
-	person := pgtest.LookUp[uuid.UUID](t, s.store, "SELECT id FROM accounts WHERE email = 'ann@example.com'")
+	s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
+	keyID := pgtest.LookUp[uuid.UUID](t, s.Store, "SELECT id FROM api_keys").String()
+	person := pgtest.LookUp[uuid.UUID](t, s.Store, "SELECT id FROM accounts WHERE email = 'ann@example.com'")
 	locks := []string{
 		fmt.Sprintf("SELECT FROM accounts WHERE id IN ('%s', '%s') FOR UPDATE", owner, person),
 		"SELECT FROM webhooks FOR UPDATE", "SELECT FROM transfers FOR UPDATE", "SELECT FROM api_keys FOR UPDATE", "SELECT FROM sessions FOR UPDATE",
 	}
-	blocker := pgtest.Lock(t, s.store, locks[0])
+	blocker := pgtest.Lock(t, s.Store, locks[0])
 	for _, lock := range locks[1:] {
 		if _, err := blocker.ExecContext(t.Context(), lock); err != nil {
 			t.Fatal(err)
@@ -122,8 +123,8 @@ func TestTurns_EveryRoute(t *testing.T) {
 		{"POST", "/auth/api-key/delete", `{"keyId":"` + keyID + `"}`, ann},
 		{"POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann},
 		{"POST", "/auth/revoke-sessions", `{}`, ann},
-		{"POST", "/auth/change-password", `{"currentPassword":"` + password + `","newPassword":"another horse battery"}`, ann},
-		{"POST", "/auth/delete-user", `{"password":"` + password + `"}`, ann},
+		{"POST", "/auth/change-password", `{"currentPassword":"` + webtest.Password + `","newPassword":"another horse battery"}`, ann},
+		{"POST", "/auth/delete-user", `{"password":"` + webtest.Password + `"}`, ann},
 	} {
 		statuses := atOnce(t, s, 40, request.method, request.path, request.body, request.header...)
 		if statuses[http.StatusTooManyRequests] < 20 || statuses[http.StatusTooManyRequests]+statuses[http.StatusServiceUnavailable] != 40 {

@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web/auth"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/asynctest"
 )
 
@@ -24,8 +25,8 @@ func TestSessionRoutes_UnknownSession(t *testing.T) {
 	ann := append(signUp(t, s, "ann@example.com"), "X-Forwarded-For", network)
 	stranger := []string{"Cookie", "intents.session=" + strings.Repeat("A", 43), "X-Forwarded-For", network}
 	status := func(method, path string, header ...string) int {
-		response := s.send(t, method, path, "", header...)
-		readAll(t, response)
+		response := s.Send(t, method, path, "", header...)
+		webtest.ReadAll(t, response)
 		return response.StatusCode
 	}
 	asynctest.AtOnce(16, func() bool {

@@ -12,6 +12,7 @@ import (
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
+	"intents.internal/core/web/webtest"
 )
 
 // names are the reference and labels of a record, or of an event's data.
@@ -23,8 +24,8 @@ type names struct {
 // update patches an intent and returns its names then.
 func (s *service) update(t *testing.T, location, change string, header ...string) (got names) {
 	t.Helper()
-	response := s.send(t, "PATCH", location, change, header...)
-	raw := readAll(t, response)
+	response := s.Send(t, "PATCH", location, change, header...)
+	raw := webtest.ReadAll(t, response)
 	if err := json.Unmarshal([]byte(raw), &got); err != nil || response.StatusCode != 200 {
 		t.Errorf("%s: %d %s", change, response.StatusCode, raw)
 	}
@@ -35,9 +36,9 @@ func TestUpdateTransfer(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	once := append(keyed(owner, "test"), "Idempotency-Key", "order-1")
-	request := body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"inv-42","labels":{"a":"1","b":"2"}`)
+	account := webtest.Keyed(owner, "test")
+	once := append(webtest.Keyed(owner, "test"), "Idempotency-Key", "order-1")
+	request := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"reference":"inv-42","labels":{"a":"1","b":"2"}`)
 	_, location, first := s.create(t, request, once...)
 
 	steps := []struct {
@@ -54,7 +55,7 @@ func TestUpdateTransfer(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", step.change, diff)
 		}
 	}
-	pgtest.AssignPositions(t, s.store)
+	pgtest.AssignPositions(t, s.Store)
 	var page struct {
 		Events []struct {
 			Type     string
@@ -62,8 +63,8 @@ func TestUpdateTransfer(t *testing.T) {
 			Data     names
 		}
 	}
-	response := s.send(t, "GET", "/v2/events", "", account...) //nolint:bodyclose // readAll closes it
-	if err := json.Unmarshal([]byte(readAll(t, response)), &page); err != nil {
+	response := s.Send(t, "GET", "/v2/events", "", account...) //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &page); err != nil {
 		t.Fatal(err)
 	}
 	want := []names{{new("inv-42"), map[string]string{"a": "1", "b": "2"}}, steps[0].want, steps[2].want, steps[3].want}
@@ -81,9 +82,9 @@ func TestUpdateTransfer(t *testing.T) {
 	}
 	// A repeat is compared with what was sent first, and gets the first answer.
 	s.replays(t, request, location, first, once...)
-	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
-	same(t, "as it is now", reused, s.call(t, "POST", "/v2/transfers",
-		body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"reference":"inv-43"`), once...))
+	reused := webtest.Refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
+	webtest.Same(t, "as it is now", reused, s.Call(t, "POST", "/v2/transfers",
+		webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"reference":"inv-43"`), once...))
 }
 
 // Whatever an intent's status is, it can be renamed, and what it tells of its life stays.
@@ -91,19 +92,19 @@ func TestUpdateTransfer_AnyStatus(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	_, location, _ := s.create(t, transferBody, account...)
-	s.call(t, "POST", location+"/cancel", "", account...)
-	cancelled := pgtest.LookUp[string](t, s.store, `SELECT cancelled_at::text FROM transfers`)
+	account := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.TransferBody, account...)
+	s.Call(t, "POST", location+"/cancel", "", account...)
+	cancelled := pgtest.LookUp[string](t, s.Store, `SELECT cancelled_at::text FROM transfers`)
 	s.update(t, location, `{"labels":{"a":"1"}}`, account...)
 	id := uuid.MustParse(strings.TrimPrefix(location, "/v2/transfers/"))
-	if _, err := s.store.Intents.Transition(t.Context(), owner, id, transfer.Command{Trigger: transfer.Submit, Hash: "0x1"}); err != nil {
+	if _, err := s.Store.Intents.Transition(t.Context(), owner, id, transfer.Command{Trigger: transfer.Submit, Hash: "0x1"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := pgtest.LookUp[string](t, s.store, `SELECT cancelled_at::text FROM transfers`); got != cancelled {
+	if got := pgtest.LookUp[string](t, s.Store, `SELECT cancelled_at::text FROM transfers`); got != cancelled {
 		t.Errorf("cancelled at %s, and after an update at %s", cancelled, got)
 	}
-	pgtest.Exec(t, s.store, `UPDATE transfers SET status = 'failed', failure = 'TX_REVERTED'`)
+	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'failed', failure = 'TX_REVERTED'`)
 	if got := s.update(t, location, `{"labels":{"a":"2"}}`, account...); got.Labels["a"] != "2" {
 		t.Errorf("of one that failed: %v", got)
 	}
@@ -113,9 +114,9 @@ func TestUpdateTransfer_AnyStatus(t *testing.T) {
 func TestUpdateTransfer_Batch(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	account := keyed(uuid.New(), "test")
-	named := body(aliceOnSepolia, sepoliaUSDC, "7", bobOnSepolia, "", "", `,"labels":{"b":"2","a":"1"}`)
-	request, header := batchOf(transferBody, named), withKey("payroll-1", account)
+	account := webtest.Keyed(uuid.New(), "test")
+	named := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "7", webtest.BobOnSepolia, "", "", `,"labels":{"b":"2","a":"1"}`)
+	request, header := batchOf(webtest.TransferBody, named), withKey("payroll-1", account)
 	made, _ := s.createBatch(t, request, header...)
 	if diff := cmp.Diff(map[string]any{"a": "1", "b": "2"}, made.Transfers[1]["labels"]); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
@@ -133,8 +134,8 @@ func TestUpdateTransfer_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	account := keyed(owner, "test")
-	_, location, _ := s.create(t, body(aliceOnSepolia, sepoliaUSDC, "5", bobOnSepolia, "", "", `,"labels":{"a":"1"}`), account...)
+	account := webtest.Keyed(owner, "test")
+	_, location, _ := s.create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"labels":{"a":"1"}`), account...)
 	many := map[string]string{}
 	for n := range 20 {
 		many[fmt.Sprint("k", n)] = "1"
@@ -143,16 +144,16 @@ func TestUpdateTransfer_Refused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change string
 		header []string
-		want   answer
+		want   webtest.Answer
 	}{
-		"a key":               {`{"labels":{"a b":"1"}}`, account, invalid(t, "/labels/a b", "is not the key of a label: a key has 1 to 40 ASCII letters, digits, dots, hyphens and underscores")},
-		"no body":             {"", account, refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
-		"too long":            {strings.Repeat(" ", 16<<10+1), account, tooLarge(t)},
-		"too many":            {string(twenty), account, invalid(t, "/labels", "must leave the intent no more than 20 labels; remove some by null")},
-		"another account":     {`{"labels":{}}`, keyed(uuid.New(), "test"), s.call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", account...)},
-		"another environment": {`{"labels":{}}`, keyed(owner, "live"), s.call(t, "POST", location+"/cancel", "", keyed(owner, "live")...)},
+		"a key":               {`{"labels":{"a b":"1"}}`, account, webtest.Invalid(t, "/labels/a b", "is not the key of a label: a key has 1 to 40 ASCII letters, digits, dots, hyphens and underscores")},
+		"no body":             {"", account, webtest.Refused(t, 415, "UNSUPPORTED_MEDIA_TYPE", "Send the body as application/json.")},
+		"too long":            {strings.Repeat(" ", 16<<10+1), account, webtest.TooLarge(t)},
+		"too many":            {string(twenty), account, webtest.Invalid(t, "/labels", "must leave the intent no more than 20 labels; remove some by null")},
+		"another account":     {`{"labels":{}}`, webtest.Keyed(uuid.New(), "test"), s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", account...)},
+		"another environment": {`{"labels":{}}`, webtest.Keyed(owner, "live"), s.Call(t, "POST", location+"/cancel", "", webtest.Keyed(owner, "live")...)},
 	} {
-		same(t, name, c.want, s.call(t, "PATCH", location, c.change, c.header...))
+		webtest.Same(t, name, c.want, s.Call(t, "PATCH", location, c.change, c.header...))
 	}
 	delete(many, "k0")
 	rest, _ := json.Marshal(map[string]any{"labels": many})
@@ -164,7 +165,7 @@ func TestUpdateTransfer_Refused(t *testing.T) {
 // storedLabels are those of the only intent.
 func storedLabels(t *testing.T, s *service) (labels map[string]string) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(pgtest.LookUp[string](t, s.store, `SELECT labels FROM transfers`)), &labels); err != nil {
+	if err := json.Unmarshal([]byte(pgtest.LookUp[string](t, s.Store, `SELECT labels FROM transfers`)), &labels); err != nil {
 		t.Fatal(err)
 	}
 	return labels

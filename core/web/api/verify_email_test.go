@@ -7,18 +7,19 @@ import (
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // insertLink is the token of a link about the account of an address.
 func insertLink(t *testing.T, s *service, email string, l identities.Link) string {
 	t.Helper()
-	owner, err := s.store.Identities.AccountByEmail(t.Context(), email)
+	owner, err := s.Store.Identities.AccountByEmail(t.Context(), email)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := account.NewLinkToken()
 	l.AccountID, l.Email = owner.ID, owner.Email
-	if err := s.store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
+	if err := s.Store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	return token
@@ -28,69 +29,69 @@ func insertLink(t *testing.T, s *service, email string, l identities.Link) strin
 func TestSignUp_ByMail(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
-	signUp := func(email, callback string) answer {
-		return s.call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"`+newPassword+`","callbackURL":"`+callback+`"}`)
+	signUp := func(email, callback string) webtest.Answer {
+		return s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"`+newPassword+`","callbackURL":"`+callback+`"}`)
 	}
-	accepted := want(t, 200, `{"redirect":false,"token":null,"user":{"id":"<id>","name":"Ann","email":"ann@example.com","emailVerified":false,"image":null,
+	accepted := webtest.Want(t, 200, `{"redirect":false,"token":null,"user":{"id":"<id>","name":"Ann","email":"ann@example.com","emailVerified":false,"image":null,
 		"createdAt":"<time>","updatedAt":"<time>"}}`, "Cache-Control", "no-store")
-	same(t, "a new address", accepted, signUp("ann@example.com", "/app"))
-	same(t, "an address that is taken", accepted, signUp("ANN@example.com", "http://intents.example/console/keys"))
-	if got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(concat_ws(' ', kind, recipient, callback), ', ') FROM mails`); got != "sign_up ann@example.com, sign_up ann@example.com /console/keys" {
+	webtest.Same(t, "a new address", accepted, signUp("ann@example.com", "/app"))
+	webtest.Same(t, "an address that is taken", accepted, signUp("ANN@example.com", "http://intents.example/console/keys"))
+	if got := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', kind, recipient, callback), ', ') FROM mails`); got != "sign_up ann@example.com, sign_up ann@example.com /console/keys" {
 		t.Errorf("mails: %s", got)
 	}
-	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"), signUp("bob@example.com", "https://evil.example"))
-	same(t, "letters like others", invalid(t, "/email", "must be in ASCII letters; write an international domain in its form that begins with xn--"), signUp("\u0430nn@example.com", ""))
-	wrong := refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
+	webtest.Same(t, "another site", webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console"), signUp("bob@example.com", "https://evil.example"))
+	webtest.Same(t, "letters like others", webtest.Invalid(t, "/email", "must be in ASCII letters; write an international domain in its form that begins with xn--"), signUp("\u0430nn@example.com", ""))
+	wrong := webtest.Refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
-		same(t, "the password of "+email, wrong, s.call(t, "POST", "/auth/sign-in/email", `{"email":"`+email+`","password":"`+newPassword+`"}`))
+		webtest.Same(t, "the password of "+email, wrong, s.Call(t, "POST", "/auth/sign-in/email", `{"email":"`+email+`","password":"`+newPassword+`"}`))
 	}
 }
 
 func TestVerifyEmail(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
-	s.call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+newPassword+`"}`)
+	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+newPassword+`"}`)
 	link := func() string {
 		return insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.VerifyEmail})
 	}
-	get := func(query string) answer { return s.call(t, "GET", "/auth/verify-email?"+query, "") }
-	to := func(path string) answer {
-		return answer{Status: 303, Header: map[string]string{"Location": path, "Cache-Control": "no-store"}}
+	get := func(query string) webtest.Answer { return s.Call(t, "GET", "/auth/verify-email?"+query, "") }
+	to := func(path string) webtest.Answer {
+		return webtest.Answer{Status: 303, Header: map[string]string{"Location": path, "Cache-Control": "no-store"}}
 	}
-	unknown := refused(t, 401, "INVALID_TOKEN", "The token was used, has expired or is not complete; ask for another.")
+	unknown := webtest.Refused(t, 401, "INVALID_TOKEN", "The token was used, has expired or is not complete; ask for another.")
 	first, second := link(), link()
-	same(t, "another site", invalid(t, "/callbackURL", "must be a path on this site, such as /console"), get("token="+first+"&callbackURL=//evil.example"))
-	same(t, "a field too many", invalid(t, "userId", "is not a known parameter"), get("userId=x"))
-	same(t, "no token", unknown, get(""))
-	same(t, "a guess", to("/app?a=b&error=INVALID_TOKEN"), get("token=x&callbackURL=/app?a=b"))
-	same(t, "the token", want(t, 200, `{"status":true,"user":null}`, "Cache-Control", "no-store"), get("token="+first))
-	same(t, "the token again", unknown, get("token="+first))
-	same(t, "another of the account", unknown, get("token="+second))
-	in := s.call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`)
-	same(t, "signed in", verified(signedIn(t, "Ann", "ann@example.com")), in)
-	same(t, "with a callback", to("/app"), get("token="+link()+"&callbackURL=http://intents.example/app"))
-	signedOut := refused(t, 401, "UNAUTHORIZED", "Sign in to the account of the link first, then open it again.")
+	webtest.Same(t, "another site", webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console"), get("token="+first+"&callbackURL=//evil.example"))
+	webtest.Same(t, "a field too many", webtest.Invalid(t, "userId", "is not a known parameter"), get("userId=x"))
+	webtest.Same(t, "no token", unknown, get(""))
+	webtest.Same(t, "a guess", to("/app?a=b&error=INVALID_TOKEN"), get("token=x&callbackURL=/app?a=b"))
+	webtest.Same(t, "the token", webtest.Want(t, 200, `{"status":true,"user":null}`, "Cache-Control", "no-store"), get("token="+first))
+	webtest.Same(t, "the token again", unknown, get("token="+first))
+	webtest.Same(t, "another of the account", unknown, get("token="+second))
+	in := s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`)
+	webtest.Same(t, "signed in", verified(signedIn(t, "Ann", "ann@example.com")), in)
+	webtest.Same(t, "with a callback", to("/app"), get("token="+link()+"&callbackURL=http://intents.example/app"))
+	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in to the account of the link first, then open it again.")
 	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
-	same(t, "a change without a session", signedOut, get("token="+change))
+	webtest.Same(t, "a change without a session", signedOut, get("token="+change))
 }
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
 	s := start(t, mailing)
-	signedOut := refused(t, 401, "UNAUTHORIZED", "Sign in first.")
-	same(t, "nobody", signedOut, s.call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`))
+	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first.")
+	webtest.Same(t, "nobody", signedOut, s.Call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`))
 	off := start(t)
 	ann := signUp(t, off, "ann@example.com")
-	disabled := refused(t, 400, "VERIFICATION_EMAIL_NOT_ENABLED", "The service sends no mail; ask its operator to verify the address.")
-	same(t, "no mail", disabled, off.call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`, ann...))
-	same(t, "no mail to verify", disabled, off.call(t, "POST", "/auth/send-verification-email", `{"email":"ann@example.com"}`))
-	queued := want(t, 200, `{"status":true}`)
+	disabled := webtest.Refused(t, 400, "VERIFICATION_EMAIL_NOT_ENABLED", "The service sends no mail; ask its operator to verify the address.")
+	webtest.Same(t, "no mail", disabled, off.Call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`, ann...))
+	webtest.Same(t, "no mail to verify", disabled, off.Call(t, "POST", "/auth/send-verification-email", `{"email":"ann@example.com"}`))
+	queued := webtest.Want(t, 200, `{"status":true}`)
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
-		same(t, email, queued, s.call(t, "POST", "/auth/send-verification-email", `{"email":"`+email+`","callbackURL":"/app"}`))
+		webtest.Same(t, email, queued, s.Call(t, "POST", "/auth/send-verification-email", `{"email":"`+email+`","callbackURL":"/app"}`))
 	}
 	owner := signUp(t, s, "ann@example.com")
 	signUp(t, s, "ben@example.com")
 	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
-	same(t, "an address that is taken", refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another."),
-		s.call(t, "GET", "/auth/verify-email?token="+change, "", owner...))
+	webtest.Same(t, "an address that is taken", webtest.Refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another."),
+		s.Call(t, "GET", "/auth/verify-email?token="+change, "", owner...))
 }

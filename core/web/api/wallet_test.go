@@ -12,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 // walletOf makes a wallet from a well-known development key, the one of the address alice.
@@ -27,7 +28,7 @@ func walletOf(t *testing.T) *ecdsa.PrivateKey {
 // walletNonce asks for a nonce.
 func walletNonce(t *testing.T, s *service) string {
 	t.Helper()
-	got := s.call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+alice+`"}`)
+	got := s.Call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+webtest.Alice+`"}`)
 	nonce, ok := got.Body.(map[string]any)["nonce"].(string)
 	if !ok {
 		t.Fatalf("no nonce: %+v", got)
@@ -38,7 +39,7 @@ func walletNonce(t *testing.T, s *service) string {
 // walletMessage is a message that is good now.
 func walletMessage(nonce string) string {
 	return fmt.Sprintf("intents.example wants you to sign in with your Ethereum account:\n%s\n\n\nURI: http://intents.example\nVersion: 1\nChain ID: 10\nNonce: %s\nIssued At: %s",
-		alice, nonce, time.Now().UTC().Format(time.RFC3339))
+		webtest.Alice, nonce, time.Now().UTC().Format(time.RFC3339))
 }
 
 // signedBody is the request to verify a message that the key has signed; more are further members of the body.
@@ -57,27 +58,27 @@ func signedBody(t *testing.T, key *ecdsa.PrivateKey, message, more string) strin
 
 func TestCreateNonce(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *settings) { c.identity.Limits.SignInPerIP = 3 })
+	s := start(t, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 3 })
 	const notAddress = "must be an EVM address: 0x and 40 hexadecimal digits"
-	for request, expected := range map[string]answer{
-		`{}`:                            invalid(t, "/walletAddress", notAddress),
-		`{"walletAddress":"alice.eth"}`: invalid(t, "/walletAddress", notAddress),
-		`{"walletAddress":"` + alice + `","chainId":0}`:                  invalid(t, "/chainId", "must be an EIP-155 chain id, 1 to 9007199254740991"),
-		`{"walletAddress":"` + alice + `","chainId":"1"}`:                invalid(t, "/chainId", "must not be a JSON string"),
-		`{"walletAddress":"` + alice + `","nonce":"mine12345"}`:          invalid(t, "/nonce", "is not a known field"),
-		`{"walletAddress":"0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"}`: invalid(t, "/walletAddress", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"),
+	for request, expected := range map[string]webtest.Answer{
+		`{}`:                            webtest.Invalid(t, "/walletAddress", notAddress),
+		`{"walletAddress":"alice.eth"}`: webtest.Invalid(t, "/walletAddress", notAddress),
+		`{"walletAddress":"` + webtest.Alice + `","chainId":0}`:          webtest.Invalid(t, "/chainId", "must be an EIP-155 chain id, 1 to 9007199254740991"),
+		`{"walletAddress":"` + webtest.Alice + `","chainId":"1"}`:        webtest.Invalid(t, "/chainId", "must not be a JSON string"),
+		`{"walletAddress":"` + webtest.Alice + `","nonce":"mine12345"}`:  webtest.Invalid(t, "/nonce", "is not a known field"),
+		`{"walletAddress":"0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266"}`: webtest.Invalid(t, "/walletAddress", "the address has a wrong EIP-55 checksum; copy it again or write it all in lower case"),
 	} {
-		same(t, request, expected, s.call(t, "POST", "/auth/siwe/nonce", request))
+		webtest.Same(t, request, expected, s.Call(t, "POST", "/auth/siwe/nonce", request))
 	}
-	for _, request := range []string{`{"walletAddress":"` + alice + `"}`, `{"walletAddress":"` + strings.ToLower(alice) + `","chainId":1}`, `{"walletAddress":"` + alice + `","chainId":null}`} {
-		got := s.call(t, "POST", "/auth/siwe/nonce", request)
+	for _, request := range []string{`{"walletAddress":"` + webtest.Alice + `"}`, `{"walletAddress":"` + strings.ToLower(webtest.Alice) + `","chainId":1}`, `{"walletAddress":"` + webtest.Alice + `","chainId":null}`} {
+		got := s.Call(t, "POST", "/auth/siwe/nonce", request)
 		nonce, _ := got.Body.(map[string]any)["nonce"].(string)
-		same(t, request, want(t, 200, `{"nonce":"`+nonce+`"}`, "Cache-Control", "no-store"), got)
-		if stored := pgtest.LookUp[int](t, s.store, `SELECT count(*) FROM nonces WHERE encode(hash, 'hex') = $1`, hashOf(nonce)); stored != 1 || len(nonce) < 26 {
+		webtest.Same(t, request, webtest.Want(t, 200, `{"nonce":"`+nonce+`"}`, "Cache-Control", "no-store"), got)
+		if stored := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM nonces WHERE encode(hash, 'hex') = $1`, webtest.HashOf(nonce)); stored != 1 || len(nonce) < 26 {
 			t.Errorf("the nonce %q is stored %d times", nonce, stored)
 		}
 	}
-	if got := s.call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+alice+`"}`); got.Status != 429 || got.Header["Retry-After"] == "" {
+	if got := s.Call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+webtest.Alice+`"}`); got.Status != 429 || got.Header["Retry-After"] == "" {
 		t.Errorf("the fourth: %+v", got)
 	}
 }
@@ -90,51 +91,51 @@ func TestVerifySIWE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const address = `,"walletAddress":"` + alice + `"`
-	in := want(t, 200, `{"token":null,"success":true,"user":{"id":"<id>","walletAddress":"`+alice+`","chainId":10}}`, "Set-Cookie", cookieSet, "Cache-Control", "no-store")
-	mismatch := refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here.")
-	unsigned := refused(t, 401, "UNAUTHORIZED_INVALID_SIWE_SIGNATURE",
+	const address = `,"walletAddress":"` + webtest.Alice + `"`
+	in := webtest.Want(t, 200, `{"token":null,"success":true,"user":{"id":"<id>","walletAddress":"`+webtest.Alice+`","chainId":10}}`, "Set-Cookie", cookieSet, "Cache-Control", "no-store")
+	mismatch := webtest.Refused(t, 401, "UNAUTHORIZED_SIWE_MESSAGE_MISMATCH", "The message is for another site, address or chain; have the wallet sign one that was made here.")
+	unsigned := webtest.Refused(t, 401, "UNAUTHORIZED_INVALID_SIWE_SIGNATURE",
 		"The message's address did not sign it: neither its key by personal_sign nor, as a smart account on the message's chain, its contract (ERC-1271, ERC-6492).")
-	withoutNode := refused(t, 401, "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE",
+	withoutNode := webtest.Refused(t, 401, "UNAUTHORIZED_SIWE_CHAIN_WITHOUT_NODE",
 		"The key of the message's address did not sign it, and no node can be asked whether a smart account did: the operator must give the message's chain one in CORE_RPC_FILE.")
 	for name, c := range map[string]struct {
 		body     string
-		expected answer
+		expected webtest.Answer
 	}{
 		"a wallet":         {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), in},
 		"with its chain":   {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":10`), in},
-		"in lower case":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, alice, strings.ToLower(alice), 1)), in},
+		"in lower case":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, webtest.Alice, strings.ToLower(webtest.Alice), 1)), in},
 		"another chain":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
-		"another address":  {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+bob+`"`), mismatch},
+		"another address":  {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+webtest.Bob+`"`), mismatch},
 		"another signer":   {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
 		"no signature":     {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
-		"trailing garbage": {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
-		"no message":       {`{"signature":"0x"` + address + `}`, invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
-		"no address":       {`{"message":"","signature":""}`, invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
+		"trailing garbage": {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), webtest.Invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
+		"no message":       {`{"signature":"0x"` + address + `}`, webtest.Invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
+		"no address":       {`{"message":"","signature":""}`, webtest.Invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
 	} {
-		same(t, name, c.expected, s.call(t, "POST", "/auth/siwe/verify", c.body))
+		webtest.Same(t, name, c.expected, s.Call(t, "POST", "/auth/siwe/verify", c.body))
 	}
 
 	body := signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"email":"ann@example.com"`) // which is ignored, as nothing proves it
-	response := s.send(t, "POST", "/auth/siwe/verify", body)
-	readAll(t, response)
+	response := s.Send(t, "POST", "/auth/siwe/verify", body)
+	webtest.ReadAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	got := s.call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
-	if user, _ := got.Body.(map[string]any)["user"].(map[string]any); user["name"] != alice || user["email"] != strings.ToLower(alice)+"@eip155.invalid" {
+	got := s.Call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
+	if user, _ := got.Body.(map[string]any)["user"].(map[string]any); user["name"] != webtest.Alice || user["email"] != strings.ToLower(webtest.Alice)+"@eip155.invalid" {
 		t.Errorf("signed in as %v", user)
 	}
-	if got := s.call(t, "POST", "/auth/siwe/verify", body); got.Status != 401 {
+	if got := s.Call(t, "POST", "/auth/siwe/verify", body); got.Status != 401 {
 		t.Errorf("the same message again: %+v", got)
 	}
-	if strings.Contains(s.log.String(), "Nonce:") || strings.Contains(s.log.String(), alice) {
-		t.Errorf("a message is in the log:\n%s", s.log)
+	if strings.Contains(s.Log.String(), "Nonce:") || strings.Contains(s.Log.String(), webtest.Alice) {
+		t.Errorf("a message is in the log:\n%s", s.Log)
 	}
-	pgtest.Exec(t, s.store, `UPDATE accounts SET disabled_at = now()`)
-	same(t, "disabled", refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
-		s.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
-	shut := startOn(t, s.store, func(c *settings) { c.identity.SignUpOpen = false })
-	same(t, "sign-up closed", refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
-		shut.call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
+	pgtest.Exec(t, s.Store, `UPDATE accounts SET disabled_at = now()`)
+	webtest.Same(t, "disabled", webtest.Refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
+		s.Call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
+	shut := startOn(t, s.Store, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
+	webtest.Same(t, "sign-up closed", webtest.Refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
+		shut.Call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
 }
 
 func quoted(s string) string {

@@ -13,6 +13,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 )
 
 const hookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`
@@ -20,8 +21,8 @@ const hookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`
 // createHook makes a webhook and returns the whole response.
 func createHook(t *testing.T, s *service, body string, header ...string) (status int, replayed, text string) {
 	t.Helper()
-	response := s.send(t, "POST", "/v2/webhooks", body, header...)
-	return response.StatusCode, response.Header.Get("Idempotent-Replayed"), readAll(t, response)
+	response := s.Send(t, "POST", "/v2/webhooks", body, header...)
+	return response.StatusCode, response.Header.Get("Idempotent-Replayed"), webtest.ReadAll(t, response)
 }
 
 // A webhook without types has null in the response, with an Idempotency-Key and without.
@@ -42,7 +43,7 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	s := start(t, withWebhooks(t))
 	_, key := newOwner(t, s)
 	_, stranger := newOwner(t, s)
-	live := keyed(uuid.MustParse(key[1]), "live")
+	live := webtest.Keyed(uuid.MustParse(key[1]), "live")
 	with := func(name string, header []string) []string {
 		return append(slices.Clip(header), "Idempotency-Key", name)
 	}
@@ -59,10 +60,10 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	}
 	again(hookBody, "hook-1")
 	again(`{ "types": ["transfer.*"], "description": "", "url": "https://example.com/hooks" }`, `"hook-1"`)
-	reused := refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
-	same(t, "another request", reused, s.call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/other"}`, with("hook-1", key)...))
-	same(t, "an empty key", invalid(t, "Idempotency-Key", "must be given once, with 1 to 255 printable ASCII characters"),
-		s.call(t, "POST", "/v2/webhooks", hookBody, with(`""`, key)...))
+	reused := webtest.Refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
+	webtest.Same(t, "another request", reused, s.Call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/other"}`, with("hook-1", key)...))
+	webtest.Same(t, "an empty key", webtest.Invalid(t, "Idempotency-Key", "must be given once, with 1 to 255 printable ASCII characters"),
+		s.Call(t, "POST", "/v2/webhooks", hookBody, with(`""`, key)...))
 	for name, header := range map[string][]string{
 		"another key": with("hook-2", key), "another account": with("hook-1", stranger), "another environment": with("hook-1", live), "no key": key,
 	} {
@@ -70,7 +71,7 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 			t.Errorf("%s: %d %q %s", name, status, replayed, text)
 		}
 	}
-	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE account_id = $1 AND environment = 'test'", key[1]); n != 3 {
+	if n := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM webhooks WHERE account_id = $1 AND environment = 'test'", key[1]); n != 3 {
 		t.Errorf("%d webhooks, want 3", n)
 	}
 	// The first response comes again, whatever has become of the webhook.
@@ -78,20 +79,20 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	if err := json.Unmarshal([]byte(first), &created); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.call(t, "POST", "/v2/webhooks/"+created.ID+"/rotate-secret", "", key...); got.Status != 200 {
+	if got := s.Call(t, "POST", "/v2/webhooks/"+created.ID+"/rotate-secret", "", key...); got.Status != 200 {
 		t.Fatalf("%+v", got)
 	}
-	if got := s.call(t, "DELETE", "/v2/webhooks/"+created.ID, "", key...); got.Status != 204 {
+	if got := s.Call(t, "DELETE", "/v2/webhooks/"+created.ID, "", key...); got.Status != 204 {
 		t.Fatalf("%+v", got)
 	}
 	again(hookBody, "hook-1")
-	if entries := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM audit_log WHERE account_id = $1 AND action = $2", key[1], account.WebhookCreated); entries != 4 {
+	if entries := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM audit_log WHERE account_id = $1 AND action = $2", key[1], account.WebhookCreated); entries != 4 {
 		t.Errorf("%d webhooks were created by the audit log, want 4", entries)
 	}
-	if plain := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhook_requests WHERE position('whsec_'::bytea IN response) > 0"); plain != 0 {
+	if plain := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM webhook_requests WHERE position('whsec_'::bytea IN response) > 0"); plain != 0 {
 		t.Errorf("%d secrets are stored in plain", plain)
 	}
-	pgtest.Exec(t, s.store, "UPDATE webhook_requests SET expires_at = now() - interval '1 second'")
+	pgtest.Exec(t, s.Store, "UPDATE webhook_requests SET expires_at = now() - interval '1 second'")
 	if status, replayed, text := createHook(t, s, hookBody, with("hook-1", key)...); status != http.StatusCreated || replayed != "" || text == first {
 		t.Errorf("a day later: %d %q %s", status, replayed, text)
 	}
@@ -117,7 +118,7 @@ func TestCreateWebhook_IdempotencyKeyConcurrently(t *testing.T) {
 	if len(answers) != 1 {
 		t.Errorf("%d different answers: %v", len(answers), answers)
 	}
-	if n := pgtest.LookUp[int](t, s.store, "SELECT count(*) FROM webhooks WHERE account_id = $1", key[1]); n != 1 {
+	if n := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM webhooks WHERE account_id = $1", key[1]); n != 1 {
 		t.Errorf("%d webhooks", n)
 	}
 }
@@ -131,13 +132,13 @@ func TestCreateWebhook_OutcomeUnknown(t *testing.T) {
 	_, key := newOwner(t, s)
 	key = append(key, "Idempotency-Key", "hook-1")
 	block := pgtest.BlockCommits(t, direct, "webhooks")
-	answered := make(chan answer, 1)
-	go func() { answered <- s.call(t, "POST", "/v2/webhooks", hookBody, key...) }()
+	answered := make(chan webtest.Answer, 1)
+	go func() { answered <- s.Call(t, "POST", "/v2/webhooks", hookBody, key...) }()
 	block.Await(t, 1)
 	gate.Shut()
-	want := refused(t, 503, "OUTCOME_UNKNOWN", "The database did not confirm the write, which may have been carried out. "+
+	want := webtest.Refused(t, 503, "OUTCOME_UNKNOWN", "The database did not confirm the write, which may have been carried out. "+
 		"Repeat it with the same Idempotency-Key, which carries it out at most once.", "Retry-After", "1")
-	same(t, "lost at COMMIT", want, <-answered)
+	webtest.Same(t, "lost at COMMIT", want, <-answered)
 	block.Release(t)
 	gate.Heal()
 	if status, replayed, text := createHook(t, s, hookBody, key...); status != http.StatusCreated || replayed != "true" {

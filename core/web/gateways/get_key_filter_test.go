@@ -1,4 +1,4 @@
-package api_test
+package gateways_test
 
 import (
 	"encoding/hex"
@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/wire"
 )
 
-// filter gets the filter of keys.
-func (s *service) filter(t *testing.T) (*apikey.Filter, string) {
+// readFilter gets the filter of keys.
+func readFilter(t *testing.T, s *webtest.Service) (*apikey.Filter, string) {
 	t.Helper()
-	response := s.send(t, "GET", "/internal/key-filter", "")
-	text := readAll(t, response)
+	response := s.Send(t, "GET", "/internal/key-filter", "")
+	text := webtest.ReadAll(t, response)
 	var got wire.KeyFilter
 	filter := new(apikey.Filter)
 	if err := json.Unmarshal([]byte(text), &got); err != nil || response.StatusCode != 200 || got.Cursor == "" {
@@ -31,11 +32,11 @@ func (s *service) filter(t *testing.T) (*apikey.Filter, string) {
 
 func TestGetKeyFilter(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	first, disabled, gone := createKey(t, s, `{"name":"a"}`, ann), createKey(t, s, `{"name":"b"}`, ann), createKey(t, s, `{"name":"c"}`, ann)
-	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false WHERE name = 'b'; UPDATE api_keys SET deleted_at = now() WHERE name = 'c'`)
-	filter, cursor := s.filter(t)
+	s := webtest.Start(t)
+	ann := webtest.SignUp(t, s, "ann@example.com")
+	first, disabled, gone := webtest.CreateKey(t, s, `{"name":"a"}`, ann), webtest.CreateKey(t, s, `{"name":"b"}`, ann), webtest.CreateKey(t, s, `{"name":"c"}`, ann)
+	pgtest.Exec(t, s.Store, `UPDATE api_keys SET enabled = false WHERE name = 'b'; UPDATE api_keys SET deleted_at = now() WHERE name = 'c'`)
+	filter, cursor := readFilter(t, s)
 	has := func(f *apikey.Filter, key string) bool {
 		parsed, err := apikey.Parse(key)
 		if err != nil {
@@ -46,8 +47,8 @@ func TestGetKeyFilter(t *testing.T) {
 	if !has(filter, first.Key) || !has(filter, disabled.Key) { // which can be enabled at any time
 		t.Error("a key is not in the filter")
 	}
-	for hash, err := range s.store.Identities.KeyHashes(t.Context()) {
-		if err != nil || hex.EncodeToString(hash[:]) == hashOf(gone.Key) {
+	for hash, err := range s.Store.Identities.KeyHashes(t.Context()) {
+		if err != nil || hex.EncodeToString(hash[:]) == webtest.HashOf(gone.Key) {
 			t.Errorf("a deleted key is put in, or %v", err)
 		}
 	}
@@ -62,12 +63,12 @@ func TestGetKeyFilter(t *testing.T) {
 	}
 
 	// What was made since is told by the feed from the filter's cursor, also where the filter is the one of before.
-	second := createKey(t, s, `{"name":"d"}`, ann)
-	again, cursorAgain := s.filter(t)
+	second := webtest.CreateKey(t, s, `{"name":"d"}`, ann)
+	again, cursorAgain := readFilter(t, s)
 	if cursorAgain != cursor || !has(again, first.Key) {
 		t.Error("the filter was made again within minutes")
 	}
-	if hashes := s.poll(t, cursor, "0s").Hashes; !slices.Equal(hashes, []string{hashOf(second.Key)}) {
+	if hashes := poll(t, s, cursor, "0s").Hashes; !slices.Equal(hashes, []string{webtest.HashOf(second.Key)}) {
 		t.Errorf("since the filter: %q", hashes)
 	}
 }
@@ -88,13 +89,13 @@ func TestGetKeyFilter_CursorExpired(t *testing.T) {
 	if _, err := store.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := startOn(t, store)
-	ann := signUp(t, s, "ann@example.com")
-	createKey(t, s, `{"name":"a"}`, ann)
-	_, before := s.filter(t)
-	pgtest.Exec(t, s.store, `SELECT pg_stat_reset_shared('bgwriter')`) // which a recovery from a crash does, too
-	made := createKey(t, s, `{"name":"b"}`, ann)
-	filter, cursor := s.filter(t)
+	s := webtest.StartOn(t, store)
+	ann := webtest.SignUp(t, s, "ann@example.com")
+	webtest.CreateKey(t, s, `{"name":"a"}`, ann)
+	_, before := readFilter(t, s)
+	pgtest.Exec(t, s.Store, `SELECT pg_stat_reset_shared('bgwriter')`) // which a recovery from a crash does, too
+	made := webtest.CreateKey(t, s, `{"name":"b"}`, ann)
+	filter, cursor := readFilter(t, s)
 	parsed, err := apikey.Parse(made.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -102,23 +103,23 @@ func TestGetKeyFilter_CursorExpired(t *testing.T) {
 	if cursor == before || !filter.Has(parsed.Hash()) {
 		t.Error("the filter of before the crash is given out")
 	}
-	s.poll(t, cursor, "0s")
+	poll(t, s, cursor, "0s")
 }
 
 func TestGetKeyFilter_ManyKeys(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	signUp(t, s, "ann@example.com")
-	_, empty := s.filter(t)
-	pgtest.Exec(t, s.store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
+	s := webtest.Start(t)
+	webtest.SignUp(t, s, "ann@example.com")
+	_, empty := readFilter(t, s)
+	pgtest.Exec(t, s.Store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
 		SELECT gen_random_uuid(), (SELECT id FROM accounts), 'many', sha256(n::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()
 		FROM generate_series(1, 20001) AS n`)
-	filter, cursor := s.filter(t)
+	filter, cursor := readFilter(t, s)
 	if cursor == empty {
 		t.Error("the filter before so many changes is given out")
 	}
 	count := 0
-	for hash, err := range s.store.Identities.KeyHashes(t.Context()) {
+	for hash, err := range s.Store.Identities.KeyHashes(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package api_test
+package gateways_test
 
 import (
 	"net/http"
@@ -12,15 +12,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/testkit/metricstest"
 )
 
 func TestKeyFeed_SharedReading(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	s := start(t, measuredBy(registry))
-	ann := signUp(t, s, "ann@example.com")
-	made := createKey(t, s, `{"name":"ci"}`, ann)
+	s := webtest.Start(t, webtest.MeasuredBy(registry))
+	ann := webtest.SignUp(t, s, "ann@example.com")
+	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
 	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways = 60
 	var following, told sync.WaitGroup
@@ -28,12 +29,12 @@ func TestKeyFeed_SharedReading(t *testing.T) {
 	following.Add(gateways)
 	for range gateways {
 		told.Go(func() {
-			cursor := s.poll(t, "", "0s").Cursor
+			cursor := poll(t, s, "", "0s").Cursor
 			following.Done()
 			for {
-				got := s.poll(t, cursor, "250ms")
+				got := poll(t, s, cursor, "250ms")
 				polls.Add(1)
-				if slices.Contains(got.Hashes, hashOf(made.Key)) || t.Failed() {
+				if slices.Contains(got.Hashes, webtest.HashOf(made.Key)) || t.Failed() {
 					return
 				}
 				cursor = got.Cursor
@@ -43,7 +44,7 @@ func TestKeyFeed_SharedReading(t *testing.T) {
 	following.Wait() // which took prompt readings
 	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	<-time.After(700 * time.Millisecond) // in which all of them poll, and nothing happens
-	pgtest.Exec(t, s.store, `UPDATE api_keys SET enabled = false`)
+	pgtest.Exec(t, s.Store, `UPDATE api_keys SET enabled = false`)
 	told.Wait()
 	took, read := time.Since(began), int(metricstest.Values(t, registry)[readingsName]-before)
 	t.Logf("%d polls of %d gateways in %s: %d readings", polls.Load(), gateways, took, read)
@@ -60,17 +61,17 @@ func TestKeyFeed_SharedReading(t *testing.T) {
 func TestKeyFeed_PromptReading(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	s := start(t, measuredBy(registry))
+	s := webtest.Start(t, webtest.MeasuredBy(registry))
 	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways, each = 20, 25
 	before, began := metricstest.Values(t, registry)[readingsName], time.Now()
 	var asking sync.WaitGroup
 	ask := func() (fastest time.Duration) {
-		cursor := s.poll(t, "", "0s").Cursor
+		cursor := poll(t, s, "", "0s").Cursor
 		fastest = time.Hour
 		for range each {
 			asked := time.Now()
-			cursor = s.poll(t, cursor, "0s").Cursor
+			cursor = poll(t, s, cursor, "0s").Cursor
 			fastest = min(fastest, time.Since(asked))
 		}
 		return fastest
@@ -93,25 +94,25 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 // One gateway's nonsense is its own affair.
 func TestKeyFeed_CursorsApart(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	cursor := s.poll(t, "", "0s").Cursor
-	made := createKey(t, s, `{"name":"ci"}`, ann)
-	later := s.poll(t, cursor, "0s").Cursor
+	s := webtest.Start(t)
+	ann := webtest.SignUp(t, s, "ann@example.com")
+	cursor := poll(t, s, "", "0s").Cursor
+	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
+	later := poll(t, s, cursor, "0s").Cursor
 	var asking sync.WaitGroup
 	for range 8 {
 		asking.Go(func() {
-			if got := s.call(t, "GET", "/internal/key-changes?wait=0s&after=nonsense", ""); got.Status != http.StatusGone {
+			if got := s.Call(t, "GET", "/internal/key-changes?wait=0s&after=nonsense", ""); got.Status != http.StatusGone {
 				t.Errorf("nonsense: %+v", got)
 			}
 		})
 		asking.Go(func() {
-			if got := s.poll(t, cursor, "0s"); !slices.Equal(got.Hashes, []string{hashOf(made.Key)}) {
+			if got := poll(t, s, cursor, "0s"); !slices.Equal(got.Hashes, []string{webtest.HashOf(made.Key)}) {
 				t.Errorf("before the change: told of %q", strings.Join(got.Hashes, ","))
 			}
 		})
 		asking.Go(func() {
-			if got := s.poll(t, later, "0s"); len(got.Hashes) > 0 {
+			if got := poll(t, s, later, "0s"); len(got.Hashes) > 0 {
 				t.Errorf("after the change: told of %q", got.Hashes)
 			}
 		})

@@ -1,0 +1,9 @@
+package gateways_test
+
+import (
+	"testing"
+
+	"intents.internal/core/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
