@@ -5,9 +5,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/postgres"
+	"intents.internal/pkg/fair"
 )
 
 // Store has the rows of the package. It is safe for concurrent use.
@@ -16,7 +18,7 @@ type Store struct {
 	writer  *transferWriter
 	metrics *metrics
 	// batches bounds the batches that are inserted at once.
-	batches *postgres.Semaphore
+	batches *fair.Slots[uuid.UUID]
 	// unreadable is told of rows that this version cannot read.
 	unreadable atomic.Pointer[func(error)]
 }
@@ -24,7 +26,7 @@ type Store struct {
 // NewStore is the store of a database, which writes the intents that wait for a commit when it is closed.
 func NewStore(db *postgres.DB) *Store {
 	m := newMetrics(db.Metrics)
-	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m, batches: postgres.NewSemaphore(batchPlaces)}
+	return &Store{db: db, writer: newTransferWriter(db, m), metrics: m, batches: fair.New[uuid.UUID](batchPlaces, fair.AtMost(1))}
 }
 
 // Now is the time by the database's clock, see postgres.DB.Now.

@@ -86,7 +86,7 @@ func Open(url string, o Options) (*DB, error) {
 	o.LockTimeout = cmp.Or(o.LockTimeout, 250*time.Millisecond)
 	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
 	d := &DB{
-		LongLists: newListSemaphore(o.MaxConnections), Metrics: o.Metrics, server: newServerMetrics(o.Metrics),
+		LongLists: newListSemaphore(o.MaxConnections), turns: newTurns(), Metrics: o.Metrics, server: newServerMetrics(o.Metrics),
 		limits: newTimeLimits(o.StatementTimeout, o.LockTimeout), traced: o.Traced, migrationFiles: embeddedMigrations,
 	}
 	config, err := d.connConfig(url, o)

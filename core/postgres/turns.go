@@ -3,11 +3,12 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"intents.internal/pkg/fair"
 )
 
 const (
@@ -17,12 +18,14 @@ const (
 	turnTimeout = time.Second
 )
 
-// ErrTooManyWaiting is returned for a transaction of an owner of whom too many wait for their turn, or whose turn does not come.
-var ErrTooManyWaiting = errors.New("too many transactions of one owner wait for each other")
+// ErrTooManyWaiting is returned for work of an owner of whom too many wait for their turn, or whose turn does not come.
+var ErrTooManyWaiting = fair.ErrTooManyWaiting
 
 // turns let one transaction of an owner at a time take a connection. Transactions of one owner lock the same row, and one that waited for
 // it in Postgres would keep a connection from everybody else. It is safe for concurrent use.
-type turns struct{ owners ownerSlots }
+type turns struct{ owners *fair.Slots[uuid.UUID] }
+
+func newTurns() turns { return turns{fair.New[uuid.UUID](0, fair.AtMost(1))} }
 
 // Turn are the owners whose turn a transaction takes: the accounts whose rows it locks, and any other row that it locks and that somebody
 // can lock again and again.
@@ -55,7 +58,7 @@ func (t *turns) acquire(ctx context.Context, turn Turn) (release func(), err err
 		}
 	}
 	for _, owner := range turn.owners {
-		one, err := t.acquireOwner(ctx, owner)
+		one, err := t.owners.Acquire(ctx, owner, maxWaiting)
 		if err != nil {
 			release()
 			return nil, err
@@ -63,18 +66,4 @@ func (t *turns) acquire(ctx context.Context, turn Turn) (release func(), err err
 		releases = append(releases, one)
 	}
 	return release, nil
-}
-
-func (t *turns) acquireOwner(ctx context.Context, owner uuid.UUID) (release func(), err error) {
-	slot := t.owners.ref(owner, maxWaiting)
-	if slot == nil {
-		return nil, ErrTooManyWaiting
-	}
-	select {
-	case slot.place <- struct{}{}:
-		return func() { <-slot.place; t.owners.unref(owner, slot) }, nil
-	case <-ctx.Done():
-		t.owners.unref(owner, slot)
-		return nil, context.Cause(ctx)
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/background"
+	"intents.internal/pkg/fair"
 )
 
 const (
@@ -75,7 +76,7 @@ type Dispatcher struct {
 	// draining is closed once no new attempt may start.
 	draining chan struct{}
 	// healthy and failing bound the requests in flight.
-	healthy, failing *slots
+	healthy, failing *fair.Slots[uuid.UUID]
 	requests         inFlightRequests
 
 	mu      sync.Mutex

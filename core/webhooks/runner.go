@@ -5,7 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"intents.internal/core/feed"
+	"intents.internal/pkg/fair"
 )
 
 // searchEvery is how often a runner that sends searches for further due deliveries without being woken.
@@ -82,7 +85,7 @@ func (r *runner) run(work context.Context) {
 
 // pool returns the slots of the endpoint and how many it may have: failing endpoints have their own, so that attempts at them never
 // occupy those of the others.
-func (r *runner) pool() (*slots, int) {
+func (r *runner) pool() (*fair.Slots[uuid.UUID], int) {
 	if r.Failing {
 		return r.failing, perFailing
 	}
@@ -97,15 +100,14 @@ func (r *runner) sendDue(work context.Context) (ok bool) {
 	ticker := time.NewTicker(searchEvery)
 	defer ticker.Stop()
 	search, final := true, false
-	var request *slotRequest
-	var granted <-chan struct{}
+	var granted <-chan struct{} // nil without a request
+	var cancel func()
 	for ok = true; ; {
-		if search && !final && request == nil && r.sending < limit && len(r.inFlight) < perRunner {
-			request = pool.request(r.AccountID, r.sending)
-			granted = request.granted
+		if search && !final && granted == nil && r.sending < limit && len(r.inFlight) < perRunner {
+			granted, cancel = pool.Request(r.AccountID, r.sending)
 			r.setWaiting(r.sending == 0 && !r.Failing)
 		}
-		if request == nil && len(r.inFlight) == 0 {
+		if granted == nil && len(r.inFlight) == 0 {
 			return ok
 		}
 		lost, draining := r.lost, r.draining
@@ -114,7 +116,7 @@ func (r *runner) sendDue(work context.Context) (ok bool) {
 		}
 		select {
 		case <-granted:
-			request, granted = nil, nil
+			granted = nil
 			r.setWaiting(false)
 			var loaded bool
 			search, final, loaded = r.fill(work, pool, limit)
@@ -132,9 +134,9 @@ func (r *runner) sendDue(work context.Context) (ok bool) {
 		case <-draining:
 			final = true
 		}
-		if final && request != nil {
-			pool.cancel(request)
-			request, granted = nil, nil
+		if final && granted != nil {
+			cancel()
+			granted = nil
 			r.setWaiting(false)
 		}
 	}
@@ -142,10 +144,10 @@ func (r *runner) sendDue(work context.Context) (ok bool) {
 
 // fill uses a slot and as many more as the endpoint may have for due deliveries. more is true if there may be others that are due,
 // and final if the runner must load no more; ok is false if loading failed.
-func (r *runner) fill(work context.Context, pool *slots, limit int) (more, final, ok bool) {
-	taken := 1 + pool.more(r.AccountID, limit-r.sending-1)
+func (r *runner) fill(work context.Context, pool *fair.Slots[uuid.UUID], limit int) (more, final, ok bool) {
+	taken := 1 + pool.TryAcquireSome(r.AccountID, limit-r.sending-1)
 	used := 0
-	defer func() { pool.release(r.AccountID, taken-used) }()
+	defer func() { pool.ReleaseSome(r.AccountID, taken-used) }()
 	loaded := r.load(taken)
 	switch {
 	case loaded.err != nil:
@@ -204,9 +206,9 @@ func (r *runner) handle(s step) (ok bool) {
 }
 
 // attempt sends an event, releases its slot and records the result.
-func (r *runner) attempt(work context.Context, pool *slots, loaded loaded, due DueDelivery) (ok, succeeded bool) {
+func (r *runner) attempt(work context.Context, pool *fair.Slots[uuid.UUID], loaded loaded, due DueDelivery) (ok, succeeded bool) {
 	attempt, ok := r.post(work, loaded, due)
-	pool.release(r.AccountID, 1)
+	pool.Release(r.AccountID)
 	r.steps <- step{id: due.EventID}
 	if attempt == nil {
 		return ok, false

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/webhooks"
+	"intents.internal/pkg/fair"
 )
 
 // However many accounts take all they can get, one that has nothing in flight gets a slot at once.
@@ -17,10 +18,10 @@ func TestSlots_Newcomer(t *testing.T) {
 		for taken := true; taken; { // in turn, until nobody gets another
 			taken = false
 			for n := range hogs {
-				taken = slots.More(uuid.UUID{1, byte(n), byte(n >> 8)}, 8) > 0 || taken
+				taken = slots.TryAcquireSome(uuid.UUID{1, byte(n), byte(n >> 8)}, 8) > 0 || taken
 			}
 		}
-		if granted, _ := slots.Request(uuid.UUID{2}, 0); !granted() {
+		if slots.TryAcquire(uuid.UUID{2}) != fair.Granted {
 			t.Errorf("%d accounts have all slots", hogs)
 		}
 	}
@@ -30,37 +31,9 @@ func TestSlots_Newcomer(t *testing.T) {
 func TestSlots_Share(t *testing.T) {
 	t.Parallel()
 	slots := webhooks.NewSlots(500)
-	first, second := slots.More(uuid.UUID{1}, 500), slots.More(uuid.UUID{2}, 500)
+	first, second := slots.TryAcquireSome(uuid.UUID{1}, 500), slots.TryAcquireSome(uuid.UUID{2}, 500)
 	if first != 50 || second != 40 {
 		t.Errorf("%d and %d slots of 500", first, second)
-	}
-}
-
-// A slot that becomes free goes to the account with the fewest, and there to the endpoint with the fewest; a canceled request keeps
-// none.
-func TestSlots_Order(t *testing.T) {
-	t.Parallel()
-	slots := webhooks.NewSlots(2)
-	busy, other, newcomer := uuid.UUID{1}, uuid.UUID{2}, uuid.UUID{3}
-	if slots.More(busy, 2) != 1 || slots.More(other, 2) != 1 {
-		t.Fatal("an account has another number of the two slots than one")
-	}
-	again, _ := slots.Request(busy, 1)
-	_, cancel := slots.Request(newcomer, 0)
-	larger, _ := slots.Request(newcomer, 1)
-	smaller, cancelSmaller := slots.Request(newcomer, 0)
-	cancel()
-	slots.Release(other, 1)
-	if again() || larger() || !smaller() {
-		t.Errorf("the slot is the busy account's: %t, the larger endpoint's: %t, the smaller one's: %t", again(), larger(), smaller())
-	}
-	cancelSmaller()
-	if again() || !larger() {
-		t.Errorf("the slot of a canceled request is the busy account's: %t, the next endpoint's: %t", again(), larger())
-	}
-	slots.Release(busy, 1)
-	if !again() {
-		t.Error("nobody has the slot that the busy account has released")
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"intents.internal/pkg/fair"
 )
 
 const (
@@ -38,7 +40,7 @@ type Limiter struct {
 	options Options
 
 	// conns counts the open connections by client prefix.
-	conns *Quota[netip.Addr]
+	conns *fair.Slots[netip.Addr]
 
 	rejectQueue chan struct{}
 	rejections  sync.WaitGroup
@@ -56,7 +58,7 @@ func NewLimiter(o Options, log *slog.Logger, registry prometheus.Registerer) *Li
 	}
 	l := &Limiter{
 		options:     o,
-		conns:       NewQuota[netip.Addr](most, each),
+		conns:       fair.New[netip.Addr](most, fair.AtMost(each)),
 		rejectQueue: make(chan struct{}, rejectQueueSize),
 	}
 	factory := promauto.With(registry)
@@ -123,12 +125,12 @@ func (e *limitedListener) Accept() (net.Conn, error) {
 			return accepted, nil
 		}
 		c := &Client{DeadlineConn: NewDeadlineConn(tcp), tcp: tcp, limiter: l, address: AddressOf(tcp.RemoteAddr())}
-		switch l.conns.Acquire(ClientPrefix(c.address)) {
-		case AtMax:
+		switch l.conns.TryAcquire(ClientPrefix(c.address)) {
+		case fair.AtMax:
 			l.reject(c, &l.atMax)
-		case OwnerAtMax:
+		case fair.OwnerAtMax:
 			l.reject(c, &l.atMaxPerIP)
-		case Granted:
+		case fair.Granted:
 			c.counted.Store(true)
 			_ = tcp.SetWriteBuffer(sendBuffer) // an error recurs at the first read
 			runtime.Gosched()                  // a burst of connections must not delay those that are served

@@ -3,8 +3,8 @@ package edge
 import (
 	"time"
 
-	"intents.internal/gateway/conn"
 	"intents.internal/gateway/usage"
+	"intents.internal/pkg/fair"
 	"intents.internal/pkg/wire"
 )
 
@@ -17,26 +17,26 @@ const (
 
 // quoteLimiter bounds the requests for quotes in flight, because each may hold a connection to core for wire.MaxQuoteWait: in total, by
 // account and by key.
-type quoteLimiter struct{ accounts, keys *conn.Quota[string] }
+type quoteLimiter struct{ accounts, keys *fair.Slots[string] }
 
 func newQuoteLimiter(most int) quoteLimiter {
 	return quoteLimiter{
-		accounts: conn.NewQuota[string](most, (most+accountQuoteShare-1)/accountQuoteShare),
-		keys:     conn.NewQuota[string](0, (most+keyQuoteShare-1)/keyQuoteShare),
+		accounts: fair.New[string](most, fair.AtMost((most+accountQuoteShare-1)/accountQuoteShare)),
+		keys:     fair.New[string](0, fair.AtMost((most+keyQuoteShare-1)/keyQuoteShare)),
 	}
 }
 
 // acquire counts a request for quotes, or returns the reply to one over the bounds. A request that is counted must be released.
 func (l quoteLimiter) acquire(account, key string) *reply {
-	if l.keys.Acquire(key) != conn.Granted {
+	if l.keys.TryAcquire(key) != fair.Granted {
 		return keyQuotes
 	}
-	result := l.accounts.Acquire(account)
-	if result == conn.Granted {
+	result := l.accounts.TryAcquire(account)
+	if result == fair.Granted {
 		return nil
 	}
 	l.keys.Release(key)
-	if result == conn.OwnerAtMax {
+	if result == fair.OwnerAtMax {
 		return accountQuotes
 	}
 	return allQuotes

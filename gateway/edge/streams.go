@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/gateway/conn"
 	"intents.internal/gateway/upstream"
+	"intents.internal/pkg/fair"
 	"intents.internal/pkg/tracing"
 )
 
@@ -23,12 +23,12 @@ const (
 
 // streamLimiter bounds the lists, in total and by account. lists counts lists from the request to core until they are written,
 // longLists those that hold a connection to core until the client has read them.
-type streamLimiter struct{ lists, longLists *conn.Quota[string] }
+type streamLimiter struct{ lists, longLists *fair.Slots[string] }
 
 func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 	l := streamLimiter{
-		lists:     conn.NewQuota[string](0, (most+listShare-1)/listShare),
-		longLists: conn.NewQuota[string](most, (most+longListShare-1)/longListShare),
+		lists:     fair.New[string](0, fair.AtMost((most+listShare-1)/listShare)),
+		longLists: fair.New[string](most, fair.AtMost((most+longListShare-1)/longListShare)),
 	}
 	factory := promauto.With(registry)
 	gauge := func(name, help string, read func() int) {
@@ -42,7 +42,7 @@ func newStreamLimiter(most int, registry prometheus.Registerer) streamLimiter {
 // acquireList counts a list for the account. An account at its bound of long lists may request only pages, because core would
 // produce a complete list in vain.
 func (l *streamLimiter) acquireList(account string, page bool) *reply {
-	if !page && l.longLists.IsOwnerAtMax(account) || l.lists.Acquire(account) != conn.Granted {
+	if !page && l.longLists.IsOwnerAtMax(account) || l.lists.TryAcquire(account) != fair.Granted {
 		return accountOverloaded
 	}
 	return nil
@@ -88,14 +88,14 @@ func (e *Edge) forwardList(x *exchange, target []byte) (refusal *reply) {
 // streamList sets a streamed response for the client, within the bounds.
 func (e *Edge) streamList(x *exchange, stream *upstream.Stream, release func()) *reply {
 	account := x.verdict.AccountID()
-	switch e.streams.longLists.Acquire(account) {
-	case conn.AtMax:
+	switch e.streams.longLists.TryAcquire(account) {
+	case fair.AtMax:
 		stream.Reject()
 		return overloaded
-	case conn.OwnerAtMax:
+	case fair.OwnerAtMax:
 		stream.Reject()
 		return accountOverloaded
-	case conn.Granted:
+	case fair.Granted:
 	}
 	body := &streamedList{Stream: stream, span: x.span, release: func() {
 		e.streams.longLists.Release(account)

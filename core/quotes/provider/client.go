@@ -18,6 +18,7 @@ import (
 
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/quote"
+	"intents.internal/pkg/fair"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tokenbucket"
@@ -25,6 +26,9 @@ import (
 )
 
 const (
+	// maxInFlight bounds the calls to a provider in flight, and maxPerAccount those of one account, so that an account that asks all the
+	// time, or whose routes are slow, leaves room for others.
+	maxInFlight, maxPerAccount = 64, 16
 	// maxAnswer bounds the bytes of an answer after decompression.
 	maxAnswer = 1 << 20
 	// minPause and maxPause bound how long a provider is not asked after it answered 429.
@@ -72,7 +76,7 @@ func New(endpoints []Endpoint, options Options) *Providers {
 			Name: e.Name, Deployment: e.Deployment, environment: e.Environment, dialect: dialect,
 			host: address.Host, address: address.JoinPath(dialect.path()).String(), headers: headersOf(e), timeout: e.Timeout,
 			reserveBps: e.ReserveBps, orders: ordersAddress(e, address), secrets: secretsOf(e, address), orderBreaker: newBreaker(),
-			client: client, breaker: newBreaker(), slots: slots{accounts: map[uuid.UUID]int{}}, metrics: metrics,
+			client: client, breaker: newBreaker(), slots: fair.New[uuid.UUID](maxInFlight, fair.AtMost(maxPerAccount)), metrics: metrics,
 			accountRate: accountRate(e.AccountRequests), buckets: tokenbucket.NewMemory(ratedAccounts),
 			log: options.Log, logged: telemetry.Sampler{Every: failureLogEvery},
 		})
@@ -137,11 +141,12 @@ type Provider struct {
 	breaker     *breaker
 	accountRate tokenbucket.Rule
 	buckets     *tokenbucket.Memory
-	slots       slots
 	pause       pause
 	metrics     *metrics
 	log         *slog.Logger
 	logged      telemetry.Sampler
+	// slots bounds the calls in flight. Nobody waits for one: a quote that comes late is worth nothing.
+	slots *fair.Slots[uuid.UUID]
 	// claimPeriods is done once it is logged that the provider's are longer than ours.
 	claimPeriods sync.Once
 }
@@ -180,10 +185,10 @@ func (p *Provider) ask(ctx context.Context, account uuid.UUID, r Request, now ti
 	if wait := p.buckets.Take(tokenbucket.Bucket{Name: account.String(), Rule: p.accountRate}); wait > 0 {
 		return nil, &Error{Code: quote.ProviderRateLimited, RetryAfter: wait, Cause: errRate, overRate: true}
 	}
-	if !p.slots.acquire(account) {
+	if p.slots.TryAcquire(account) != fair.Granted {
 		return nil, &Error{Code: quote.ProviderUnavailable, Cause: errOverload}
 	}
-	defer p.slots.release(account)
+	defer p.slots.Release(account)
 	body, err := p.breaker.do(account, func() ([]byte, error) { return p.exchange(ctx, r, request) })
 	if err != nil {
 		return nil, asError(err)

@@ -18,6 +18,7 @@ import (
 
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/transfer"
+	"intents.internal/pkg/fair"
 	"intents.internal/pkg/network"
 )
 
@@ -44,10 +45,10 @@ func (p *Providers) Solver(environment network.Environment, name string) *Provid
 
 // Reserve takes a slot among the calls in flight. The caller releases it.
 func (p *Provider) Reserve(account uuid.UUID) (release func(), ok bool) {
-	if !p.slots.acquire(account) {
+	if p.slots.TryAcquire(account) != fair.Granted {
 		return nil, false
 	}
-	return func() { p.slots.release(account) }, true
+	return func() { p.slots.Release(account) }, true
 }
 
 // Unanswered is the status of an order whose solver's answer is not known.
