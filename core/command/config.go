@@ -1,13 +1,13 @@
 package command
 
 import (
-	"net/netip"
 	"net/url"
 	"time"
 	"unicode/utf8"
 
 	"intents.internal/core/identity"
 	"intents.internal/core/retention"
+	"intents.internal/pkg/loopback"
 	"intents.internal/pkg/settings"
 	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/topology"
@@ -268,9 +268,7 @@ func validIssuer(issuer string) bool {
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return false
 	}
-	address, err := netip.ParseAddr(u.Hostname())
-	loopback := u.Hostname() == "localhost" || err == nil && address.IsLoopback()
-	return u.Scheme == "https" || u.Scheme == "http" && loopback
+	return u.Scheme == "https" || u.Scheme == "http" && loopback.IsHost(u.Hostname())
 }
 
 func checkRetention(f *settings.Faults, name string, d, shortest time.Duration) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/go-webauthn/webauthn/protocol"
@@ -18,6 +17,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
+	"intents.internal/pkg/loopback"
 )
 
 const (
@@ -55,8 +55,7 @@ func newRelyingParty(publicURL string) *webauthn.WebAuthn {
 	if err != nil || u.Hostname() == "" || net.ParseIP(u.Hostname()) != nil {
 		return nil
 	}
-	local := u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost")
-	if u.Scheme != "https" && !local {
+	if u.Scheme != "https" && !loopback.IsName(u.Hostname()) {
 		return nil
 	}
 	timeout := webauthn.TimeoutConfig{Timeout: ceremonyTimeout, TimeoutUVD: ceremonyTimeout}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"intents.internal/core/outbound"
+	"intents.internal/pkg/loopback"
 )
 
 const (
@@ -149,8 +149,7 @@ func parseURL(raw string) (s server, err error) {
 			return s, invalid
 		}
 	}
-	address, err := netip.ParseAddr(s.host)
-	s.loopback = s.host == "localhost" || err == nil && address.IsLoopback()
+	s.loopback = loopback.IsHost(s.host)
 	return s, nil
 }
 

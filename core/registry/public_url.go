@@ -3,8 +3,9 @@ package registry
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
+
+	"intents.internal/pkg/loopback"
 )
 
 // MaxURLBytes is the bound of each public URL of a chain.
@@ -23,13 +24,8 @@ func validatePublicURL(text, example string) error {
 	if u.User != nil || u.ForceQuery || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("must have no user, password, query or fragment: it is public, and private URLs belong in the file of CORE_RPC_FILE")
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback.IsHost(u.Hostname())) {
 		return errors.New("must be https, or http to a loopback address")
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }

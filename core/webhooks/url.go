@@ -9,6 +9,7 @@ import (
 
 	"intents.internal/core/identity/account"
 	"intents.internal/core/outbound"
+	"intents.internal/pkg/loopback"
 	"intents.internal/pkg/network"
 )
 
@@ -65,7 +66,7 @@ func checkHost(networks *outbound.Networks, host string, port uint16) error {
 	}
 	name := strings.TrimSuffix(host, ".")
 	switch {
-	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
+	case loopback.IsName(name):
 		return networks.Check(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port))
 	case endsInNumber(name):
 		return fmt.Errorf("%s is an IPv4 address in another form than four decimal numbers", host)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"intents.internal/pkg/loopback"
 	"intents.internal/pkg/network"
 )
 
@@ -61,7 +62,7 @@ func parseOrigin(text string) (string, bool) {
 	if !isAddress && !hostName.MatchString(u.Hostname()) {
 		return "", false
 	}
-	isLocal := address.IsLoopback() || u.Hostname() == "localhost" || strings.HasSuffix(u.Hostname(), ".localhost")
+	isLocal := loopback.IsHost(u.Hostname()) || loopback.IsName(u.Hostname())
 	if u.Scheme != "https" && (u.Scheme != "http" || !isLocal) {
 		return "", false
 	}
