@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/time/rate"
 
+	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/tokenbucket"
 	"intents.internal/pkg/topology"
 )
@@ -45,14 +45,14 @@ type limiter struct {
 	client  redis.UniversalClient // nil without Redis
 	memory  *tokenbucket.Memory
 	tripped sync.Map // of time.Time, the end of the cooldown, by node of a Cluster or ""
-	warn    rate.Sometimes
+	logs    telemetry.Sampler
 	log     *slog.Logger
 	metrics limiterMetrics
 }
 
 func newLimiter(config Config) *limiter {
 	return &limiter{
-		client: config.Redis, memory: tokenbucket.NewMemory(memoryBuckets), warn: rate.Sometimes{Interval: logEvery},
+		client: config.Redis, memory: tokenbucket.NewMemory(memoryBuckets), logs: telemetry.Sampler{Every: logEvery},
 		log: config.Log, metrics: newLimiterMetrics(config.Metrics),
 	}
 }
@@ -155,8 +155,8 @@ func (l *limiter) call(ctx context.Context, key string, command func() error) er
 	}
 	l.tripped.Store(node, time.Now().Add(cooldown))
 	l.metrics.failures.Inc()
-	l.warn.Do(func() {
+	if _, due := l.logs.Due(); due {
 		l.log.LogAttrs(ctx, slog.LevelWarn, "redis of CORE_REDIS_URL failed, counting tries in this core alone", slog.Any("error", cause))
-	})
+	}
 	return errNoRedis
 }

@@ -202,10 +202,9 @@ func (l *loop) backedOff(f intents.Followed) bool {
 // unreadable counts attempts that no provider can show, and logs one of them.
 func (l *loop) unreadable(failed []unreadableAttempt) {
 	l.metrics.unreadableAttempts(len(failed))
-	if time.Since(l.unreadableAt) < warnEvery {
+	if _, due := l.unreadableLogs.Due(); !due {
 		return
 	}
-	l.unreadableAt = time.Now()
 	l.log.Warn("reported transactions cannot be classified; they are tried again later", "transactions", len(failed),
 		"transfer_id", failed[0].TransferID, "hash", failed[0].Hash.Hex(), "error", failed[0].err)
 }

@@ -19,6 +19,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 )
 
 const (
@@ -46,8 +47,8 @@ type loop struct {
 	// verification that runs, nil while none does.
 	unverified error
 	verified   <-chan error
-	// warnedAt is when a disagreement was last logged, and unreadableAt an attempt that no provider can show.
-	warnedAt, unreadableAt time.Time
+	// disagreementLogs and unreadableLogs sample the lines about disagreements, and about attempts that no provider can show.
+	disagreementLogs, unreadableLogs telemetry.Sampler
 	// reader is the host of the last poll, and readTwice the newest block that it has read in two polls since the last reorganization.
 	reader    string
 	readTwice uint64
@@ -68,6 +69,7 @@ func newLoop(w *Watcher, chain *rpc.Chain, lease watched.Lease, cancel context.C
 		Watcher: w, hosts: &hosts{chain: chain}, id: chain.ID(), lease: lease, cancel: cancel, wake: make(chan struct{}, 1),
 		metrics: w.metrics.of(chain), log: w.Log.With("chain", chain.ID().String()),
 		retryAt: map[intents.TransactionKey]time.Time{}, slowUntil: map[uuid.UUID]time.Time{}, searches: map[usedNonce]*nonceSearch{},
+		disagreementLogs: telemetry.Sampler{Every: warnEvery}, unreadableLogs: telemetry.Sampler{Every: warnEvery},
 	}
 }
 
@@ -114,10 +116,9 @@ const warnEvery = time.Minute
 // disagree records that a provider contradicts another one, or its earlier response.
 func (l *loop) disagree(p *rpc.Provider, what string, block uint64) {
 	l.metrics.disagreed(p)
-	if time.Since(l.warnedAt) < warnEvery {
+	if _, due := l.disagreementLogs.Due(); !due {
 		return
 	}
-	l.warnedAt = time.Now()
 	l.log.Warn("providers disagree; nothing is concluded from it", "host", p.Host(), "what", what, "block", block)
 }
 

@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/transfer"
 	"intents.internal/core/watch/watched"
 	"intents.internal/pkg/caip"
+	"intents.internal/pkg/telemetry"
 )
 
 const (
@@ -36,8 +37,8 @@ type repairer struct {
 
 	// turn is after which one the next round begins with the accounts that have due orders.
 	turn intents.Turn
-	// warnedAt is when an order that cannot be compared was last logged.
-	warnedAt time.Time
+	// uncomparedLogs samples the lines about orders that cannot be compared.
+	uncomparedLogs telemetry.Sampler
 	// searches are the last blocks of the ranges in which missed events are looked for next.
 	searches map[eventKey]uint64
 	// logs is how many ranges of logs the round may still read.
@@ -47,7 +48,9 @@ type repairer struct {
 }
 
 func newRepairer(l *loop) *repairer {
-	return &repairer{loop: l, hosts: &hosts{chain: l.chain}, searches: map[eventKey]uint64{}}
+	return &repairer{
+		loop: l, hosts: &hosts{chain: l.chain}, searches: map[eventKey]uint64{}, uncomparedLogs: telemetry.Sampler{Every: warnEvery},
+	}
 }
 
 // eventKey names an event of an order.
@@ -288,11 +291,9 @@ func (r *repairer) findMissed(
 
 // uncompared logs one of the orders that could not be compared.
 func (r *repairer) uncompared(o intents.Followed, err error) {
-	if time.Since(r.warnedAt) < warnEvery {
-		return
+	if _, due := r.uncomparedLogs.Due(); due {
+		r.log.Warn("unfilled orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
 	}
-	r.warnedAt = time.Now()
-	r.log.Warn("unfilled orders cannot be compared with their settlers; they are compared again later", "transfer_id", o.TransferID, "error", err)
 }
 
 // searching reports whether an event of an order is still looked for.

@@ -63,13 +63,9 @@ func (w *Watcher) lookUpReports(ctx context.Context) {
 
 // warnOfReport logs one failure a minute: clients choose what they report.
 func (w *Watcher) warnOfReport(r report, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if time.Since(w.reportWarnedAt) < warnEvery {
-		return
+	if _, due := w.reportLogs.Due(); due {
+		w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
 	}
-	w.reportWarnedAt = time.Now()
-	w.Log.Warn("reported transaction is not looked up at once; the next poll of the chain does", "chain", r.chain.String(), "error", err)
 }
 
 // lookUpReport records the sender of a transaction that two hosts show, or the chain's only one. It leaves half of each provider's calls to the polls, which look up what it skips:

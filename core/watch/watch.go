@@ -74,8 +74,8 @@ type Watcher struct {
 
 	mu    sync.Mutex
 	loops map[caip.ChainID]*loop
-	// reportWarnedAt is when the failed look-up of a report was last logged.
-	reportWarnedAt time.Time
+	// reportLogs samples the lines about failed look-ups of reports.
+	reportLogs telemetry.Sampler
 }
 
 // New returns a watcher of the chains that have providers.
@@ -98,7 +98,7 @@ func New(config Config) *Watcher {
 		Config: config, holder: uuid.NewString(), metrics: newMetrics(config.Metrics),
 		reports: make(chan report, reportQueue), loops: map[caip.ChainID]*loop{},
 		lookUpRule: tokenbucket.Per(lookUpsPerDay, 24*time.Hour), lookedUp: tokenbucket.NewMemory(lookingAccounts),
-		pollBytes: pollBytes, accountBytes: accountBytes,
+		pollBytes: pollBytes, accountBytes: accountBytes, reportLogs: telemetry.Sampler{Every: warnEvery},
 	}
 }
 
