@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
@@ -29,7 +30,8 @@ const (
 
 // keyFilter caches the newest filter of all keys.
 type keyFilter struct {
-	mu      sync.Mutex
+	// checks has one check at a time, which alone uses the fields below.
+	checks  singleflight.Group
 	builtAt time.Time
 	cursor  string
 	answer  []byte
@@ -45,21 +47,30 @@ func (s *Server) getKeyFilter(w http.ResponseWriter, r *http.Request) error {
 }
 
 // current returns the cached response, or rebuilds it if it is too old, too many keys have changed, or the feed has lost its cursor,
-// for example after a failover of Postgres. Concurrent requests wait for one build, which continues if its request ends.
+// for example after a failover of Postgres. Concurrent requests share one check; a request waits no longer than ctx, and the check goes on
+// without it.
 func (f *keyFilter) current(ctx context.Context, feed *keyFeed) ([]byte, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := ctx.Err(); err != nil { // the wait for the lock may have been long
-		return nil, err
+	checked := f.checks.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filterTimeout)
+		defer cancel()
+		return f.check(ctx, feed)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case result := <-checked:
+		answer, _ := result.Val.([]byte)
+		return answer, result.Err
 	}
+}
+
+func (f *keyFilter) check(ctx context.Context, feed *keyFeed) ([]byte, error) {
 	if f.answer != nil && time.Since(f.builtAt) < filterTTL {
 		changed, _, err := feed.after(ctx, f.cursor, 0)
 		if !errors.Is(err, postgres.ErrCursorExpired) && len(changed) <= minSpareKeys {
 			return f.answer, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), filterTimeout)
-	defer cancel()
 	builtAt := time.Now()
 	answer, cursor, err := buildKeyFilter(ctx, feed.store, feed.now())
 	if err != nil {
