@@ -7,7 +7,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 )
 
@@ -25,10 +24,8 @@ func NewStore(db *postgres.DB) *Store { return &Store{db: db, metrics: newStoreM
 // Now is the time by the database's clock, see postgres.DB.Now.
 func (s *Store) Now() time.Time { return s.db.Now() }
 
-// Tx is a transaction that may write what belongs to an account, too: its audit log and its mails.
+// Tx is a transaction that may write events.
 type Tx struct {
-	identities.Tx
-
 	db bun.Tx
 	// appended are the events that InTx adds to the feed at the end.
 	appended *[]appendedEvent
@@ -38,7 +35,7 @@ type Tx struct {
 // the feed, which every event waits for.
 func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
 	return s.db.InTx(ctx, turn, func(ctx context.Context, bunTx bun.Tx) error {
-		tx := Tx{identities.Within(bunTx), bunTx, &[]appendedEvent{}}
+		tx := Tx{bunTx, &[]appendedEvent{}}
 		if err := work(ctx, tx); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/pkg/network"
 )
@@ -92,7 +92,7 @@ func with(client identity.Client, password string) identity.Client {
 // auditEntries are the newest entries of an account's log.
 func auditEntries(t *testing.T, core *identity.Service, of uuid.UUID, limit int) []account.AuditEntry {
 	t.Helper()
-	entries, _, err := core.Store.AuditLog(t.Context(), of, identities.AuditQuery{Limit: limit})
+	entries, _, err := core.Store.AuditLog(t.Context(), of, access.AuditQuery{Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}

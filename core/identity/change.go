@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 )
@@ -21,7 +22,7 @@ type Change struct {
 	// confirmed is set if an earlier request of the session was confirmed.
 	confirmed bool
 	// rights are those of the present transaction.
-	rights identities.Rights
+	rights access.Rights
 }
 
 // Change begins a write of a session, with the browser that sends the request.
@@ -57,7 +58,7 @@ func (c *Change) write(
 	grant := c.Grant(on, need, further...)
 	return c.Run(ctx, func() error {
 		return c.service.Store.InTx(ctx, grant.Turn(), func(ctx context.Context, tx identities.Tx) error {
-			if _, err := grant.Rights(ctx, tx); err != nil {
+			if _, err := grant.Rights(ctx, tx.Tx); err != nil {
 				return err
 			}
 			return do(ctx, tx)
@@ -66,9 +67,9 @@ func (c *Change) write(
 }
 
 // Grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
-func (c *Change) Grant(on uuid.UUID, need Need, further ...uuid.UUID) identities.Grant {
-	return identities.NewGrant(func(ctx context.Context, tx identities.Tx) (rights identities.Rights, err error) {
-		c.rights, err = tx.Rights(ctx, c.principal.Session, on, func(role account.Role) error {
+func (c *Change) Grant(on uuid.UUID, need Need, further ...uuid.UUID) access.Grant {
+	return access.NewGrant(func(ctx context.Context, tx access.Tx) (rights access.Rights, err error) {
+		c.rights, err = identities.Within(tx.Bun()).Rights(ctx, c.principal.Session, on, func(role account.Role) error {
 			return (&Principal{Role: role}).Check(need)
 		}, further...)
 		return c.rights, err
@@ -76,10 +77,10 @@ func (c *Change) Grant(on uuid.UUID, need Need, further ...uuid.UUID) identities
 }
 
 // GrantEffect is Grant with the decision on an effect that does not depend on what is stored.
-func (c *Change) GrantEffect(on uuid.UUID, need Need, e Effect) identities.Grant {
+func (c *Change) GrantEffect(on uuid.UUID, need Need, e Effect) access.Grant {
 	grant := c.Grant(on, need)
 	rights := grant.Rights
-	grant.Rights = func(ctx context.Context, tx identities.Tx) (identities.Rights, error) {
+	grant.Rights = func(ctx context.Context, tx access.Tx) (access.Rights, error) {
 		r, err := rights(ctx, tx)
 		if err == nil {
 			_, err = c.Allow(e)
@@ -91,7 +92,7 @@ func (c *Change) GrantEffect(on uuid.UUID, need Need, e Effect) identities.Grant
 
 // Grant reads the rights of a person in the transaction of a write that has no effect on what principals may do. It returns
 // ErrSignedOut, account.ErrNotMember and ErrRole.
-func (s *Service) Grant(p *Principal, need Need) identities.Grant {
+func (s *Service) Grant(p *Principal, need Need) access.Grant {
 	return s.Change(Client{}, p).Grant(p.Account.ID, need)
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
@@ -184,8 +184,8 @@ func TestComposeDisabled(t *testing.T) {
 	rules := &webhooks.Rules{Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Sealer: sealer}
 	entry := must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookCreated, time.Now()))(t)
 	e := must2(rules.New(feed.Owner{AccountID: shop, Environment: network.Test}, webhooks.Draft{URL: "http://127.0.0.1/secret-path"}, core.Store.Now()))(t)
-	ok(t, core.rooms.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, entry, [32]byte{}))
-	ok(t, call(core.rooms.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest)))
+	ok(t, core.rooms.Webhooks.InsertWebhook(t.Context(), access.OfOperator, e, entry, [32]byte{}))
+	ok(t, call(core.rooms.Webhooks.TestWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest)))
 	deliveries, _, err := core.rooms.Webhooks.Deliveries(t.Context(), e.Owner(), e.ID, webhooks.DeliveryQuery{Limit: 1})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("%+v, %v", deliveries, err)
@@ -216,7 +216,7 @@ func TestComposeDisabled(t *testing.T) {
 	compose("to another person", false)
 	queued.Recipient = "ann@example.com"
 	entry = must(account.NewAuditEntry(shop, account.Actor{}, account.WebhookUpdated, time.Now()))(t)
-	ok(t, call(core.rooms.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (string, error) {
+	ok(t, call(core.rooms.Webhooks.ChangeWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (string, error) {
 		return rules.Change(e, webhooks.Change{Enabled: new(true)}, core.Store.Now())
 	})))
 	compose("after it was enabled", false)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 )
@@ -73,7 +74,7 @@ func (s *Service) changeMember(
 }
 
 // applyRole stores a member's role, or removes the member if it is empty.
-func applyRole(ctx context.Context, tx identities.Tx, by identities.Rights, roster account.Roster, m *account.Member, role account.Role) error {
+func applyRole(ctx context.Context, tx identities.Tx, by access.Rights, roster account.Roster, m *account.Member, role account.Role) error {
 	if role == "" || m.Role == account.RoleOwner && role != account.RoleOwner {
 		if err := roster.CanLose(*m); err != nil {
 			return err

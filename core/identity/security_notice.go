@@ -27,12 +27,12 @@ func (s *Service) noticesQueued() {
 // composeSecurityNotice writes the mail about an entry in the audit log, or nothing if the mailbox has got noticesPerHour of its action
 // on its account.
 func (s *Service) composeSecurityNotice(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
-	entry, of, err := s.Store.AuditEntry(ctx, queued.AccountID, queued.AuditEntryID)
+	entry, name, err := s.Store.AuditEntry(ctx, queued.AccountID, queued.AuditEntryID)
 	if err != nil {
 		return nil, err
 	}
 	if queued.Attempts <= 1 {
-		err := s.limits.noticesOfAction.take(ctx, string(entry.Action)+":"+of.ID.String()+":"+digest(queued.Recipient))
+		err := s.limits.noticesOfAction.take(ctx, string(entry.Action)+":"+entry.AccountID.String()+":"+digest(queued.Recipient))
 		if _, limited := errors.AsType[*LimitedError](err); limited {
 			return nil, nil
 		} else if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) composeSecurityNotice(ctx context.Context, queued *mail.Queued
 		}
 	}
 	n := mail.SecurityNotice{
-		Link: s.mailLink(s.PublicURL + noticePages[entry.Action]), Action: string(entry.Action), Account: of.Name, KeyName: entry.KeyName,
+		Link: s.mailLink(s.PublicURL + noticePages[entry.Action]), Action: string(entry.Action), Account: name, KeyName: entry.KeyName,
 		At: entry.OccurredAt, By: entry.PersonEmail, IPAddress: entry.Actor.IPAddress, PerHour: noticesPerHour,
 	}
 	if entry.Actor.UserAgent != "" {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/registry"
 	"intents.internal/core/screening"
@@ -52,14 +52,14 @@ func (s *Service) Create(ctx context.Context, by transfer.Caller, request wire.T
 // CreateGranted is Create for a caller whose rights are read in the transaction that stores the intent. It also returns the error of the
 // grant.
 func (s *Service) CreateGranted(
-	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+	ctx context.Context, grant access.Grant, by transfer.Caller, request wire.TransferRequest, key string,
 ) (record *Record, replayed bool, err error) {
 	return s.create(ctx, &grant, by, request, key)
 }
 
 // create asks for a grant unless it is nil.
 func (s *Service) create(
-	ctx context.Context, grant *identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+	ctx context.Context, grant *access.Grant, by transfer.Caller, request wire.TransferRequest, key string,
 ) (record *Record, replayed bool, err error) {
 	c, err := s.prepare(by, request, key)
 	var intent *transfer.Intent

@@ -8,7 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
@@ -128,13 +128,13 @@ func (s *Store) InsertTransfer(ctx context.Context, intent *transfer.Intent, ide
 
 // InsertTransferGranted is InsertTransfer in a transaction of its own that first asks for the grant. It also returns the grant's error.
 func (s *Store) InsertTransferGranted(
-	ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotency Idempotency,
+	ctx context.Context, grant access.Grant, intent *transfer.Intent, idempotency Idempotency,
 ) (*transfer.Intent, error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	inserted := false
 	err := s.InTx(ctx, grant.Turn(), func(ctx context.Context, tx Tx) (err error) {
-		if err := grant.Check(ctx, identities.Within(tx.db), intent.AccountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx.db), intent.AccountID); err != nil {
 			return err
 		}
 		inserted, err = tx.InsertTransfer(ctx, intent, idempotency.Key)

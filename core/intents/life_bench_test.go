@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
@@ -81,7 +81,7 @@ func (l life) run(b *testing.B) {
 	})
 	step("create")
 	each(b, all, func(one *transfer.Intent) error {
-		_, err := store.Intents.ReportTransaction(b.Context(), identities.OfOperator, one.AccountID, []uuid.UUID{one.ID}, hashOf(one, l.roles[0]))
+		_, err := store.Intents.ReportTransaction(b.Context(), access.OfOperator, one.AccountID, []uuid.UUID{one.ID}, hashOf(one, l.roles[0]))
 		return err
 	})
 	step("report")

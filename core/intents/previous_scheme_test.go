@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc"
@@ -90,7 +90,7 @@ func TestPreviousScheme(t *testing.T) {
 // endPrevious has intents of the previous scheme cancelled, reported, expired and refunded.
 func (s *service) endPrevious(t *testing.T, by transfer.Caller, body string, found *transfer.Intent) {
 	t.Helper()
-	if reported, err := s.Report(t.Context(), identities.OfOperator, found, common.Hash{1}); err != nil || reported.Status != transfer.Submitted {
+	if reported, err := s.Report(t.Context(), access.OfOperator, found, common.Hash{1}); err != nil || reported.Status != transfer.Submitted {
 		t.Errorf("report: %+v, %v", reported, err)
 	}
 	other, err := s.Find(t.Context(), by.AccountID, s.insertPrevious(t, by, body, "").String())

@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/screening"
 	"intents.internal/core/transfer"
 )
@@ -25,7 +25,7 @@ var ErrBatchNotUniform = errors.New("the intents have several source accounts")
 // Report records the hash of a transaction that the client has sent for an intent, and returns the intent changed. The same hash
 // again changes nothing; another hash is another attempt. It returns a *StatusError of ErrExecuted or ErrTooManyAttempts. The grant is that of the
 // caller to the account.
-func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
+func (s *Service) Report(ctx context.Context, grant access.Grant, intent *transfer.Intent, hash common.Hash) (*transfer.Intent, error) {
 	reported, err := s.report(ctx, grant, []*transfer.Intent{intent}, hash)
 	if refused, ok := errors.AsType[*BatchError](err); ok {
 		return nil, refused.Refused[0].Err
@@ -38,7 +38,7 @@ func (s *Service) Report(ctx context.Context, grant identities.Grant, intent *tr
 
 // ReportBatch is Report for intents of one account: one transaction has paid for all of them, or none is changed. It returns
 // ErrBatchNotUniform, or a *BatchError by the place of each in intents.
-func (s *Service) ReportBatch(ctx context.Context, grant identities.Grant, intents []*transfer.Intent, hash common.Hash) error {
+func (s *Service) ReportBatch(ctx context.Context, grant access.Grant, intents []*transfer.Intent, hash common.Hash) error {
 	for _, intent := range intents {
 		if intent.Source.Account != intents[0].Source.Account {
 			return ErrBatchNotUniform
@@ -48,7 +48,7 @@ func (s *Service) ReportBatch(ctx context.Context, grant identities.Grant, inten
 	return err
 }
 
-func (s *Service) report(ctx context.Context, grant identities.Grant, intents []*transfer.Intent, hash common.Hash) ([]Reported, error) {
+func (s *Service) report(ctx context.Context, grant access.Grant, intents []*transfer.Intent, hash common.Hash) ([]Reported, error) {
 	ids := make([]uuid.UUID, len(intents))
 	for n, intent := range intents {
 		ids[n] = intent.ID

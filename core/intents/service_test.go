@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -215,7 +215,7 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	made = s.create(t, ann)
-	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{1}); err != nil {
+	if _, err := s.Report(t.Context(), access.OfOperator, made, common.Hash{1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Cancel(t.Context(), made); !errors.Is(err, transfer.ErrTransition) {
@@ -229,7 +229,7 @@ func TestReport(t *testing.T) {
 	ann := caller(network.Test)
 	made := s.create(t, ann)
 	for _, hash := range []common.Hash{{1}, {1}, {2}} {
-		if reported, err := s.Report(t.Context(), identities.OfOperator, made, hash); err != nil || reported.Status != transfer.Submitted {
+		if reported, err := s.Report(t.Context(), access.OfOperator, made, hash); err != nil || reported.Status != transfer.Submitted {
 			t.Errorf("%+v, %v", reported, err)
 		}
 	}
@@ -241,15 +241,15 @@ func TestReport(t *testing.T) {
 		t.Errorf("the hook (-want +got):\n%s", diff)
 	}
 	for n := range 48 {
-		if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{3, byte(n)}); err != nil {
+		if _, err := s.Report(t.Context(), access.OfOperator, made, common.Hash{3, byte(n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{4}); !errors.Is(err, intents.ErrTooManyAttempts) {
+	if _, err := s.Report(t.Context(), access.OfOperator, made, common.Hash{4}); !errors.Is(err, intents.ErrTooManyAttempts) {
 		t.Errorf("the 51st transaction: %v", err)
 	}
 	pgtest.Exec(t, s.store, fmt.Sprintf("UPDATE transfers SET status = 'confirmed', hash = '%s'", common.Hash{1}.Hex()))
-	if _, err := s.Report(t.Context(), identities.OfOperator, made, common.Hash{2}); !errors.Is(err, intents.ErrExecuted) {
+	if _, err := s.Report(t.Context(), access.OfOperator, made, common.Hash{2}); !errors.Is(err, intents.ErrExecuted) {
 		t.Errorf("after another transaction has executed the intent: %v", err)
 	}
 }

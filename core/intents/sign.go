@@ -7,7 +7,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/registry"
 	"intents.internal/core/rpc"
 	"intents.internal/core/signature"
@@ -26,7 +26,7 @@ var (
 // Sign stores the signature of an intent's typed data, if the intent's user has made it, and returns the intent changed. Another valid one replaces
 // it. It returns a *screening.NotAllowedError, a *StatusError of transfer.ErrNotSendable, ErrSignature, ErrAccountNotDeployed, rpc.ErrNoProvider
 // where only a node could tell, or an *rpc.NoAnswerError. The grant is that of the caller to the account.
-func (s *Service) Sign(ctx context.Context, grant identities.Grant, intent *transfer.Intent, given []byte) (*transfer.Intent, error) {
+func (s *Service) Sign(ctx context.Context, grant access.Grant, intent *transfer.Intent, given []byte) (*transfer.Intent, error) {
 	if err := s.refuseHandOut(ctx, intent); err != nil {
 		return nil, err
 	}

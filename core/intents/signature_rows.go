@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 )
@@ -20,12 +20,12 @@ const SignatureRetention = time.Hour
 // SaveSignature stores a valid signature of an intent in place of any before, and returns the intent with the time of it. at is called with the
 // intent as it is then; its error ends the transaction and is returned.
 func (s *Store) SaveSignature(
-	ctx context.Context, grant identities.Grant, accountID, id uuid.UUID, signature []byte, at func(*transfer.Intent, time.Time) error,
+	ctx context.Context, grant access.Grant, accountID, id uuid.UUID, signature []byte, at func(*transfer.Intent, time.Time) error,
 ) (signed *transfer.Intent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err = s.InTx(ctx, grant.Turn(id), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx.db), accountID); err != nil {
 			return err
 		}
 		if signed, err = tx.LockTransfer(ctx, accountID, id); err != nil {

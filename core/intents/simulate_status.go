@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 )
@@ -15,7 +15,7 @@ import (
 // event. It is idempotent: the status that the intent has changes nothing. It returns transfer.ErrNotTest, or a *StatusError of transfer.ErrSent or
 // transfer.ErrTransition. The grant is that of the caller to the account.
 func (s *Service) Simulate(
-	ctx context.Context, grant identities.Grant, intent *transfer.Intent, to transfer.Status,
+	ctx context.Context, grant access.Grant, intent *transfer.Intent, to transfer.Status,
 ) (*transfer.Intent, error) {
 	simulated, err := s.Store.Simulate(ctx, grant, intent.AccountID, intent.ID, to)
 	if errors.Is(err, transfer.ErrSent) || errors.Is(err, transfer.ErrTransition) {
@@ -30,12 +30,12 @@ func (s *Service) Simulate(
 // Simulate applies the commands of transfer.Intent.Simulate to one of an account's intents and writes the change and its events in one transaction.
 // It returns ErrTransferNotFound, or the error of those commands with the unchanged intent.
 func (s *Store) Simulate(
-	ctx context.Context, grant identities.Grant, accountID, id uuid.UUID, to transfer.Status,
+	ctx context.Context, grant access.Grant, accountID, id uuid.UUID, to transfer.Status,
 ) (intent *transfer.Intent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err = s.InTx(ctx, grant.Turn(id), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx.db), accountID); err != nil {
 			return err
 		}
 		if intent, err = tx.LockTransfer(ctx, accountID, id); err != nil {

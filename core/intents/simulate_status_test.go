@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
@@ -21,7 +21,7 @@ import (
 func simulated(t *testing.T, store *rooms.Rooms, ann uuid.UUID, body string, to transfer.Status) *transfer.Intent {
 	t.Helper()
 	intent := pgtest.InsertTransfer(t, store, pgtest.LoadRegistry(t, store), ann, body)
-	got, err := store.Intents.Simulate(t.Context(), identities.OfKey(ann), ann, intent.ID, to)
+	got, err := store.Intents.Simulate(t.Context(), access.OfKey(ann), ann, intent.ID, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestSimulate_Events(t *testing.T) {
 	ann := uuid.New()
 	intent := simulated(t, store, ann, pgtest.SwapBody, transfer.Confirmed)
 	for range 2 { // the second changes nothing
-		if _, err := store.Intents.Simulate(t.Context(), identities.OfKey(ann), ann, intent.ID, transfer.Refunded); err != nil {
+		if _, err := store.Intents.Simulate(t.Context(), access.OfKey(ann), ann, intent.ID, transfer.Refunded); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestSimulate_Events(t *testing.T) {
 	if err != nil || len(of) != len(want) || !of[3].Transfer.Simulated {
 		t.Errorf("the events of the intent: %+v, %v", of, err)
 	}
-	_, err = store.Intents.Simulate(t.Context(), identities.OfKey(ann), ann, intent.ID, transfer.Confirmed)
+	_, err = store.Intents.Simulate(t.Context(), access.OfKey(ann), ann, intent.ID, transfer.Confirmed)
 	if !errors.Is(err, transfer.ErrTransition) {
 		t.Errorf("back: %v", err)
 	}
@@ -82,13 +82,13 @@ func TestSimulate_Sent(t *testing.T) {
 	store := pgtest.New(t)
 	known, ann, bob := pgtest.LoadRegistry(t, store), uuid.New(), uuid.New()
 	intent := pgtest.InsertTransfer(t, store, known, ann, pgtest.TransferBody)
-	if _, err := store.Intents.ReportTransaction(t.Context(), identities.OfKey(ann), ann, []uuid.UUID{intent.ID}, common.HexToHash("0x1")); err != nil {
+	if _, err := store.Intents.ReportTransaction(t.Context(), access.OfKey(ann), ann, []uuid.UUID{intent.ID}, common.HexToHash("0x1")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Intents.Simulate(t.Context(), identities.OfKey(ann), ann, intent.ID, transfer.Confirmed); !errors.Is(err, transfer.ErrSent) {
+	if _, err := store.Intents.Simulate(t.Context(), access.OfKey(ann), ann, intent.ID, transfer.Confirmed); !errors.Is(err, transfer.ErrSent) {
 		t.Errorf("with a transaction: %v", err)
 	}
-	if _, err := store.Intents.Simulate(t.Context(), identities.OfKey(bob), bob, intent.ID, transfer.Confirmed); !errors.Is(err, intents.ErrTransferNotFound) {
+	if _, err := store.Intents.Simulate(t.Context(), access.OfKey(bob), bob, intent.ID, transfer.Confirmed); !errors.Is(err, intents.ErrTransferNotFound) {
 		t.Errorf("of another account: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestSimulate_TakesNoTransaction(t *testing.T) {
 	store := pgtest.New(t)
 	ann := uuid.New()
 	intent := simulated(t, store, ann, pgtest.SwapBody, transfer.Submitted)
-	_, err := store.Intents.ReportTransaction(t.Context(), identities.OfKey(ann), ann, []uuid.UUID{intent.ID}, common.HexToHash("0x1"))
+	_, err := store.Intents.ReportTransaction(t.Context(), access.OfKey(ann), ann, []uuid.UUID{intent.ID}, common.HexToHash("0x1"))
 	if refused, ok := errors.AsType[*intents.BatchError](err); !ok || !errors.Is(refused.Refused[0].Err, transfer.ErrSimulated) {
 		t.Errorf("a report: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 )
@@ -35,12 +35,12 @@ type Submission struct {
 // BeginSubmission records that the order of an intent is being handed to its solver, with the status that holds until an answer is known. It reports
 // whether the caller is the one to send it: once for an intent, while it is created and has a signature.
 func (s *Store) BeginSubmission(
-	ctx context.Context, grant identities.Grant, accountID, id uuid.UUID, unanswered transfer.SubmissionStatus,
+	ctx context.Context, grant access.Grant, accountID, id uuid.UUID, unanswered transfer.SubmissionStatus,
 ) (begun bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err = s.InTx(ctx, grant.Turn(id), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx.db), accountID); err != nil {
 			return err
 		}
 		changed, err := postgres.RowsChanged(tx.db.NewRaw(`UPDATE transfers SET submitted_at = clock_timestamp(), submission_status = ?,

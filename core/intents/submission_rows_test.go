@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
@@ -17,7 +17,7 @@ func insertSubmitted(t *testing.T, store *rooms.Rooms, account uuid.UUID, count 
 	known := pgtest.LoadRegistry(t, store)
 	for range count {
 		intent := pgtest.NewQuotedIntent(t, known, pgtest.InsertQuote(t, store, known, account))
-		pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, intent, ""))
+		pgtest.Must(t, store.Quotes.Use(t.Context(), access.OfOperator, intent, ""))
 		pgtest.Exec(t, store, `UPDATE transfers SET signing = 'permit2', submit = true, signature = '\x01', signed_at = now() WHERE id = $1`, intent.ID)
 		ids = append(ids, intent.ID)
 	}
@@ -33,7 +33,7 @@ func TestStore_BeginSubmission(t *testing.T) {
 	ids := insertSubmitted(t, cores[0], account, 4)
 	begin := func(core int, id uuid.UUID) bool {
 		t.Helper()
-		begun, err := cores[core].Intents.BeginSubmission(t.Context(), identities.OfOperator, account, id, "PROVIDER_TIMEOUT")
+		begun, err := cores[core].Intents.BeginSubmission(t.Context(), access.OfOperator, account, id, "PROVIDER_TIMEOUT")
 		pgtest.Must(t, err)
 		return begun
 	}

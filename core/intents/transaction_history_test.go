@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
 )
@@ -16,7 +16,7 @@ func TestTransferHistory_LaterColumns(t *testing.T) {
 	store := pgtest.New(t)
 	known, owner := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
 	intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.TransferBody)
-	if _, err := store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner, []uuid.UUID{intent.ID}, [32]byte{1}); err != nil {
+	if _, err := store.Intents.ReportTransaction(t.Context(), access.OfOperator, owner, []uuid.UUID{intent.ID}, [32]byte{1}); err != nil {
 		t.Fatal(err)
 	}
 	intent.Status = transfer.Submitted

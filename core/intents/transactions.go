@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/caip"
@@ -233,7 +233,7 @@ type Reported struct {
 // ids. The same hash again changes nothing, unless the attempt has failed or was dropped: then it is looked up again. It writes nothing if one
 // intent cannot take it, and returns ErrTransferNotFound, or a *BatchError of *StatusError by the place of each in ids.
 func (s *Store) ReportTransaction(
-	ctx context.Context, grant identities.Grant, accountID uuid.UUID, ids []uuid.UUID, hash common.Hash,
+	ctx context.Context, grant access.Grant, accountID uuid.UUID, ids []uuid.UUID, hash common.Hash,
 ) (reported []Reported, err error) {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
@@ -243,7 +243,7 @@ func (s *Store) ReportTransaction(
 	}
 	var events []transfer.Event
 	err = s.InTx(ctx, grant.Turn(ids...), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), accountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx.db), accountID); err != nil {
 			return err
 		}
 		locked, err := tx.lockTransfers(ctx, keys)

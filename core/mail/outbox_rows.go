@@ -43,20 +43,12 @@ func insert(ctx context.Context, query func(string, ...any) *bun.RawQuery, conn 
 	_, err = query(`INSERT INTO mails (id, kind, recipient, account_id, new_email, callback, invitation_id, webhook_id, audit_entry_id, name, password_hash,
 			attempts, next_attempt_at, created_at)
 		VALUES (?, ?, ?, ?, nullif(?, ''), nullif(?, ''), ?, ?, ?, nullif(?, ''), nullif($1::text, ''), 0, clock_timestamp(), clock_timestamp())`,
-		id, d.Kind, d.Recipient, nullID(d.AccountID), d.NewEmail, d.Callback, nullID(d.InvitationID), nullID(d.WebhookID), nullID(d.AuditEntryID), d.Name).
+		id, d.Kind, d.Recipient, postgres.NullID(d.AccountID), d.NewEmail, d.Callback, postgres.NullID(d.InvitationID), postgres.NullID(d.WebhookID), postgres.NullID(d.AuditEntryID), d.Name).
 		Conn(postgres.Bind(conn, d.PasswordHash)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("queue a mail: %w", err)
 	}
 	return nil
-}
-
-// nullID is NULL for uuid.Nil.
-func nullID(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
 }
 
 // Lease leases the mail of one of some kinds that has been due for the longest time, or returns nil. After the lease it is due again, so

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
@@ -174,7 +175,7 @@ func InsertSession(t *testing.T, store *rooms.Rooms, owner uuid.UUID) *account.S
 // As runs work in a transaction with the rights of a session on an account, whatever the role.
 func As(
 	ctx context.Context, store *rooms.Rooms, session *account.Session, on uuid.UUID,
-	work func(context.Context, identities.Tx, identities.Rights) error,
+	work func(context.Context, identities.Tx, access.Rights) error,
 ) error {
 	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
 		rights, err := tx.Rights(ctx, session, on, func(account.Role) error { return nil })
@@ -216,7 +217,7 @@ func NewShop(t *testing.T, store *rooms.Rooms, hash string) *Shop {
 	s.Account, err = account.NewSharedAccount("Shop", Now())
 	Must(t, err)
 	owner := account.Member{AccountID: s.Account.ID, PersonID: s.Member, Role: account.RoleOwner, CreatedAt: Now()}
-	Must(t, As(t.Context(), store, s.Session, s.Owner.ID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+	Must(t, As(t.Context(), store, s.Session, s.Owner.ID, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
 		if err := tx.InsertSharedAccount(ctx, by, s.Account, s.Owner.ID); err != nil {
 			return err
 		}
@@ -256,7 +257,7 @@ func (s *Shop) insertWebhook(t *testing.T, store *rooms.Rooms) {
 	e, _, err := WebhookRules(t, make([]byte, 32), nil).New(owner, webhooks.Draft{URL: "https://example.com", Types: []string{"transfer.filled"}}, Now())
 	Must(t, err)
 	e.Enabled, e.DisabledReason = false, webhooks.DisabledByOwner
-	Must(t, store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(s.Account.ID, account.WebhookCreated), [32]byte{}))
+	Must(t, store.Webhooks.InsertWebhook(t.Context(), access.OfOperator, e, AuditEntry(s.Account.ID, account.WebhookCreated), [32]byte{}))
 	s.Webhook = e
 }
 

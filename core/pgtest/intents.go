@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/quote"
@@ -150,7 +150,7 @@ func InsertWebhook(t *testing.T, store *rooms.Rooms, r *webhooks.Rules, owner *a
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
+	if err := store.Webhooks.InsertWebhook(t.Context(), access.OfOperator, e, AuditEntry(owner.ID, account.WebhookCreated), [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	return e, secret
@@ -185,7 +185,7 @@ func InsertQuote(tb testing.TB, store *rooms.Rooms, known *registry.Snapshot, ow
 	for _, c := range change {
 		c(&q)
 	}
-	if err := store.Quotes.Insert(tb.Context(), identities.OfOperator, []quote.Quote{q}); err != nil {
+	if err := store.Quotes.Insert(tb.Context(), access.OfOperator, []quote.Quote{q}); err != nil {
 		tb.Fatal(err)
 	}
 	return q

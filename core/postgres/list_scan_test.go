@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -260,11 +260,11 @@ func TestListScan_RowsRead(t *testing.T) {
 			return len(page.Events), !page.End, err
 		})
 		l.check("audit log", func() (int, bool, error) {
-			_, _, err := l.store.Identities.AuditLog(t.Context(), l.owner.AccountID, identities.AuditQuery{Limit: min(limit, 26)})
+			_, _, err := l.store.Identities.AuditLog(t.Context(), l.owner.AccountID, access.AuditQuery{Limit: min(limit, 26)})
 			return 0, false, err
 		})
 		l.check("audit log of an action", func() (int, bool, error) {
-			_, _, err := l.store.Identities.AuditLog(t.Context(), l.owner.AccountID, identities.AuditQuery{Action: account.AccountDeleted, Limit: min(limit, 26)})
+			_, _, err := l.store.Identities.AuditLog(t.Context(), l.owner.AccountID, access.AuditQuery{Action: account.AccountDeleted, Limit: min(limit, 26)})
 			return 0, false, err
 		})
 	}

@@ -3,6 +3,8 @@ package postgres
 import (
 	"database/sql"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // RowsChanged returns the number of rows that a statement changed.
@@ -20,4 +22,12 @@ func UTC(t *time.Time) *time.Time {
 	}
 	u := t.UTC()
 	return &u
+}
+
+// NullID is NULL for uuid.Nil.
+func NullID(id uuid.UUID) *uuid.UUID {
+	if id == uuid.Nil {
+		return nil
+	}
+	return &id
 }

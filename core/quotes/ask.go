@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
@@ -63,7 +63,7 @@ type Answer struct {
 // Ask asks the providers of the caller's environment what a swap or bridge brings, all at once, and stores their quotes. It returns an
 // *intents.EnvironmentError, a *screening.NotAllowedError or a *transfer.Rejection as a POST of the intent would, or one of the errors above. The grant is that of the
 // caller to the account.
-func (s *Service) Ask(ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
+func (s *Service) Ask(ctx context.Context, grant access.Grant, by transfer.Caller, request wire.QuoteRequest) (Answer, error) {
 	known, now := s.Registry.Current(), s.Store.Now().Truncate(time.Microsecond) // as it is stored
 	sides := wire.TransferRequest{Source: request.Source, Destination: request.Destination, Deadline: request.Deadline}
 	if err := s.checkNames(by, request.Providers); err != nil {

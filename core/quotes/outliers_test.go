@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/pkg/wire"
 )
@@ -18,7 +18,7 @@ import (
 func (s *service) offered(t *testing.T, r wire.QuoteRequest) (all []string) {
 	t.Helper()
 	r.Source.Amount = "1000"
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, r)
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, r)
 	for _, q := range answer.Quotes {
 		all = append(all, fmt.Sprint(q.Provider, " ", q.Destination.Amount))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/postgres"
 	"intents.internal/core/quotes/quote"
@@ -33,7 +33,7 @@ func (s *Store) Now() time.Time { return s.db.Now() }
 const maxUnused = 10_000
 
 // Insert stores quotes of one account. Over maxUnused it removes the account's oldest that were not used, and no other's.
-func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quote.Quote) error {
+func (s *Store) Insert(ctx context.Context, grant access.Grant, quotes []quote.Quote) error {
 	if len(quotes) == 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *Store) Insert(ctx context.Context, grant identities.Grant, quotes []quo
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	return s.db.InTx(ctx, grant.Turn(), func(ctx context.Context, tx bun.Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx), quotes[0].AccountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx), quotes[0].AccountID); err != nil {
 			return err
 		}
 		if _, err := tx.NewInsert().Model(&rows).Exec(ctx); err != nil {
@@ -95,11 +95,11 @@ func (e *UsedError) Error() string { return "the quote has made transfer " + e.T
 // Use stores the intent that a quote makes, with its first event, and sets the intent's times, all in the transaction that marks the quote as
 // used. It returns a *UsedError, ErrExpired or ErrNotFound if the quote cannot be used, and postgres.ErrKeyReused for an idempotency key that the
 // account has used before in this environment; nothing is written then. After an OutcomeUnknownError the intent may be stored.
-func (s *Store) Use(ctx context.Context, grant identities.Grant, intent *transfer.Intent, idempotencyKey string) error {
+func (s *Store) Use(ctx context.Context, grant access.Grant, intent *transfer.Intent, idempotencyKey string) error {
 	ctx, cancel := context.WithTimeout(ctx, postgres.WriteTimeout)
 	defer cancel()
 	err := s.db.InTx(ctx, grant.Turn(intent.Quote.ID), func(ctx context.Context, tx bun.Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx), intent.AccountID); err != nil {
+		if err := grant.Check(ctx, access.Within(tx), intent.AccountID); err != nil {
 			return err
 		}
 		expiresAt, err := markUsed(ctx, tx, intent)

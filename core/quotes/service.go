@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/quotes/quote"
@@ -57,7 +57,7 @@ var ErrMismatch = errors.New("the request differs from its quote")
 // where the registry has changed since, and the errors of Store.Use. An idempotency key is replayed as in intents.Service.Create, also
 // after the quote's end or removal. The grant is that of the caller to the account.
 func (s *Service) Create(
-	ctx context.Context, grant identities.Grant, by transfer.Caller, request wire.TransferRequest, key string,
+	ctx context.Context, grant access.Grant, by transfer.Caller, request wire.TransferRequest, key string,
 ) (record *intents.Record, replayed bool, err error) {
 	if err := intents.CheckEnvironment(request, s.Registry.Current(), by.Environment); err != nil {
 		return nil, false, err

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -30,7 +30,7 @@ func TestService_Ask(t *testing.T) {
 	s := start(t, map[string]http.HandlerFunc{
 		"a": offer(time.Minute, 5, 3, 2), "b@other": offer(59*time.Minute, 5, 4), "c": fail(500, ""), "d@elsewhere": fail(500, ""),
 	})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,26 +53,26 @@ func TestService_Ask(t *testing.T) {
 	}
 	named := request(t)
 	named.Providers = []string{"a"}
-	if answer, err = s.Ask(t.Context(), identities.OfOperator, s.by, named); err != nil || len(answer.Quotes) != 2 || len(answer.Failures) != 0 {
+	if answer, err = s.Ask(t.Context(), access.OfOperator, s.by, named); err != nil || len(answer.Quotes) != 2 || len(answer.Failures) != 0 {
 		t.Errorf("a alone: %+v, %v", answer, err)
 	}
 	named.Providers = []string{"a", "nobody"}
-	if _, err = s.Ask(t.Context(), identities.OfOperator, s.by, named); err == nil || err.Error() != (&quotes.UnknownProviderError{Name: "nobody"}).Error() {
+	if _, err = s.Ask(t.Context(), access.OfOperator, s.by, named); err == nil || err.Error() != (&quotes.UnknownProviderError{Name: "nobody"}).Error() {
 		t.Errorf("an unknown name: %v", err)
 	}
 	named.Providers = []string{"d"}
-	if _, err = s.Ask(t.Context(), identities.OfOperator, s.by, named); !errors.Is(err, quotes.ErrRouteUnsupported) {
+	if _, err = s.Ask(t.Context(), access.OfOperator, s.by, named); !errors.Is(err, quotes.ErrRouteUnsupported) {
 		t.Errorf("a provider of a deployment that neither chain has: %v", err)
 	}
 	live := s.by
 	live.Environment = network.Live
-	if _, err := s.Ask(t.Context(), identities.OfOperator, live, request(t)); err == nil {
+	if _, err := s.Ask(t.Context(), access.OfOperator, live, request(t)); err == nil {
 		t.Error("a live key gets quotes on testnets")
 	} else if _, ok := errors.AsType[*intents.EnvironmentError](err); !ok {
 		t.Errorf("a live key: %v", err)
 	}
 	s.Providers = nil
-	if _, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t)); !errors.Is(err, quotes.ErrNotConfigured) {
+	if _, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t)); !errors.Is(err, quotes.ErrNotConfigured) {
 		t.Errorf("without providers: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestService_Ask(t *testing.T) {
 func TestService_Ask_Holds(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{"a": offer(42*time.Second, 5, 4)})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil || len(answer.Quotes) != 1 || answer.Quotes[0].ExpiresAt.Before(answer.Quotes[0].CreatedAt.Add(41*time.Second)) {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -108,7 +108,7 @@ func TestService_Ask_Nobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, c.solvers)
-			_, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+			_, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 			none, answered := errors.AsType[*quotes.NoQuoteError](err)
 			unavailable, silent := errors.AsType[*quotes.UnavailableError](err)
 			switch {
@@ -127,13 +127,13 @@ func TestService_Ask_Nobody(t *testing.T) {
 func TestService_Create(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{"b@other": offer(time.Minute, 5, 4)})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	q := answer.Quotes[0]
 	asked := wire.TransferRequest{QuoteID: q.ID.String(), Reference: "inv-42"}
-	record, replayed, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "once")
+	record, replayed, err := s.Create(t.Context(), access.OfOperator, s.by, asked, "once")
 	if err != nil || replayed {
 		t.Fatal(replayed, err)
 	}
@@ -148,7 +148,7 @@ func TestService_Create(t *testing.T) {
 	if tx, err := made.Tx(transfer.Moment{Now: q.ExpiresAt, BlockTime: time.Second}); tx != nil || err != nil {
 		t.Errorf("after the quote's end: %+v, %v", tx, err)
 	}
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "another"); err == nil || err.Error() != (&quotes.UsedError{TransferID: made.ID}).Error() {
+	if _, _, err := s.Create(t.Context(), access.OfOperator, s.by, asked, "another"); err == nil || err.Error() != (&quotes.UsedError{TransferID: made.ID}).Error() {
 		t.Errorf("without the key: %v", err)
 	}
 	for _, change := range []string{
@@ -160,15 +160,15 @@ func TestService_Create(t *testing.T) {
 		pgtest.Exec(t, s.store, change)
 		pgtest.Exec(t, s.store, `UPDATE registry_version SET version = version + 1`)
 		pgtest.Must(t, s.Registry.Refresh(t.Context()))
-		if again, replayed, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "once"); err != nil || !replayed || again.Intent.ID != made.ID {
+		if again, replayed, err := s.Create(t.Context(), access.OfOperator, s.by, asked, "once"); err != nil || !replayed || again.Intent.ID != made.ID {
 			t.Errorf("after %s: %+v, %t, %v", change, again, replayed, err)
 		}
 	}
 	asked.Reference = "inv-43"
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "once"); !errors.Is(err, postgres.ErrKeyReused) {
+	if _, _, err := s.Create(t.Context(), access.OfOperator, s.by, asked, "once"); !errors.Is(err, postgres.ErrKeyReused) {
 		t.Errorf("another request with the key: %v", err)
 	}
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, ""); !errors.Is(err, quotes.ErrNotFound) {
+	if _, _, err := s.Create(t.Context(), access.OfOperator, s.by, asked, ""); !errors.Is(err, quotes.ErrNotFound) {
 		t.Errorf("a quote that is removed: %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestService_Create(t *testing.T) {
 func TestService_Create_Mismatch(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{"a": offer(time.Minute, 5, 4)})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,16 +199,16 @@ func TestService_Create_Mismatch(t *testing.T) {
 	} {
 		changed := body
 		change(&changed)
-		if _, _, err := s.Create(t.Context(), identities.OfOperator, s.by, changed, "once"); !errors.Is(err, quotes.ErrMismatch) {
+		if _, _, err := s.Create(t.Context(), access.OfOperator, s.by, changed, "once"); !errors.Is(err, quotes.ErrMismatch) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	stranger := s.by
 	stranger.AccountID = uuid.New()
-	if _, _, err := s.Create(t.Context(), identities.OfOperator, stranger, body, ""); !errors.Is(err, quotes.ErrNotFound) {
+	if _, _, err := s.Create(t.Context(), access.OfOperator, stranger, body, ""); !errors.Is(err, quotes.ErrNotFound) {
 		t.Errorf("another account: %v", err)
 	}
-	if record, _, err := s.Create(t.Context(), identities.OfOperator, s.by, body, "once"); err != nil || record.Intent.Quote.ID != q.ID {
+	if record, _, err := s.Create(t.Context(), access.OfOperator, s.by, body, "once"); err != nil || record.Intent.Quote.ID != q.ID {
 		t.Errorf("the quote's own body: %+v, %v", record, err)
 	}
 }
@@ -227,7 +227,7 @@ func TestService_Ask_Most(t *testing.T) {
 	s := start(t, solvers)
 	ask := request(t)
 	ask.Source.Amount = "1000"
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, ask)
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, ask)
 	if err != nil || len(answer.Quotes) != 100 || answer.Quotes[0].Destination.Amount.String() != "120" || answer.Quotes[99].Destination.Amount.String() != "21" {
 		t.Errorf("%d quotes, %v", len(answer.Quotes), err)
 	}
@@ -240,7 +240,7 @@ func TestService_Ask_Most(t *testing.T) {
 func TestService_Create_ConcurrentReplay(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{"a": offer(time.Minute, 5, 4)})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,7 @@ func TestService_Create_ConcurrentReplay(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range made {
 		all.Go(func() {
-			record, replayed, err := s.Create(t.Context(), identities.OfOperator, s.by, asked, "once")
+			record, replayed, err := s.Create(t.Context(), access.OfOperator, s.by, asked, "once")
 			if err != nil {
 				t.Errorf("request %d: %v", n, err)
 				return
@@ -270,14 +270,14 @@ func TestService_Create_ConcurrentReplay(t *testing.T) {
 func TestService_Create_TokenGone(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]http.HandlerFunc{"a": offer(time.Minute, 5, 4)})
-	answer, err := s.Ask(t.Context(), identities.OfOperator, s.by, request(t))
+	answer, err := s.Ask(t.Context(), access.OfOperator, s.by, request(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	pgtest.Exec(t, s.store, `DELETE FROM tokens WHERE chain_id = 'eip155:84532'`)
 	pgtest.Exec(t, s.store, `UPDATE registry_version SET version = version + 1`)
 	pgtest.Must(t, s.Registry.Refresh(t.Context()))
-	_, _, err = s.Create(t.Context(), identities.OfOperator, s.by, wire.TransferRequest{QuoteID: answer.Quotes[0].ID.String()}, "once")
+	_, _, err = s.Create(t.Context(), access.OfOperator, s.by, wire.TransferRequest{QuoteID: answer.Quotes[0].ID.String()}, "once")
 	if rejection, ok := errors.AsType[*transfer.Rejection](err); !ok || rejection.Code != transfer.UnknownToken {
 		t.Errorf("%v", err)
 	}

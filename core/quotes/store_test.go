@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
@@ -51,7 +51,7 @@ func TestStore_Find(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if err := store.Quotes.Insert(t.Context(), identities.OfOperator, nil); err != nil {
+	if err := store.Quotes.Insert(t.Context(), access.OfOperator, nil); err != nil {
 		t.Errorf("no quotes: %v", err)
 	}
 }
@@ -91,7 +91,7 @@ func TestStore_Use(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	q := pgtest.InsertQuote(t, store, known, owner)
 	intent := pgtest.NewQuotedIntent(t, known, q)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, intent, "once"))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), access.OfOperator, intent, "once"))
 	if age := store.Now().Sub(intent.CreatedAt); age.Abs() > time.Minute || !intent.UpdatedAt.Equal(intent.CreatedAt) {
 		t.Errorf("created at %s, updated at %s", intent.CreatedAt, intent.UpdatedAt)
 	}
@@ -126,7 +126,7 @@ func TestStore_Use_Refused(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), uuid.New()
 	used, fresh, ended := pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner)
 	first := pgtest.NewQuotedIntent(t, known, used)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, first, "once"))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), access.OfOperator, first, "once"))
 	pgtest.Exec(t, store, `UPDATE quotes SET expires_at = clock_timestamp() - interval '1 s' WHERE id = $1`, ended.ID)
 	with := func(q quote.Quote, change func(*quote.Quote)) quote.Quote { change(&q); return q }
 	for name, c := range map[string]struct {
@@ -141,7 +141,7 @@ func TestStore_Use_Refused(t *testing.T) {
 		"another account":         {with(fresh, func(q *quote.Quote) { q.AccountID = uuid.New() }), "", quotes.ErrNotFound.Error()},
 		"unknown":                 {with(fresh, func(q *quote.Quote) { q.ID = uuid.New() }), "", quotes.ErrNotFound.Error()},
 	} {
-		if err := store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, c.of), c.key); err == nil || err.Error() != c.want {
+		if err := store.Quotes.Use(t.Context(), access.OfOperator, pgtest.NewQuotedIntent(t, known, c.of), c.key); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -154,7 +154,7 @@ func TestStore_Use_Refused(t *testing.T) {
 	ended.ExpiresAt = store.Now().Add(-time.Hour)
 	for {
 		end := pgtest.LookUp[time.Time](t, store, `UPDATE quotes SET expires_at = clock_timestamp() + interval '1 s' WHERE id = $1 RETURNING expires_at`, ended.ID)
-		err := store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, ended), "")
+		err := store.Quotes.Use(t.Context(), access.OfOperator, pgtest.NewQuotedIntent(t, known, ended), "")
 		if late := pgtest.LookUp[bool](t, store, `SELECT clock_timestamp() >= $1`, end); errors.Is(err, quotes.ErrExpired) && late {
 			continue
 		}
@@ -178,7 +178,7 @@ func TestStore_UsesIndexes(t *testing.T) {
 	pgtest.Exec(t, plain, `ANALYZE quotes`)
 	var asked pgtest.Statements
 	pgtest.Watch(store, &asked)
-	pgtest.Must(t, store.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""))
+	pgtest.Must(t, store.Quotes.Use(t.Context(), access.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""))
 	if _, err := store.Quotes.Find(t.Context(), owner, network.Test, q.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/quotes/provider"
 	"intents.internal/core/transfer"
 )
@@ -22,7 +22,7 @@ func (s *Service) solver(intent *transfer.Intent) *provider.Provider {
 
 // Sign is intents.Service.Sign, and hands the order of an intent that is to be submitted to its solver, once, if every check of the preflight is
 // good. Where one is not, nothing is sent, and the same signature can be given again.
-func (s *Service) Sign(ctx context.Context, grant identities.Grant, intent *transfer.Intent, given []byte) (*transfer.Intent, error) {
+func (s *Service) Sign(ctx context.Context, grant access.Grant, intent *transfer.Intent, given []byte) (*transfer.Intent, error) {
 	signed, err := s.Intents.Sign(ctx, grant, intent, given)
 	if err != nil || !signed.Signing.Submit || signed.Signing.Submitted != nil {
 		return signed, err
@@ -32,7 +32,7 @@ func (s *Service) Sign(ctx context.Context, grant identities.Grant, intent *tran
 
 // submit returns the intent with what the solver answered. The attempt is recorded before the request, so that there is never a second one,
 // whatever becomes of this core: an order that failed at a solver is never filled by it.
-func (s *Service) submit(ctx context.Context, grant identities.Grant, intent *transfer.Intent) (*transfer.Intent, error) {
+func (s *Service) submit(ctx context.Context, grant access.Grant, intent *transfer.Intent) (*transfer.Intent, error) {
 	solver := s.solver(intent)
 	if solver == nil { // it was removed since
 		return intent, nil

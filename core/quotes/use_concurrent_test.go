@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/quotes"
@@ -37,7 +37,7 @@ func TestStore_Use_Concurrent(t *testing.T) {
 			made[n] = pgtest.NewQuotedIntent(t, known, q)
 			uses.Go(func() {
 				use := func() bool {
-					outcomes[n] = cores[n%2].Quotes.Use(t.Context(), identities.OfOperator, made[n], "")
+					outcomes[n] = cores[n%2].Quotes.Use(t.Context(), access.OfOperator, made[n], "")
 					return postgres.Busy(outcomes[n])
 				}
 				for use() {
@@ -69,7 +69,7 @@ func beginUse(t *testing.T, direct, core *rooms.Rooms, known *registry.Snapshot,
 	block = pgtest.BlockCommits(t, direct, "events")
 	outcome := make(chan error, 1)
 	go func() {
-		outcome <- core.Quotes.Use(context.WithoutCancel(t.Context()), identities.OfOperator, intent, "")
+		outcome <- core.Quotes.Use(context.WithoutCancel(t.Context()), access.OfOperator, intent, "")
 	}()
 	block.Await(t, 1)
 	return intent, block, outcome
@@ -92,7 +92,7 @@ func TestStore_Use_BackendKilled(t *testing.T) {
 	if n := pgtest.LookUp[int](t, direct, `SELECT (SELECT count(*) FROM transfers) + (SELECT count(*) FROM events)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if err := core.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""); err != nil {
+	if err := core.Quotes.Use(t.Context(), access.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""); err != nil {
 		t.Errorf("the next use: %v", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestStore_Use_OutcomeUnknown(t *testing.T) {
 		t.Errorf("%+v does not say that the use may be repeated", told)
 	}
 	block.Release(t)
-	if err := direct.Quotes.Use(t.Context(), identities.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""); err == nil || err.Error() != (&quotes.UsedError{TransferID: intent.ID}).Error() {
+	if err := direct.Quotes.Use(t.Context(), access.OfOperator, pgtest.NewQuotedIntent(t, known, q), ""); err == nil || err.Error() != (&quotes.UsedError{TransferID: intent.ID}).Error() {
 		t.Errorf("the next use: %v", err)
 	}
 	if stored, err := direct.Quotes.Find(t.Context(), owner, network.Test, q.ID); err != nil || stored.TransferID != intent.ID {
@@ -130,7 +130,7 @@ func TestStore_Use_ExpiresInWait(t *testing.T) {
 	holder := pgtest.Lock(t, direct, `SELECT FROM quotes WHERE id = $1 FOR UPDATE`, q.ID)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- core.Quotes.Use(context.WithoutCancel(t.Context()), identities.OfOperator, pgtest.NewQuotedIntent(t, known, q), "")
+		ended <- core.Quotes.Use(context.WithoutCancel(t.Context()), access.OfOperator, pgtest.NewQuotedIntent(t, known, q), "")
 	}()
 	pgtest.Exec(t, direct, `SELECT pg_sleep_until($1)`, ends)
 	pgtest.Must(t, holder.Rollback())

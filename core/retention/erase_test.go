@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
@@ -86,7 +87,7 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 		VALUES ($1, gen_random_uuid(), gen_random_uuid(), 'test', $2, 1, now())`, p.account.ID, "batch of "+p.traces[0])
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
 	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: p.traces[0]}))
-	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, p.account.ID, "", actor, pgtest.Now()))
+	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), access.OfOperator, p.account.ID, "", actor, pgtest.Now()))
 	link := identities.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
 	pgtest.Must(t, store.Identities.InsertLink(t.Context(), account.HashToken(p.traces[0]), link, pgtest.Now()))
 	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{

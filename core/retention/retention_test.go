@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes/quote"
@@ -115,7 +115,7 @@ func TestPrune_Simulated(t *testing.T) {
 	known, owner := pgtest.LoadRegistry(t, store), pgtest.SignUp(t, store, "ann@example.com").ID
 	for _, status := range []transfer.Status{transfer.Submitted, transfer.Confirmed} {
 		intent := pgtest.InsertTransfer(t, store, known, owner, pgtest.SwapBody)
-		_, err := store.Intents.Simulate(t.Context(), identities.OfKey(owner), owner, intent.ID, status)
+		_, err := store.Intents.Simulate(t.Context(), access.OfKey(owner), owner, intent.ID, status)
 		pgtest.Must(t, err)
 	}
 	pgtest.Exec(t, store, `UPDATE transfers SET updated_at = now() - interval '400 days'`)

@@ -1,7 +1,7 @@
 // Package rooms opens the rows of all rooms over one database.
 //
-// What must happen in one transaction over two rooms goes through the transaction of the lower one: identities and watched are below intents,
-// feed, webhooks and screening are above identities, and quotes above intents.
+// What must happen in one transaction over two rooms goes through the transaction of the lower one: access, mail and watched are below all
+// others, feed below intents and webhooks, and intents below quotes.
 package rooms
 
 import (

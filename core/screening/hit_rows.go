@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
 )
@@ -56,7 +56,7 @@ func (s *Store) InsertHits(ctx context.Context, hits, counted []Hit) error {
 			}
 		}
 		for _, e := range entries {
-			if err := identities.Within(tx).Audit(ctx, e); err != nil {
+			if err := access.Within(tx).Audit(ctx, e); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
 )
@@ -22,7 +22,7 @@ var (
 func (w *world) signed() *transfer.Intent {
 	w.Helper()
 	intent := w.intent(`{"signing":"erc3009",` + transferOf(usdc)[1:])
-	_, err := w.store.Intents.SaveSignature(w.Context(), identities.OfKey(w.owner), intent.AccountID, intent.ID, make([]byte, 65),
+	_, err := w.store.Intents.SaveSignature(w.Context(), access.OfKey(w.owner), intent.AccountID, intent.ID, make([]byte, 65),
 		func(*transfer.Intent, time.Time) error { return nil })
 	if err != nil {
 		w.Fatal(err)

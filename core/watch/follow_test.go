@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
@@ -50,7 +50,7 @@ func TestFollow_ReportedOpen(t *testing.T) {
 	w.want(late, "created submitted confirmed")
 	w.wantTransactions(early, "open mined*")
 	w.report(early, w.hash(first)) // it confirmed the intent, so the same report is no error
-	if _, err := w.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, early.AccountID, []uuid.UUID{early.ID}, w.hash(second)); !errors.Is(err, intents.ErrExecuted) {
+	if _, err := w.store.Intents.ReportTransaction(t.Context(), access.OfOperator, early.AccountID, []uuid.UUID{early.ID}, w.hash(second)); !errors.Is(err, intents.ErrExecuted) {
 		t.Errorf("another transaction after that: %v", err)
 	}
 }

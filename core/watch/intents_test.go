@@ -8,7 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
@@ -99,7 +99,7 @@ func (w *world) stored(intent *transfer.Intent) *transfer.Intent {
 // report reports a transaction as a client does.
 func (w *world) report(intent *transfer.Intent, hash common.Hash) {
 	w.Helper()
-	if _, err := w.store.Intents.ReportTransaction(w.Context(), identities.OfOperator, intent.AccountID, []uuid.UUID{intent.ID}, hash); err != nil {
+	if _, err := w.store.Intents.ReportTransaction(w.Context(), access.OfOperator, intent.AccountID, []uuid.UUID{intent.ID}, hash); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
@@ -60,7 +60,7 @@ func (s *database) Endpoint(owner feed.Owner, url string, types ...string) (*web
 	e, secret, err := s.Rules.New(owner, webhooks.Draft{URL: url, Types: types}, s.Store.Now())
 	pgtest.Must(s.T, err)
 	entry := pgtest.AuditEntry(owner.AccountID, account.WebhookCreated)
-	pgtest.Must(s.T, s.Store.Webhooks.InsertWebhook(s.Context(), identities.OfOperator, e, entry, [32]byte{}))
+	pgtest.Must(s.T, s.Store.Webhooks.InsertWebhook(s.Context(), access.OfOperator, e, entry, [32]byte{}))
 	return e, secret.Reveal()
 }
 
@@ -69,7 +69,7 @@ func (s *database) Change(e *webhooks.Endpoint, change webhooks.Change) {
 	s.Helper()
 	apply := func(e *webhooks.Endpoint) (string, error) { return s.Rules.Change(e, change, s.Store.Now()) }
 	entry := pgtest.AuditEntry(e.AccountID, account.WebhookUpdated)
-	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, apply)
+	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), access.OfOperator, e.Owner(), e.ID, &entry, apply)
 	pgtest.Must(s.T, err)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 )
 
@@ -123,13 +123,13 @@ const untilQueued = "KEY SHARE"
 
 // TestWebhook queues a test of one of TestTypes for one of an owner's endpoints, regardless of its filter. It returns
 // ErrNotFound or ErrDisabled.
-func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner feed.Owner, webhookID uuid.UUID, kind feed.Type) (feed.ID, error) {
+func (s *Store) TestWebhook(ctx context.Context, grant access.Grant, owner feed.Owner, webhookID uuid.UUID, kind feed.Type) (feed.ID, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return feed.ID{}, err
 	}
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {
@@ -148,9 +148,9 @@ func (s *Store) TestWebhook(ctx context.Context, grant identities.Grant, owner f
 
 // RetryDelivery redelivers an event at once to one of an owner's endpoints, whatever its state, and restarts the retry schedule.
 // An attempt in flight is no longer recorded. It returns ErrNotFound, ErrDisabled or ErrDeliveryNotFound.
-func (s *Store) RetryDelivery(ctx context.Context, grant identities.Grant, owner feed.Owner, webhookID uuid.UUID, eventID feed.ID) error {
+func (s *Store) RetryDelivery(ctx context.Context, grant access.Grant, owner feed.Owner, webhookID uuid.UUID, eventID feed.ID) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, owner.AccountID); err != nil {
 			return err
 		}
 		if _, err := enabledWebhook(ctx, tx.db.NewSelect().For(untilQueued), owner, webhookID); err != nil {

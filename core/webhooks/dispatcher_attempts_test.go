@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
@@ -123,7 +123,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 	}
 	asynctest.Eventually(t, "all arrive", func() bool { return len(in.requests()) == 3 })
 	once := in.ids()
-	if err := s.Store.Webhooks.ReplayWebhook(t.Context(), identities.OfOperator, owner, e.ID, 0, pgtest.AuditEntry(owner.AccountID, account.WebhookReplayed)); err != nil {
+	if err := s.Store.Webhooks.ReplayWebhook(t.Context(), access.OfOperator, owner, e.ID, 0, pgtest.AuditEntry(owner.AccountID, account.WebhookReplayed)); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "all arrive again", func() bool { return len(in.requests()) == 6 })
@@ -135,7 +135,7 @@ func TestDispatcher_ReplayAndRetry(t *testing.T) {
 		return !slices.ContainsFunc(s.Deliveries(e), func(d webhooks.Delivery) bool { return d.Status != webhooks.Delivered })
 	})
 	one := s.Deliveries(e)[1]
-	if err := s.Store.Webhooks.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, one.EventID); err != nil {
+	if err := s.Store.Webhooks.RetryDelivery(t.Context(), access.OfOperator, owner, e.ID, one.EventID); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "one arrives again", func() bool { return len(in.requests()) == 7 })

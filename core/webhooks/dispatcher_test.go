@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/testkit/asynctest"
@@ -72,7 +72,7 @@ func TestDispatcher_DeliversQuoted(t *testing.T) {
 	s.start()
 	q := pgtest.InsertQuote(t, s.Store, s.Known, owner.AccountID)
 	intent := pgtest.NewQuotedIntent(t, s.Known, q)
-	pgtest.Must(t, s.Store.Quotes.Use(t.Context(), identities.OfOperator, intent, ""))
+	pgtest.Must(t, s.Store.Quotes.Use(t.Context(), access.OfOperator, intent, ""))
 	asynctest.Eventually(t, "the event arrives", func() bool { return len(in.requests()) == 1 })
 	inFeed, _ := pgtest.ReadFeed(t, s.Store, owner, 0)
 	if len(inFeed) != 1 {
@@ -131,7 +131,7 @@ func TestDispatcher_Filter(t *testing.T) {
 	e, _ := s.Endpoint(owner, some.url, "transfer.failed", "webhook.*")
 	s.start()
 	s.intent(owner)
-	if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, feed.TypeWebhookTest); err != nil {
+	if _, err := s.Store.Webhooks.TestWebhook(t.Context(), access.OfOperator, owner, e.ID, feed.TypeWebhookTest); err != nil {
 		t.Fatal(err)
 	}
 	asynctest.Eventually(t, "both have one request", func() bool { return len(all.requests()) == 1 && len(some.requests()) == 1 })
@@ -152,7 +152,7 @@ func TestDispatcher_Samples(t *testing.T) {
 	s.start()
 	want := map[string]bool{}
 	for _, kind := range webhooks.TestTypes() {
-		id, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, kind)
+		id, err := s.Store.Webhooks.TestWebhook(t.Context(), access.OfOperator, owner, e.ID, kind)
 		pgtest.Must(t, err)
 		details, _, err := s.Store.Webhooks.Delivery(t.Context(), owner, e.ID, id)
 		pgtest.Must(t, err)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/retention"
 	"intents.internal/core/webhooks"
@@ -25,10 +25,10 @@ func TestWebhookEnd_LeavesNoQueue(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s fixture, e *webhooks.Endpoint) error{
 		"its owner": func(s fixture, e *webhooks.Endpoint) error {
-			return s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted))
+			return s.Store.Webhooks.DeleteWebhook(s.Context(), access.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted))
 		},
 		"the end of the account": func(s fixture, e *webhooks.Endpoint) error {
-			return s.Store.Identities.DeleteAccountByID(s.Context(), identities.OfOperator, e.AccountID, "", pgtest.Browser, pgtest.Now())
+			return s.Store.Identities.DeleteAccountByID(s.Context(), access.OfOperator, e.AccountID, "", pgtest.Browser, pgtest.Now())
 		},
 		"psql": func(s fixture, e *webhooks.Endpoint) error {
 			pgtest.Exec(s.T, s.Store, `DELETE FROM webhooks WHERE id = $1`, e.ID)
@@ -66,7 +66,7 @@ func TestWebhookEnd_LongQueue(t *testing.T) {
 	owner := s.Account()
 	e, _ := s.Endpoint(owner, "https://example.com/")
 	s.Enqueue(6000, owner)
-	if err := s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	if n := s.orphans(); n != 1000 {
@@ -93,15 +93,15 @@ func TestWebhookEnd_Concurrent(t *testing.T) {
 		var group errgroup.Group
 		for range 4 {
 			group.Go(func() error {
-				_, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, e.ID, feed.TypeWebhookTest)
+				_, err := s.Store.Webhooks.TestWebhook(t.Context(), access.OfOperator, owner, e.ID, feed.TypeWebhookTest)
 				return unlessGone(err)
 			})
 			group.Go(func() error {
-				return unlessGone(s.Store.Webhooks.RetryDelivery(t.Context(), identities.OfOperator, owner, e.ID, queued))
+				return unlessGone(s.Store.Webhooks.RetryDelivery(t.Context(), access.OfOperator, owner, e.ID, queued))
 			})
 		}
 		group.Go(func() error {
-			return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
+			return s.Store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
 		})
 		if err := group.Wait(); err != nil {
 			t.Fatal(err)
@@ -155,10 +155,10 @@ func TestInsertWebhook_Rate(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := s.Store.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
+		if err := s.Store.Webhooks.InsertWebhook(t.Context(), access.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), [32]byte{}); err != nil {
 			return err
 		}
-		return s.Store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
+		return s.Store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, owner, e.ID, pgtest.AuditEntry(owner.AccountID, account.WebhookDeleted))
 	}
 	for range webhooks.CreationBurst {
 		if err := create(owner); err != nil {
@@ -173,7 +173,7 @@ func TestInsertWebhook_Rate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Store.Webhooks.InsertWebhookOnce(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhooks.ErrTooManyCreations) {
+	if _, err := s.Store.Webhooks.InsertWebhookOnce(t.Context(), access.OfOperator, e, pgtest.AuditEntry(owner.AccountID, account.WebhookCreated), request); !errors.Is(err, webhooks.ErrTooManyCreations) {
 		t.Errorf("with an Idempotency-Key: %v", err)
 	}
 	if err := create(other); err != nil {

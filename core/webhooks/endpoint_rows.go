@@ -11,8 +11,8 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
 )
@@ -72,7 +72,7 @@ func ofOwner[Query interface{ Where(string, ...any) Query }](query Query, owner 
 // form, zero for no form. It returns ErrTooMany if the account has MaxEndpoints of them, ErrTooManyCreations if it
 // has created too many of late, and account.ErrFormUsed if the form was already used.
 func (s *Store) InsertWebhook(
-	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, formToken [32]byte,
+	ctx context.Context, grant access.Grant, e *Endpoint, entry account.AuditEntry, formToken [32]byte,
 ) error {
 	if formToken == [32]byte{} { // a form that was used says so, also where there is no room
 		if err := checkRoom(ctx, s.db, e.AccountID); err != nil {
@@ -84,13 +84,13 @@ func (s *Store) InsertWebhook(
 		return err
 	}
 	return s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), e.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, e.AccountID); err != nil {
 			return err
 		}
-		if err := tx.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
+		if err := tx.access.UseFormToken(ctx, formToken, e.CreatedAt); err != nil {
 			return err
 		}
-		if err := tx.LockAccount(ctx, e.AccountID); err != nil {
+		if err := tx.access.LockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}
 		return tx.insertWebhook(ctx, e, end, entry)
@@ -110,7 +110,7 @@ func (tx Tx) insertWebhook(ctx context.Context, e *Endpoint, position int64, ent
 	if _, err := tx.db.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return fmt.Errorf("insert webhook %s: %w", e.ID, err)
 	}
-	return tx.Audit(ctx, entry.OfWebhook(e.ID, e.Describe()))
+	return tx.access.Audit(ctx, entry.OfWebhook(e.ID, e.Describe()))
 }
 
 // checkRoom returns ErrTooMany if an account has MaxEndpoints endpoints. It is conclusive under the lock of the account;
@@ -194,11 +194,11 @@ func enabledWebhook(ctx context.Context, query *bun.SelectQuery, owner feed.Owne
 // detail of the audit entry, whose notice it may set. It returns ErrNotFound, or the error of change; then,
 // and for an empty detail, nothing is changed and no entry is written.
 func (s *Store) ChangeWebhook(
-	ctx context.Context, grant identities.Grant, owner feed.Owner, id uuid.UUID, entry *account.AuditEntry,
+	ctx context.Context, grant access.Grant, owner feed.Owner, id uuid.UUID, entry *account.AuditEntry,
 	change func(*Endpoint) (detail string, err error),
 ) (e *Endpoint, err error) {
 	err = s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -213,7 +213,7 @@ func (s *Store) ChangeWebhook(
 		if err := tx.updateWebhook(ctx, e); err != nil {
 			return err
 		}
-		return tx.Audit(ctx, entry.OfWebhook(id, detail))
+		return tx.access.Audit(ctx, entry.OfWebhook(id, detail))
 	})
 	if err != nil {
 		return nil, err
@@ -233,9 +233,9 @@ func (tx Tx) updateWebhook(ctx context.Context, e *Endpoint) error {
 
 // DeleteWebhook removes one of an owner's endpoints and what was queued for it: no new attempt starts. Its other deliveries are pruned
 // later. It returns ErrNotFound for an endpoint that the owner does not have.
-func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner feed.Owner, id uuid.UUID, entry account.AuditEntry) error {
+func (s *Store) DeleteWebhook(ctx context.Context, grant access.Grant, owner feed.Owner, id uuid.UUID, entry account.AuditEntry) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := findWebhook(ctx, tx.db.NewSelect().For("UPDATE"), owner, id)
@@ -245,7 +245,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner
 		if _, err := tx.db.NewDelete().Model(row).WherePK().Exec(ctx); err != nil {
 			return fmt.Errorf("delete webhook %s: %w", id, err)
 		}
-		return tx.Audit(ctx, entry.OfWebhook(id, row.endpoint().Describe()))
+		return tx.access.Audit(ctx, entry.OfWebhook(id, row.endpoint().Describe()))
 	})
 }
 
@@ -253,10 +253,10 @@ func (s *Store) DeleteWebhook(ctx context.Context, grant identities.Grant, owner
 // returns ErrNotFound, ErrDisabled, ErrFeedCursorExpired if the events after a position have been removed, or
 // ErrTooManyReplays.
 func (s *Store) ReplayWebhook(
-	ctx context.Context, grant identities.Grant, owner feed.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
+	ctx context.Context, grant access.Grant, owner feed.Owner, id uuid.UUID, position int64, entry account.AuditEntry,
 ) error {
 	return s.InTx(ctx, grant.Turn(owner.AccountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, identities.Within(tx.db), owner.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, owner.AccountID); err != nil {
 			return err
 		}
 		row, err := enabledWebhook(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), owner, id)
@@ -277,7 +277,7 @@ func (s *Store) ReplayWebhook(
 		if err != nil {
 			return fmt.Errorf("move the cursor of webhook %s: %w", id, err)
 		}
-		return tx.Audit(ctx, entry.OfWebhook(id, fmt.Sprintf("events after position %d", position)))
+		return tx.access.Audit(ctx, entry.OfWebhook(id, fmt.Sprintf("events after position %d", position)))
 	})
 }
 

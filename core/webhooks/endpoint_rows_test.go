@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/retention"
 	"intents.internal/core/webhooks"
@@ -25,7 +25,7 @@ func TestResealWebhooks(t *testing.T) {
 		_, detail, err := before.Rotate(e, time.Hour, pgtest.Now())
 		return detail, err
 	}
-	if _, err := store.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
+	if _, err := store.Webhooks.ChangeWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, new(pgtest.AuditEntry(owner.ID, account.WebhookSecretRotated)), rotate); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{1, 0} {
@@ -63,7 +63,7 @@ func TestPrune_Deliveries(t *testing.T) {
 	insert(kept, 31*day, day)
 	insert(kept, 29*day, 29*day)
 	insert(deleted, day, day)
-	if err := store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
+	if err := store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, deleted.Owner(), deleted.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted)); err != nil {
 		t.Fatal(err)
 	}
 	removed, err := store.Retention.Prune(t.Context(), pgtest.Now(), retention.Retention{})
@@ -83,7 +83,7 @@ func TestEraseAccount_Webhooks(t *testing.T) {
 	ended, other := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for _, owner := range []*account.Account{ended, other} {
 		e, _ := pgtest.InsertWebhook(t, store, r, owner)
-		if _, err := store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest); err != nil {
+		if _, err := store.Webhooks.TestWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, feed.TypeWebhookTest); err != nil {
 			t.Fatal(err)
 		}
 	}

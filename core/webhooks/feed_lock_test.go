@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/webhooks"
@@ -49,7 +49,7 @@ func TestFeedLock_IsTakenLast(t *testing.T) {
 	}
 	e, _, err := s.Rules.New(owner, webhooks.Draft{URL: "https://example.com/new"}, s.Store.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, watched.Webhooks.InsertWebhook(t.Context(), identities.OfOperator, e, pgtest.AuditEntry(owner.AccountID, "webhook_created"), [32]byte{}))
+	pgtest.Must(t, watched.Webhooks.InsertWebhook(t.Context(), access.OfOperator, e, pgtest.AuditEntry(owner.AccountID, "webhook_created"), [32]byte{}))
 	pgtest.AssignPositions(t, watched)
 
 	mails := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM mails`)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/webhooks"
@@ -90,7 +90,7 @@ func TestReleaseIdleLeases(t *testing.T) {
 	owner, lease := s.Account(), newLease()
 	ids := s.leased(owner, lease, "idle", "later", "due", "disabled and due", "locked", "taken and due")
 	for _, name := range []string{"later", "due", "disabled and due", "taken and due"} {
-		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), identities.OfOperator, owner, ids[name], feed.TypeWebhookTest); err != nil {
+		if _, err := s.Store.Webhooks.TestWebhook(t.Context(), access.OfOperator, owner, ids[name], feed.TypeWebhookTest); err != nil {
 			t.Fatal(err)
 		}
 	}

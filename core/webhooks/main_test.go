@@ -16,8 +16,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
@@ -108,7 +108,7 @@ func (s *service) rotate(e *webhooks.Endpoint, grace time.Duration) string {
 	s.Helper()
 	var secret webhooks.Secret
 	entry := pgtest.AuditEntry(e.AccountID, account.WebhookSecretRotated)
-	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (detail string, err error) {
+	_, err := s.Store.Webhooks.ChangeWebhook(s.Context(), access.OfOperator, e.Owner(), e.ID, &entry, func(e *webhooks.Endpoint) (detail string, err error) {
 		secret, detail, err = s.Rules.Rotate(e, grace, s.Store.Now())
 		return detail, err
 	})
@@ -121,7 +121,7 @@ func (s *service) rotate(e *webhooks.Endpoint, grace time.Duration) string {
 // remove deletes an endpoint as its owner does.
 func (s *service) remove(e *webhooks.Endpoint) {
 	s.Helper()
-	if err := s.Store.Webhooks.DeleteWebhook(s.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted)); err != nil {
+	if err := s.Store.Webhooks.DeleteWebhook(s.Context(), access.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(e.AccountID, account.WebhookDeleted)); err != nil {
 		s.Fatal(err)
 	}
 }

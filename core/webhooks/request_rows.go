@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 )
 
@@ -39,7 +39,7 @@ type CreateResponse struct {
 // request asked for something else. The lock on the account orders concurrent requests. After an OutcomeUnknownError another attempt
 // is safe.
 func (s *Store) InsertWebhookOnce(
-	ctx context.Context, grant identities.Grant, e *Endpoint, entry account.AuditEntry, request CreateRequest,
+	ctx context.Context, grant access.Grant, e *Endpoint, entry account.AuditEntry, request CreateRequest,
 ) (first *CreateResponse, err error) {
 	if first, err := firstResponse(ctx, s.db, e, request); first != nil || err != nil {
 		return first, err
@@ -52,10 +52,10 @@ func (s *Store) InsertWebhookOnce(
 		return nil, err
 	}
 	err = s.InTx(ctx, grant.Turn(e.AccountID), func(ctx context.Context, tx Tx) (err error) {
-		if err := grant.Check(ctx, identities.Within(tx.db), e.AccountID); err != nil {
+		if err := grant.Check(ctx, tx.access, e.AccountID); err != nil {
 			return err
 		}
-		if err := tx.LockAccount(ctx, e.AccountID); err != nil {
+		if err := tx.access.LockAccount(ctx, e.AccountID); err != nil {
 			return err
 		}
 		if first, err = firstResponse(ctx, tx.db, e, request); first != nil || err != nil {

@@ -9,8 +9,8 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/pkg/network"
 )
 
@@ -51,9 +51,9 @@ func Key(owner feed.Owner, keyID uuid.UUID, client identity.Client) Caller {
 }
 
 // grant reads the rights of the caller in the transaction of the write.
-func (c Caller) grant() identities.Grant {
+func (c Caller) grant() access.Grant {
 	if c.change == nil {
-		return identities.OfKey(c.Owner.AccountID)
+		return access.OfKey(c.Owner.AccountID)
 	}
 	return c.change.Grant(c.Owner.AccountID, identity.Develop)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/testkit/asynctest"
@@ -20,7 +20,7 @@ func TestDispatcher_DeliversSimulated(t *testing.T) {
 	intent := s.intent(owner)
 	s.Endpoint(owner, in.url)
 	s.start()
-	_, err := s.Store.Intents.Simulate(t.Context(), identities.OfKey(owner.AccountID), owner.AccountID, intent.ID, transfer.Confirmed)
+	_, err := s.Store.Intents.Simulate(t.Context(), access.OfKey(owner.AccountID), owner.AccountID, intent.ID, transfer.Confirmed)
 	pgtest.Must(t, err)
 	asynctest.Eventually(t, "the events arrive", func() bool { return len(in.requests()) == 2 })
 	received := map[string]bool{}

@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/postgres"
 )
 
@@ -26,10 +27,13 @@ func (s *Store) Now() time.Time { return s.db.Now() }
 type Tx struct {
 	feed.Tx
 
-	db bun.Tx
+	access access.Tx
+	db     bun.Tx
 }
 
 // InTx runs work in a transaction, see feed.Store.InTx.
 func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
-	return s.feed.InTx(ctx, turn, func(ctx context.Context, tx feed.Tx) error { return work(ctx, Tx{tx, tx.Bun()}) })
+	return s.feed.InTx(ctx, turn, func(ctx context.Context, tx feed.Tx) error {
+		return work(ctx, Tx{tx, access.Within(tx.Bun()), tx.Bun()})
+	})
 }

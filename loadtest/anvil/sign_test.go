@@ -12,7 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/registry"
@@ -70,7 +70,7 @@ func (s signService) takes(t *testing.T, name string, user common.Address, sign 
 	t.Helper()
 	for _, scheme := range []string{"permit2", "erc3009"} {
 		intent, digest := s.made(t, user, scheme)
-		_, err := s.Sign(t.Context(), identities.OfKey(s.by.AccountID), intent, sign(digest))
+		_, err := s.Sign(t.Context(), access.OfKey(s.by.AccountID), intent, sign(digest))
 		if !errors.Is(err, want) || want == nil && err != nil {
 			t.Errorf("%s, %s: %v, want %v", name, scheme, err, want)
 			continue

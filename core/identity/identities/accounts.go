@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -58,7 +59,7 @@ func (r *accountRow) limit() account.Limit {
 
 // InsertAccount stores a new account. It returns account.ErrEmailTaken if another account has the address.
 func (s *Store) InsertAccount(ctx context.Context, a *account.Account, entry account.AuditEntry) error {
-	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(a.Email)), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, access.TurnOfEmail(a.Email), func(ctx context.Context, tx Tx) error {
 		if err := tx.insertAccount(ctx, a); err != nil {
 			return err
 		}
@@ -81,11 +82,6 @@ func (tx Tx) insertAccount(ctx context.Context, a *account.Account) error {
 		return fmt.Errorf("insert account %s: %w", a.ID, err)
 	}
 	return nil
-}
-
-// ownerOfEmail is whose turn transactions take that lock the account of an address before its id is known.
-func ownerOfEmail(email string) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("mailto:"+email))
 }
 
 // AccountByEmail finds the account that may sign in with an address, or returns account.ErrNotFound. Shared accounts have no
@@ -161,7 +157,7 @@ func (s *Store) DeleteAccount(ctx context.Context, email string, actor account.A
 // DeleteAccountByID permanently ends an account. It returns account.ErrNotFound for one that has ended already, and
 // account.ErrLastOwner. The notice is about the end.
 func (s *Store) DeleteAccountByID(
-	ctx context.Context, grant Grant, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
+	ctx context.Context, grant access.Grant, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
 ) error {
 	change := accountDeletion(now)
 	change.notice = notice
@@ -170,7 +166,7 @@ func (s *Store) DeleteAccountByID(
 		if _, err := tx.leaveAccounts(ctx, "id = ?", accountID, actor, now); err != nil {
 			return err
 		}
-		if err := grant.Check(ctx, tx, accountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx, accountID); err != nil {
 			return err
 		}
 		return tx.changeAccount(ctx, change, "id = ?", accountID, actor, now)
@@ -180,9 +176,9 @@ func (s *Store) DeleteAccountByID(
 // DeleteSharedAccount permanently ends a shared account by a session of one of its owners. That session goes on with the person's
 // own account, and all others that act on the shared one end. It returns account.ErrNotFound for one that has ended already.
 func (tx Tx) DeleteSharedAccount(
-	ctx context.Context, by Rights, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
+	ctx context.Context, by access.Rights, accountID uuid.UUID, notice account.Notice, actor account.Actor, now time.Time,
 ) error {
-	if err := by.cover(tx, accountID); err != nil {
+	if err := by.Cover(tx.Tx, accountID); err != nil {
 		return err
 	}
 	change := accountDeletion(now)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
@@ -19,7 +20,7 @@ import (
 // name and the password in both cases, and the sign-up is not in the audit log until its link is used. The statements are the same in
 // both cases, so that their duration reveals little; Service.SignUp hides the rest.
 func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, callback string) error {
-	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(a.Email)), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, access.TurnOfEmail(a.Email), func(ctx context.Context, tx Tx) error {
 		_, err := tx.db.NewRaw(`INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)
 			VALUES (?0, ?1, ?2, $1, ?3, ?4, ?4) ON CONFLICT (email) WHERE deleted_at IS NULL DO NOTHING`,
 			a.ID, a.Name, a.Email, a.VerificationRequired, a.CreatedAt).Conn(postgres.Bind(tx.db.Tx, a.PasswordHash)).Exec(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
@@ -154,7 +155,7 @@ func mutations(t *testing.T, at time.Time) []mutation {
 		{
 			entry(wallet, pgtest.Browser, account.AccountDeleted),
 			func(ctx ctx, s db) error {
-				return s.Identities.DeleteAccountByID(ctx, identities.OfOperator, wallet.ID, "", pgtest.Browser, at)
+				return s.Identities.DeleteAccountByID(ctx, access.OfOperator, wallet.ID, "", pgtest.Browser, at)
 			},
 		},
 	}
@@ -190,7 +191,7 @@ func TestAudit_EveryMutation(t *testing.T) {
 		}
 		of := m.want.AccountID
 		want[of] = append([]account.AuditEntry{m.want}, want[of]...)
-		got, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 100})
+		got, _, err := store.Identities.AuditLog(t.Context(), of, access.AuditQuery{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,13 +250,13 @@ func TestAuditLog_Pages(t *testing.T) {
 		pgtest.InsertKey(t, store, ann.ID)
 		pgtest.InsertKey(t, store, bob.ID)
 	}
-	all, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Limit: 100})
+	all, _, err := store.Identities.AuditLog(t.Context(), ann.ID, access.AuditQuery{Limit: 100})
 	if err != nil || len(all) != 7 {
 		t.Fatalf("%d entries, %v", len(all), err)
 	}
 	paged, before := []account.AuditEntry{}, uuid.Nil
 	for range 3 {
-		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 3})
+		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, access.AuditQuery{Before: before, Limit: 3})
 		if err != nil || len(page) == 0 {
 			t.Fatalf("%d entries on a page, %v", len(page), err)
 		}
@@ -264,7 +265,7 @@ func TestAuditLog_Pages(t *testing.T) {
 	if diff := cmp.Diff(all, paged); diff != "" {
 		t.Errorf("pages differ from the whole (-whole +pages):\n%s", diff)
 	}
-	if none, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 3}); len(none) != 0 || err != nil {
+	if none, _, err := store.Identities.AuditLog(t.Context(), ann.ID, access.AuditQuery{Before: before, Limit: 3}); len(none) != 0 || err != nil {
 		t.Errorf("past the end: %d entries, %v", len(none), err)
 	}
 }
@@ -278,20 +279,20 @@ func TestAuditLog_Filtered(t *testing.T) {
 		pgtest.InsertKey(t, store, ann.ID)
 	}
 	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), ann)
-	pgtest.Must(t, store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(ann.ID, account.WebhookDeleted)))
+	pgtest.Must(t, store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(ann.ID, account.WebhookDeleted)))
 	now := pgtest.Now()
 	for name, c := range map[string]struct {
-		query identities.AuditQuery
+		query access.AuditQuery
 		want  int
 	}{
-		"all":             {identities.AuditQuery{}, 6},
-		"an action":       {identities.AuditQuery{Action: account.KeyCreated}, 3},
-		"the holder":      {identities.AuditQuery{PersonID: ann.ID}, 6},
-		"somebody else":   {identities.AuditQuery{PersonID: uuid.New()}, 0},
-		"an operator":     {identities.AuditQuery{Operator: true}, 0},
-		"since yesterday": {identities.AuditQuery{Since: now.Add(-24 * time.Hour), Until: now.Add(time.Hour)}, 6},
-		"before today":    {identities.AuditQuery{Until: now.Add(-24 * time.Hour)}, 0},
-		"from tomorrow":   {identities.AuditQuery{Since: now.Add(24 * time.Hour), Action: account.KeyCreated}, 0},
+		"all":             {access.AuditQuery{}, 6},
+		"an action":       {access.AuditQuery{Action: account.KeyCreated}, 3},
+		"the holder":      {access.AuditQuery{PersonID: ann.ID}, 6},
+		"somebody else":   {access.AuditQuery{PersonID: uuid.New()}, 0},
+		"an operator":     {access.AuditQuery{Operator: true}, 0},
+		"since yesterday": {access.AuditQuery{Since: now.Add(-24 * time.Hour), Until: now.Add(time.Hour)}, 6},
+		"before today":    {access.AuditQuery{Until: now.Add(-24 * time.Hour)}, 0},
+		"from tomorrow":   {access.AuditQuery{Since: now.Add(24 * time.Hour), Action: account.KeyCreated}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -319,10 +320,10 @@ func TestAuditLog_ByKey(t *testing.T) {
 	owner := pgtest.SignUp(t, store, "ann@example.com")
 	key := pgtest.InsertKey(t, store, owner.ID)
 	e, _ := pgtest.InsertWebhook(t, store, pgtest.WebhookRules(t, make([]byte, 32), nil), owner)
-	if err := store.Webhooks.DeleteWebhook(t.Context(), identities.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
+	if err := store.Webhooks.DeleteWebhook(t.Context(), access.OfOperator, e.Owner(), e.ID, pgtest.AuditEntry(owner.ID, account.WebhookDeleted).ByKey(key.ID)); err != nil {
 		t.Fatal(err)
 	}
-	entries, _, err := store.Identities.AuditLog(t.Context(), owner.ID, identities.AuditQuery{Limit: 1})
+	entries, _, err := store.Identities.AuditLog(t.Context(), owner.ID, access.AuditQuery{Limit: 1})
 	if err != nil || len(entries) != 1 || *entries[0].KeyID != key.ID || entries[0].KeyName != key.Name {
 		t.Errorf("entries: %+v, %v", entries, err)
 	}
@@ -341,7 +342,7 @@ type occurrence struct {
 
 func occurrences(t *testing.T, store *rooms.Rooms, of uuid.UUID) []occurrence {
 	t.Helper()
-	entries, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 100})
+	entries, _, err := store.Identities.AuditLog(t.Context(), of, access.AuditQuery{Limit: 100})
 	pgtest.Must(t, err)
 	told := []occurrence{}
 	for _, e := range entries {
@@ -388,7 +389,7 @@ func TestAuditLog_HourlyOrder(t *testing.T) {
 	}
 	paged, before := []account.Action{}, uuid.Nil
 	for range want {
-		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, identities.AuditQuery{Before: before, Limit: 1})
+		page, _, err := store.Identities.AuditLog(t.Context(), ann.ID, access.AuditQuery{Before: before, Limit: 1})
 		if err != nil || len(page) != 1 {
 			t.Fatalf("%d entries on a page, %v", len(page), err)
 		}
@@ -413,7 +414,7 @@ func TestAuditLog_HourlyByKey(t *testing.T) {
 		entry, err := account.NewAuditEntry(owner.ID, pgtest.Browser, account.WebhookUpdated, at.Add(time.Duration(n)*time.Second))
 		pgtest.Must(t, err)
 		entry = entry.ByKey(by.ID)
-		_, err = store.Webhooks.ChangeWebhook(t.Context(), identities.OfOperator, changed.Owner(), changed.ID, &entry, func(*webhooks.Endpoint) (string, error) {
+		_, err = store.Webhooks.ChangeWebhook(t.Context(), access.OfOperator, changed.Owner(), changed.ID, &entry, func(*webhooks.Endpoint) (string, error) {
 			return fmt.Sprintf("change %d", n), nil
 		})
 		pgtest.Must(t, err)
@@ -459,7 +460,7 @@ func TestAuditLog_HourlyOlderVersion(t *testing.T) {
 	}
 	pgtest.Must(t, store.Identities.AuditAttempt(t.Context(), bob.Email, attempt(bob, 10)))
 	pgtest.Exec(t, store, olderHourly, attempt(bob, 0).ID, bob.ID, at)
-	entries, _, err := store.Identities.AuditLog(t.Context(), bob.ID, identities.AuditQuery{Limit: 100})
+	entries, _, err := store.Identities.AuditLog(t.Context(), bob.ID, access.AuditQuery{Limit: 100})
 	pgtest.Must(t, err)
 	counted := entries[len(entries)-1]
 	if counted.Repeats != 1 || !counted.OccurredAt.Equal(at.Add(10*time.Minute)) || counted.LastAt == nil || !counted.LastAt.After(at.Add(time.Hour)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -28,7 +29,7 @@ type identityRow struct {
 // it, see takeEmail.
 func (s *Store) InsertAccountWithIdentity(ctx context.Context, a *account.Account, identity account.Identity, entry account.AuditEntry) error {
 	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: a.ID, CreatedAt: a.CreatedAt}
-	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(a.Email)), func(ctx context.Context, tx Tx) error {
+	return s.InTx(ctx, access.TurnOfEmail(a.Email), func(ctx context.Context, tx Tx) error {
 		if a.EmailVerified() {
 			if err := tx.takeEmail(ctx, a.Email, a.CreatedAt); err != nil {
 				return err

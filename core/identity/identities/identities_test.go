@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rooms"
 )
@@ -78,12 +78,12 @@ func TestAccountByIdentity(t *testing.T) {
 	}
 	absent("disabled", identity)
 	again(account.ErrIdentityTaken)
-	if err := store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, created.ID, "", pgtest.Browser, pgtest.Now()); err != nil {
+	if err := store.Identities.DeleteAccountByID(t.Context(), access.OfOperator, created.ID, "", pgtest.Browser, pgtest.Now()); err != nil {
 		t.Fatal(err)
 	}
 	absent("deleted", identity)
 	again(nil)
-	if err := store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, created.ID, "", pgtest.Browser, pgtest.Now()); !errors.Is(err, account.ErrNotFound) {
+	if err := store.Identities.DeleteAccountByID(t.Context(), access.OfOperator, created.ID, "", pgtest.Browser, pgtest.Now()); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("delete again: %v", err)
 	}
 	if _, err := store.Identities.AccountByIdentity(t.Context(), identity); err != nil {

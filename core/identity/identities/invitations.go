@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -63,8 +64,8 @@ func invitations(ctx context.Context, db bun.IDB, accountID uuid.UUID, now time.
 
 // ReplaceInvitation stores an invitation in place of an earlier one of the same address. tokenHash is the hash of the link's
 // token, nil for a mailed link.
-func (tx Tx) ReplaceInvitation(ctx context.Context, by Rights, i *account.Invitation, tokenHash *[32]byte) error {
-	if err := by.cover(tx, i.AccountID); err != nil {
+func (tx Tx) ReplaceInvitation(ctx context.Context, by access.Rights, i *account.Invitation, tokenHash *[32]byte) error {
+	if err := by.Cover(tx.Tx, i.AccountID); err != nil {
 		return err
 	}
 	if _, err := tx.db.NewRaw("DELETE FROM invitations WHERE account_id = ? AND email = ?", i.AccountID, i.Email).Exec(ctx); err != nil {
@@ -101,8 +102,8 @@ func (s *Store) InvitationByToken(ctx context.Context, tokenHash [32]byte, now t
 
 // UseInvitation removes an open invitation, or returns account.ErrNoInvitation for one that is gone. tokenHash is the hash of the
 // link's token.
-func (tx Tx) UseInvitation(ctx context.Context, by Rights, id uuid.UUID, tokenHash [32]byte, now time.Time) error {
-	if err := by.cover(tx); err != nil {
+func (tx Tx) UseInvitation(ctx context.Context, by access.Rights, id uuid.UUID, tokenHash [32]byte, now time.Time) error {
+	if err := by.Cover(tx.Tx); err != nil {
 		return err
 	}
 	used, err := postgres.RowsChanged(tx.db.NewRaw("DELETE FROM invitations WHERE id = ? AND token_hash = $1 AND expires_at > ?", id, now).
@@ -131,8 +132,8 @@ func (s *Store) InvitationByID(ctx context.Context, id uuid.UUID, now time.Time)
 }
 
 // DeleteInvitation ends an invitation to an account, or returns account.ErrNoInvitation.
-func (tx Tx) DeleteInvitation(ctx context.Context, by Rights, accountID, id uuid.UUID) error {
-	if err := by.cover(tx, accountID); err != nil {
+func (tx Tx) DeleteInvitation(ctx context.Context, by access.Rights, accountID, id uuid.UUID) error {
+	if err := by.Cover(tx.Tx, accountID); err != nil {
 		return err
 	}
 	ended, err := postgres.RowsChanged(tx.db.NewRaw("DELETE FROM invitations WHERE id = ? AND account_id = ?", id, accountID).Exec(ctx))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
@@ -82,7 +83,7 @@ func TestKeyChanges_EachChangeOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return store.Identities.SetOrigins(t.Context(), identities.OfKey(ann.ID), ann.ID, []string{"https://app.example.com"}, entry)
+			return store.Identities.SetOrigins(t.Context(), access.OfKey(ann.ID), ann.ID, []string{"https://app.example.com"}, entry)
 		}, []string{hashOf(key), hashOf(created)}},
 
 		{"by hand: disabled", sql(`UPDATE api_keys SET enabled = false WHERE id = $1`), []string{hashOf(key)}},

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/apikey"
@@ -83,8 +84,8 @@ const activeKey = "deleted_at IS NULL AND (rotated_at IS NULL OR expires_at > no
 
 // InsertKey stores a new key. It returns account.ErrTooMany if the account has account.MaxKeys of them. The account's row is
 // locked, so that no other key is added while they are counted.
-func (tx Tx) InsertKey(ctx context.Context, by Rights, k *account.Key) error {
-	if err := by.cover(tx, k.AccountID); err != nil {
+func (tx Tx) InsertKey(ctx context.Context, by access.Rights, k *account.Key) error {
+	if err := by.Cover(tx.Tx, k.AccountID); err != nil {
 		return err
 	}
 	if err := tx.LockAccount(ctx, k.AccountID); err != nil {
@@ -115,14 +116,6 @@ func checkKeyRoom(ctx context.Context, db bun.IDB, accountID uuid.UUID) error {
 	}
 	if count >= account.MaxKeys {
 		return account.ErrTooMany
-	}
-	return nil
-}
-
-// LockAccount locks an account's row until the transaction ends, so that no other transaction adds rows that this one counts.
-func (tx Tx) LockAccount(ctx context.Context, id uuid.UUID) error {
-	if _, err := tx.db.NewRaw("SELECT FROM accounts WHERE id = ? FOR NO KEY UPDATE", id).Exec(ctx); err != nil {
-		return fmt.Errorf("lock account %s: %w", id, err)
 	}
 	return nil
 }
@@ -167,8 +160,8 @@ func (tx Tx) LockKey(ctx context.Context, accountID, keyID uuid.UUID) (*account.
 }
 
 // UpdateKey stores the name, the state, the expiry, the rotation, the scopes and the networks of a key that LockKey has locked.
-func (tx Tx) UpdateKey(ctx context.Context, by Rights, k *account.Key) error {
-	if err := by.cover(tx, k.AccountID); err != nil {
+func (tx Tx) UpdateKey(ctx context.Context, by access.Rights, k *account.Key) error {
+	if err := by.Cover(tx.Tx, k.AccountID); err != nil {
 		return err
 	}
 	row := newKeyRow(k)
@@ -181,8 +174,8 @@ func (tx Tx) UpdateKey(ctx context.Context, by Rights, k *account.Key) error {
 }
 
 // DeleteKey marks a key that LockKey has locked as deleted. The key is rejected from then on.
-func (tx Tx) DeleteKey(ctx context.Context, by Rights, k *account.Key, now time.Time) error {
-	if err := by.cover(tx, k.AccountID); err != nil {
+func (tx Tx) DeleteKey(ctx context.Context, by access.Rights, k *account.Key, now time.Time) error {
+	if err := by.Cover(tx.Tx, k.AccountID); err != nil {
 		return err
 	}
 	_, err := tx.db.NewUpdate().Model((*keyRow)(nil)).Set("deleted_at = ?", now).Set("updated_at = ?", now).Where("id = ?", k.ID).Exec(ctx)
@@ -194,7 +187,7 @@ func (tx Tx) DeleteKey(ctx context.Context, by Rights, k *account.Key, now time.
 
 // ReplaceKey stores the rotation of a key that LockKey has locked. A key without RotatedAt is deleted at once; otherwise it is
 // stored for its grace period. It returns account.ErrTooMany as InsertKey does.
-func (tx Tx) ReplaceKey(ctx context.Context, by Rights, old, next *account.Key) (err error) {
+func (tx Tx) ReplaceKey(ctx context.Context, by access.Rights, old, next *account.Key) (err error) {
 	if old.RotatedAt == nil {
 		err = tx.DeleteKey(ctx, by, old, next.CreatedAt)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
@@ -74,9 +75,9 @@ func (tx Tx) unlinkAll(ctx context.Context, of account.AuditEntry) error {
 
 // LinkIdentity links an identity to the account of the entry; one that is already linked is no error. It returns
 // account.ErrIdentityTaken if another account has the identity, and account.ErrTooManyIdentities.
-func (tx Tx) LinkIdentity(ctx context.Context, by Rights, identity account.Identity, entry account.AuditEntry) error {
+func (tx Tx) LinkIdentity(ctx context.Context, by access.Rights, identity account.Identity, entry account.AuditEntry) error {
 	accountID := entry.AccountID
-	if err := by.cover(tx, accountID); err != nil {
+	if err := by.Cover(tx.Tx, accountID); err != nil {
 		return err
 	}
 	row := identityRow{Issuer: identity.Issuer, Subject: identity.Subject, AccountID: accountID, CreatedAt: entry.OccurredAt}
@@ -104,9 +105,9 @@ func (tx Tx) LinkIdentity(ctx context.Context, by Rights, identity account.Ident
 // started. issuers are those that are configured now, and passkey is whether the person can sign in with one. It returns
 // account.ErrIdentityNotFound, and account.ErrLastWayIn if neither a password nor a passkey nor an identity of issuers would remain.
 func (tx Tx) UnlinkIdentity(
-	ctx context.Context, by Rights, identity account.Identity, issuers []string, passkey bool, entry account.AuditEntry,
+	ctx context.Context, by access.Rights, identity account.Identity, issuers []string, passkey bool, entry account.AuditEntry,
 ) error {
-	if err := by.cover(tx, entry.AccountID); err != nil {
+	if err := by.Cover(tx.Tx, entry.AccountID); err != nil {
 		return err
 	}
 	person, session := by.Person, by.Session

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
@@ -30,7 +31,7 @@ func signedInWallet(t *testing.T, store *rooms.Rooms) (*account.Account, account
 
 func link(t *testing.T, store *rooms.Rooms, session *account.Session, identity account.Identity) error {
 	t.Helper()
-	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
 		return tx.LinkIdentity(ctx, by, identity, pgtest.AuditEntry(session.AccountID, account.IdentityLinked))
 	})
 }
@@ -38,7 +39,7 @@ func link(t *testing.T, store *rooms.Rooms, session *account.Session, identity a
 func unlink(t *testing.T, store *rooms.Rooms, session *account.Session, identity account.Identity) error {
 	t.Helper()
 	issuers := []string{account.WalletIssuer}
-	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
 		return tx.UnlinkIdentity(ctx, by, identity, issuers, false, pgtest.AuditEntry(session.AccountID, account.IdentityUnlinked))
 	})
 }

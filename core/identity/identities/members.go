@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -85,16 +86,16 @@ func members(ctx context.Context, db bun.IDB, accountID uuid.UUID) (account.Rost
 }
 
 // Members lists the members of an account that the rights have locked: whatever changes members locks the account first.
-func (tx Tx) Members(ctx context.Context, by Rights, accountID uuid.UUID) (account.Roster, error) {
-	if err := by.cover(tx, accountID); err != nil {
+func (tx Tx) Members(ctx context.Context, by access.Rights, accountID uuid.UUID) (account.Roster, error) {
+	if err := by.Cover(tx.Tx, accountID); err != nil {
 		return nil, err
 	}
 	return members(ctx, tx.db, accountID)
 }
 
 // InsertMember stores a new member.
-func (tx Tx) InsertMember(ctx context.Context, by Rights, m account.Member) error {
-	if err := by.cover(tx, m.AccountID, m.PersonID); err != nil {
+func (tx Tx) InsertMember(ctx context.Context, by access.Rights, m account.Member) error {
+	if err := by.Cover(tx.Tx, m.AccountID, m.PersonID); err != nil {
 		return err
 	}
 	return tx.insertMember(ctx, m)
@@ -113,8 +114,8 @@ func (tx Tx) insertMember(ctx context.Context, m account.Member) error {
 }
 
 // ChangeMember stores another role of a member. The member's open invitations end.
-func (tx Tx) ChangeMember(ctx context.Context, by Rights, m account.Member) error {
-	if err := by.cover(tx, m.AccountID); err != nil {
+func (tx Tx) ChangeMember(ctx context.Context, by access.Rights, m account.Member) error {
+	if err := by.Cover(tx.Tx, m.AccountID); err != nil {
 		return err
 	}
 	_, err := tx.db.NewRaw("UPDATE members SET role = ? WHERE account_id = ? AND person_id = ?", m.Role, m.AccountID, m.PersonID).Exec(ctx)
@@ -126,8 +127,8 @@ func (tx Tx) ChangeMember(ctx context.Context, by Rights, m account.Member) erro
 
 // DeleteMember ends a membership, the member's open invitations and the member's sessions that act on the account. The session
 // keep is kept and acts on the person's own account; uuid.Nil keeps none.
-func (tx Tx) DeleteMember(ctx context.Context, by Rights, m account.Member, keep uuid.UUID) error {
-	if err := by.cover(tx, m.AccountID); err != nil {
+func (tx Tx) DeleteMember(ctx context.Context, by access.Rights, m account.Member, keep uuid.UUID) error {
+	if err := by.Cover(tx.Tx, m.AccountID); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -145,8 +146,8 @@ func (tx Tx) DeleteMember(ctx context.Context, by Rights, m account.Member, keep
 // SetActing makes the session of the rights act on an account in which the person is a member, or on the person's own. It returns
 // account.ErrNotMember. The rights have locked the account, so that a concurrent end of it either ends the session or prevents this,
 // unless the transaction has made it.
-func (tx Tx) SetActing(ctx context.Context, by Rights, accountID uuid.UUID) error {
-	if err := by.cover(tx); err != nil {
+func (tx Tx) SetActing(ctx context.Context, by access.Rights, accountID uuid.UUID) error {
+	if err := by.Cover(tx.Tx); err != nil {
 		return err
 	}
 	changed, err := postgres.RowsChanged(tx.db.NewRaw(`UPDATE sessions SET acting_account_id = nullif(?0::uuid, account_id)
@@ -185,8 +186,8 @@ const otherOwner = `EXISTS (SELECT FROM members AS others JOIN accounts AS owner
 		AND owners.disabled_at IS NULL AND owners.deleted_at IS NULL)`
 
 // RenameAccount stores the name of an account.
-func (tx Tx) RenameAccount(ctx context.Context, by Rights, a *account.Account, now time.Time) error {
-	if err := by.cover(tx, a.ID); err != nil {
+func (tx Tx) RenameAccount(ctx context.Context, by access.Rights, a *account.Account, now time.Time) error {
+	if err := by.Cover(tx.Tx, a.ID); err != nil {
 		return err
 	}
 	_, err := tx.db.NewRaw("UPDATE accounts SET name = ?, updated_at = ? WHERE id = ?", a.Name, now, a.ID).Exec(ctx)
@@ -198,8 +199,8 @@ func (tx Tx) RenameAccount(ctx context.Context, by Rights, a *account.Account, n
 
 // InsertSharedAccount stores an account without a sign-in, whose first owner is a person that the rights have locked. It returns
 // account.ErrTooManyShared.
-func (tx Tx) InsertSharedAccount(ctx context.Context, by Rights, a *account.Account, owner uuid.UUID) error {
-	if err := by.cover(tx, owner); err != nil {
+func (tx Tx) InsertSharedAccount(ctx context.Context, by access.Rights, a *account.Account, owner uuid.UUID) error {
+	if err := by.Cover(tx.Tx, owner); err != nil {
 		return err
 	}
 	var owned int

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
@@ -37,7 +38,7 @@ func share(t *testing.T, store *rooms.Rooms, owner uuid.UUID) *account.Account {
 // acts lets a session act on an account.
 func acts(t *testing.T, store *rooms.Rooms, session *account.Session, accountID uuid.UUID) error {
 	t.Helper()
-	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+	return pgtest.As(t.Context(), store, session, session.AccountID, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
 		return tx.SetActing(ctx, by, accountID)
 	})
 }
@@ -162,7 +163,7 @@ func TestSession_ActingEnds(t *testing.T) {
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	for name, end := range map[string]func(deleting, watching *account.Session, id uuid.UUID) error{
 		"deleted": func(deleting, _ *account.Session, id uuid.UUID) error {
-			return pgtest.As(t.Context(), store, deleting, id, func(ctx context.Context, tx identities.Tx, by identities.Rights) error {
+			return pgtest.As(t.Context(), store, deleting, id, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
 				return tx.DeleteSharedAccount(ctx, by, id, "", pgtest.Browser, pgtest.Now())
 			})
 		},
@@ -214,13 +215,13 @@ func TestDeleteAccount_Members(t *testing.T) {
 		t.Errorf("the keys of the account: %v, %v", keys, err)
 	}
 	for _, of := range []uuid.UUID{shop.ID, bob.ID} {
-		log, _, err := store.Identities.AuditLog(t.Context(), of, identities.AuditQuery{Limit: 1})
+		log, _, err := store.Identities.AuditLog(t.Context(), of, access.AuditQuery{Limit: 1})
 		pgtest.Must(t, err)
 		if log[0].Action != account.MemberLeft || log[0].PersonEmail != "ann@example.com" {
 			t.Errorf("the audit log has %+v", log[0])
 		}
 	}
-	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), identities.OfOperator, shop.ID, "", pgtest.Browser, pgtest.Now()))
+	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), access.OfOperator, shop.ID, "", pgtest.Browser, pgtest.Now()))
 	if memberships, err := store.Identities.Memberships(t.Context(), bob.ID); err != nil || len(memberships) != 1 {
 		t.Errorf("memberships %v, %v", memberships, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 )
 
@@ -37,9 +38,9 @@ func readOrigins(ctx context.Context, query *bun.SelectQuery, accountID uuid.UUI
 }
 
 // SetOrigins replaces the origins of an account by what account.ParseOrigins returned. Without a change nothing is written.
-func (s *Store) SetOrigins(ctx context.Context, grant Grant, accountID uuid.UUID, origins []string, entry account.AuditEntry) error {
+func (s *Store) SetOrigins(ctx context.Context, grant access.Grant, accountID uuid.UUID, origins []string, entry account.AuditEntry) error {
 	return s.InTx(ctx, grant.Turn(accountID), func(ctx context.Context, tx Tx) error {
-		if err := grant.Check(ctx, tx, accountID); err != nil {
+		if err := grant.Check(ctx, tx.Tx, accountID); err != nil {
 			return err
 		}
 		before, err := readOrigins(ctx, tx.db.NewSelect().For("NO KEY UPDATE"), accountID)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 	"intents.internal/pkg/network"
@@ -100,8 +101,8 @@ const personColumns = `id, name, email, password_hash, shared, limit_requests, l
 	disabled_at, deleted_at, created_at, updated_at, webauthn_handle`
 
 // PasskeyHandle returns the user handle of the person of the rights, which becomes fresh if there is none.
-func (tx Tx) PasskeyHandle(ctx context.Context, by Rights, fresh []byte) (handle []byte, err error) {
-	if err := by.cover(tx, by.Person.ID); err != nil {
+func (tx Tx) PasskeyHandle(ctx context.Context, by access.Rights, fresh []byte) (handle []byte, err error) {
+	if err := by.Cover(tx.Tx, by.Person.ID); err != nil {
 		return nil, err
 	}
 	err = tx.db.NewRaw("UPDATE accounts SET webauthn_handle = coalesce(webauthn_handle, ?) WHERE id = ? RETURNING webauthn_handle", fresh, by.Person.ID).
@@ -114,8 +115,8 @@ func (tx Tx) PasskeyHandle(ctx context.Context, by Rights, fresh []byte) (handle
 
 // InsertPasskey stores a passkey of the person of the rights, whose session it confirms. The first one ends the person's other sessions. It
 // returns account.ErrTooManyPasskeys, and account.ErrPasskeyRegistered for a credential id that is known.
-func (tx Tx) InsertPasskey(ctx context.Context, by Rights, p *account.Passkey, entry account.AuditEntry) error {
-	if err := by.cover(tx, p.PersonID); err != nil {
+func (tx Tx) InsertPasskey(ctx context.Context, by access.Rights, p *account.Passkey, entry account.AuditEntry) error {
+	if err := by.Cover(tx.Tx, p.PersonID); err != nil {
 		return err
 	}
 	had, err := tx.db.NewSelect().Model((*passkeyRow)(nil)).Where("person_id = ?", p.PersonID).Count(ctx)
@@ -150,8 +151,8 @@ func (tx Tx) InsertPasskey(ctx context.Context, by Rights, p *account.Passkey, e
 }
 
 // ConfirmSession records that a factor has confirmed the session of the rights.
-func (tx Tx) ConfirmSession(ctx context.Context, by Rights, factor account.Factor, now time.Time) error {
-	if err := by.cover(tx, by.Person.ID); err != nil {
+func (tx Tx) ConfirmSession(ctx context.Context, by access.Rights, factor account.Factor, now time.Time) error {
+	if err := by.Cover(tx.Tx, by.Person.ID); err != nil {
 		return err
 	}
 	_, err := tx.db.NewRaw("UPDATE sessions SET confirmed_at = ?, factor = ? WHERE id = ?", now, factor, by.Session.ID).Exec(ctx)
@@ -183,8 +184,8 @@ func (tx Tx) UsePasskey(ctx context.Context, id uuid.UUID, signCount uint32, bac
 }
 
 // RenamePasskey renames a passkey of the person of the rights. It returns account.ErrNoPasskey for one that the person does not have.
-func (tx Tx) RenamePasskey(ctx context.Context, by Rights, id uuid.UUID, name string) (*account.Passkey, error) {
-	if err := by.cover(tx, by.Person.ID); err != nil {
+func (tx Tx) RenamePasskey(ctx context.Context, by access.Rights, id uuid.UUID, name string) (*account.Passkey, error) {
+	if err := by.Cover(tx.Tx, by.Person.ID); err != nil {
 		return nil, err
 	}
 	var row passkeyRow
@@ -199,8 +200,8 @@ func (tx Tx) RenamePasskey(ctx context.Context, by Rights, id uuid.UUID, name st
 }
 
 // DeletePasskey removes a passkey of the person of the rights. It returns account.ErrNoPasskey for one that the person does not have.
-func (tx Tx) DeletePasskey(ctx context.Context, by Rights, id uuid.UUID, entry account.AuditEntry) error {
-	if err := by.cover(tx, by.Person.ID); err != nil {
+func (tx Tx) DeletePasskey(ctx context.Context, by access.Rights, id uuid.UUID, entry account.AuditEntry) error {
+	if err := by.Cover(tx.Tx, by.Person.ID); err != nil {
 		return err
 	}
 	deleted, err := postgres.RowsChanged(tx.db.NewDelete().Model((*passkeyRow)(nil)).Where("id = ? AND person_id = ?", id, by.Person.ID).Exec(ctx))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -11,9 +12,9 @@ import (
 // ChangePassword replaces the password of the owner, as read when the current one was checked, ends all of its sessions, links
 // and invitations, and stores a new session for the browser. It returns account.ErrSignedOut if the account has another password since.
 func (tx Tx) ChangePassword(
-	ctx context.Context, by Rights, owner *account.Account, hash string, replacement *account.Session, entry account.AuditEntry,
+	ctx context.Context, by access.Rights, owner *account.Account, hash string, replacement *account.Session, entry account.AuditEntry,
 ) error {
-	if err := by.cover(tx, owner.ID); err != nil {
+	if err := by.Cover(tx.Tx, owner.ID); err != nil {
 		return err
 	}
 	changed, err := postgres.RowsChanged(tx.db.NewRaw("UPDATE accounts SET password_hash = $1, updated_at = ? WHERE id = ? AND password_hash = $2",
@@ -34,8 +35,8 @@ func (tx Tx) ChangePassword(
 }
 
 // RemovePassword removes the password of the person of the rights, and ends the person's other sessions and links.
-func (tx Tx) RemovePassword(ctx context.Context, by Rights, entry account.AuditEntry) error {
-	if err := by.cover(tx, by.Person.ID); err != nil {
+func (tx Tx) RemovePassword(ctx context.Context, by access.Rights, entry account.AuditEntry) error {
+	if err := by.Cover(tx.Tx, by.Person.ID); err != nil {
 		return err
 	}
 	person := by.Person.ID

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/postgres"
 )
@@ -201,7 +202,7 @@ func (s *Store) DeleteSession(ctx context.Context, tokenHash [32]byte, entry fun
 }
 
 // DeleteSessionByID ends one of an account's sessions. It returns account.ErrNotFound for one the account does not have.
-func (tx Tx) DeleteSessionByID(ctx context.Context, by Rights, accountID, sessionID uuid.UUID, entry account.AuditEntry) error {
+func (tx Tx) DeleteSessionByID(ctx context.Context, by access.Rights, accountID, sessionID uuid.UUID, entry account.AuditEntry) error {
 	ended, err := tx.deleteSessions(ctx, by, entry, "account_id = ? AND id = ?", accountID, sessionID)
 	if err == nil && ended == 0 {
 		return account.ErrNotFound
@@ -211,7 +212,7 @@ func (tx Tx) DeleteSessionByID(ctx context.Context, by Rights, accountID, sessio
 
 // DeleteSessionsExcept ends an account's live sessions except the one to keep, uuid.Nil for none, and returns their number. If
 // there was none, the entry is not written.
-func (tx Tx) DeleteSessionsExcept(ctx context.Context, by Rights, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
+func (tx Tx) DeleteSessionsExcept(ctx context.Context, by access.Rights, accountID, keep uuid.UUID, entry account.AuditEntry) (int, error) {
 	return tx.deleteSessions(ctx, by, entry, "account_id = ? AND id <> ? AND expires_at > ?", accountID, keep, entry.OccurredAt)
 }
 
@@ -229,8 +230,8 @@ func (tx Tx) deleteSessionsOn(ctx context.Context, id, keep uuid.UUID) error {
 	return nil
 }
 
-func (tx Tx) deleteSessions(ctx context.Context, by Rights, entry account.AuditEntry, where string, args ...any) (int, error) {
-	if err := by.cover(tx, entry.AccountID); err != nil {
+func (tx Tx) deleteSessions(ctx context.Context, by access.Rights, entry account.AuditEntry, where string, args ...any) (int, error) {
+	if err := by.Cover(tx.Tx, entry.AccountID); err != nil {
 		return 0, err
 	}
 	ended, err := postgres.RowsChanged(tx.db.NewDelete().Model((*sessionRow)(nil)).Where(where, args...).Exec(ctx))

@@ -31,7 +31,7 @@ func (tx Tx) InsertChallenge(ctx context.Context, hash [32]byte, c Challenge, ex
 }
 
 func insertChallenge(ctx context.Context, db bun.IDB, conn bun.IConn, hash [32]byte, c Challenge, expiresAt time.Time) error {
-	_, err := db.NewRaw("INSERT INTO sign_in_challenges (hash, person_id, challenge, expires_at) VALUES ($1, ?, $2, ?)", nullID(c.PersonID), expiresAt).
+	_, err := db.NewRaw("INSERT INTO sign_in_challenges (hash, person_id, challenge, expires_at) VALUES ($1, ?, $2, ?)", postgres.NullID(c.PersonID), expiresAt).
 		Conn(postgres.Bind(conn, hash[:], c.Text)).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("insert a challenge: %w", err)

@@ -6,10 +6,10 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bun"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
@@ -17,13 +17,15 @@ import (
 
 // Store has the tables of core/identity. It is safe for concurrent use.
 type Store struct {
+	*access.Store
+
 	db           *postgres.DB
 	keyChangeLag prometheus.Histogram
 }
 
 // New is the store of a database.
 func New(db *postgres.DB) *Store {
-	return &Store{db: db, keyChangeLag: newKeyChangeLag(db.Metrics)}
+	return &Store{Store: access.NewStore(db), db: db, keyChangeLag: newKeyChangeLag(db.Metrics)}
 }
 
 // Now is the time by the database's clock, see postgres.DB.Now.
@@ -33,19 +35,23 @@ func (s *Store) Now() time.Time { return s.db.Now() }
 func (s *Store) Pool() *sql.DB { return s.db.Pool() }
 
 // Tx is a transaction.
-type Tx struct{ db bun.Tx }
+type Tx struct {
+	access.Tx
+
+	db bun.Tx
+}
 
 // Within gives the statements of this package to a transaction.
-func Within(tx bun.Tx) Tx { return Tx{tx} }
+func Within(tx bun.Tx) Tx { return Tx{access.Within(tx), tx} }
 
 // InTx runs work in a transaction, see postgres.DB.InTx.
 func (s *Store) InTx(ctx context.Context, turn postgres.Turn, work func(context.Context, Tx) error) error {
-	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Tx{tx}) })
+	return s.db.InTx(ctx, turn, func(ctx context.Context, tx bun.Tx) error { return work(ctx, Within(tx)) })
 }
 
 // QueueMailWithEntry queues a mail in the transaction, with an audit entry for the request.
-func (tx Tx) QueueMailWithEntry(ctx context.Context, by Rights, d mail.Draft, entry account.AuditEntry) error {
-	if err := by.cover(tx, entry.AccountID); err != nil {
+func (tx Tx) QueueMailWithEntry(ctx context.Context, by access.Rights, d mail.Draft, entry account.AuditEntry) error {
+	if err := by.Cover(tx.Tx, entry.AccountID); err != nil {
 		return err
 	}
 	if err := mail.Within(tx.db).Insert(ctx, d); err != nil {
@@ -57,12 +63,4 @@ func (tx Tx) QueueMailWithEntry(ctx context.Context, by Rights, d mail.Draft, en
 // QueueMail queues a mail in the transaction.
 func (tx Tx) QueueMail(ctx context.Context, d mail.Draft) error {
 	return mail.Within(tx.db).Insert(ctx, d)
-}
-
-// nullID is NULL for uuid.Nil.
-func nullID(id uuid.UUID) *uuid.UUID {
-	if id == uuid.Nil {
-		return nil
-	}
-	return &id
 }

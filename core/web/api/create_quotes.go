@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/quotes"
 	"intents.internal/core/web/apierror"
 	"intents.internal/core/web/route"
@@ -40,7 +40,7 @@ func (s *Server) createQuotes(w http.ResponseWriter, r *http.Request) error {
 	if refusal, ok := request.CheckAmounts(); !ok {
 		return &route.Error{Status: http.StatusBadRequest, Body: refusal}
 	}
-	answer, err := s.Quotes.Ask(r.Context(), identities.OfKey(by.AccountID), by, request)
+	answer, err := s.Quotes.Ask(r.Context(), access.OfKey(by.AccountID), by, request)
 	if unknown, ok := errors.AsType[*quotes.UnknownProviderError](err); ok {
 		return route.Invalid(unknownProvider(request.Providers, unknown.Name, string(by.Environment)))
 	}

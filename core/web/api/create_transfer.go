@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
@@ -88,7 +88,7 @@ func (s *Server) createFrom(w http.ResponseWriter, r *http.Request, c createRequ
 	var replayed bool
 	var err error
 	if c.request.QuoteID != "" {
-		record, replayed, err = s.Quotes.Create(r.Context(), identities.OfKey(c.by.AccountID), c.by, c.request, c.key)
+		record, replayed, err = s.Quotes.Create(r.Context(), access.OfKey(c.by.AccountID), c.by, c.request, c.key)
 	} else {
 		record, replayed, err = s.Intents.Create(r.Context(), c.by, c.request, c.key)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/intents"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
@@ -40,7 +40,7 @@ func (s *Server) reportBatch(w http.ResponseWriter, r *http.Request) error {
 	for n, place := range places {
 		paid[n] = transfers[place]
 	}
-	err = s.Intents.ReportBatch(r.Context(), identities.OfKey(batch.AccountID), paid, hash)
+	err = s.Intents.ReportBatch(r.Context(), access.OfKey(batch.AccountID), paid, hash)
 	if refused, ok := errors.AsType[*intents.BatchError](err); ok {
 		for n := range refused.Refused {
 			refused.Refused[n].Index = places[refused.Refused[n].Index]

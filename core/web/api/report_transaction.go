@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
@@ -22,7 +22,7 @@ func (s *Server) reportTransaction(r *http.Request, intent *transfer.Intent) (*t
 	if len(issues) > 0 {
 		return nil, route.Invalid(issues...)
 	}
-	return s.Intents.Report(r.Context(), identities.OfKey(intent.AccountID), intent, hash)
+	return s.Intents.Report(r.Context(), access.OfKey(intent.AccountID), intent, hash)
 }
 
 // parseHash parses the member hash of a report.

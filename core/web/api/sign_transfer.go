@@ -3,7 +3,7 @@ package api
 import (
 	"net/http"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/signature"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
@@ -26,5 +26,5 @@ func (s *Server) signTransfer(r *http.Request, intent *transfer.Intent) (*transf
 	if !ok {
 		return nil, route.Invalid(wire.Issue{Path: "/signature", Message: "must be a signature: 0x and 64 to 4,096 bytes in hexadecimal digits"})
 	}
-	return s.Quotes.Sign(r.Context(), identities.OfKey(intent.AccountID), intent, given)
+	return s.Quotes.Sign(r.Context(), access.OfKey(intent.AccountID), intent, given)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
@@ -23,7 +23,7 @@ func (s *Server) simulateTransfer(r *http.Request, intent *transfer.Intent) (*tr
 	if len(issues) > 0 {
 		return nil, route.Invalid(issues...)
 	}
-	return s.Intents.Simulate(r.Context(), identities.OfKey(intent.AccountID), intent, to)
+	return s.Intents.Simulate(r.Context(), access.OfKey(intent.AccountID), intent, to)
 }
 
 // parseSimulated parses the member status of a simulation.

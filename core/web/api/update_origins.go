@@ -3,8 +3,8 @@ package api
 import (
 	"net/http"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/web/route"
 	"intents.internal/pkg/wire"
 )
@@ -35,7 +35,7 @@ func (s *Server) updateOrigins(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identities.SetOrigins(r.Context(), identities.OfKey(by.AccountID), by.AccountID, origins, entry.ByKey(by.KeyID)); err != nil {
+	if err := s.Identities.SetOrigins(r.Context(), access.OfKey(by.AccountID), by.AccountID, origins, entry.ByKey(by.KeyID)); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, originsJSON{origins})

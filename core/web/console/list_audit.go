@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // auditPath is the path of the log, and auditCSVPath of the file.
@@ -110,7 +110,7 @@ func (c *console) listAudit(w http.ResponseWriter, r *http.Request, user current
 }
 
 // auditQuery reads the query. An invalid filter is an error of its field.
-func (f *form) auditQuery() (query identities.AuditQuery, err error) {
+func (f *form) auditQuery() (query access.AuditQuery, err error) {
 	fault := func(field, text string) {
 		f.add(pageError{status: http.StatusBadRequest, Field: field, Text: text})
 	}
@@ -132,7 +132,7 @@ func (f *form) auditQuery() (query identities.AuditQuery, err error) {
 }
 
 // auditPage reads a page without what the user's role does not see.
-func (c *console) auditPage(r *http.Request, user currentUser, query identities.AuditQuery) ([]auditView, uuid.UUID, error) {
+func (c *console) auditPage(r *http.Request, user currentUser, query access.AuditQuery) ([]auditView, uuid.UUID, error) {
 	entries, next, err := c.Identities.AuditLog(r.Context(), user.principal.Account.ID, query)
 	views := make([]auditView, len(entries))
 	for i, e := range entries {

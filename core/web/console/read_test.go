@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"intents.internal/core/identity"
+	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
@@ -260,7 +261,7 @@ func TestShowTransfer_History(t *testing.T) {
 	}
 	hash := common.HexToHash(strings.Repeat("ab", 32))
 	lost := common.HexToHash(strings.Repeat("cd", 32))
-	if _, err := s.store.Intents.ReportTransaction(t.Context(), identities.OfOperator, owner.ID, []uuid.UUID{intent.ID}, lost); err != nil {
+	if _, err := s.store.Intents.ReportTransaction(t.Context(), access.OfOperator, owner.ID, []uuid.UUID{intent.ID}, lost); err != nil {
 		t.Fatal(err)
 	}
 	chain := intent.Source.Account.Chain

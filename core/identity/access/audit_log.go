@@ -1,4 +1,4 @@
-package identities
+package access
 
 import (
 	"context"
@@ -33,8 +33,18 @@ type auditRow struct {
 	LastAt     *time.Time     `bun:"last_at"`
 	LastDetail string         `bun:"last_detail,nullzero"`
 
-	Person *accountRow `bun:"rel:belongs-to,join:person_id=id"`
-	Holder *accountRow `bun:"rel:belongs-to,join:account_id=id"`
+	Person *personRow `bun:"rel:belongs-to,join:person_id=id"`
+	Holder *personRow `bun:"rel:belongs-to,join:account_id=id"`
+}
+
+// personRow is what the log says of who acted and of whose it is.
+type personRow struct {
+	bun.BaseModel `bun:"table:accounts,alias:accounts"`
+
+	ID     uuid.UUID `bun:"id,pk"`
+	Name   string    `bun:"name"`
+	Email  string    `bun:"email"`
+	Shared bool      `bun:"shared"`
 }
 
 const operator = "operator"
@@ -74,7 +84,8 @@ const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, actio
 // unconfirmed sign-up, which has no log yet. It does the same
 // for any address, and does not wait for the commit to be durable, so that its duration reveals little.
 func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
-	return s.InTx(ctx, postgres.TurnOf(ownerOfEmail(email)), func(ctx context.Context, tx Tx) error {
+	return s.db.InTx(ctx, TurnOfEmail(email), func(ctx context.Context, bunTx bun.Tx) error {
+		tx := Within(bunTx)
 		if _, err := tx.db.NewRaw("SET LOCAL synchronous_commit = off").Exec(ctx); err != nil {
 			return fmt.Errorf("record an attempt: %w", err)
 		}
@@ -84,7 +95,7 @@ func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditE
 
 func (tx Tx) auditHourly(ctx context.Context, e account.AuditEntry, where string, is any) error {
 	_, err := tx.db.NewRaw(fmt.Sprintf(hourly, where),
-		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, nullID(e.Actor.PersonID), is, e.Repeats).Exec(ctx)
+		e.ID, e.OccurredAt, e.Action, e.KeyID, e.Detail, e.Actor.IPAddress, e.Actor.UserAgent, postgres.NullID(e.Actor.PersonID), is, e.Repeats).Exec(ctx)
 	if err != nil {
 		return fmt.Errorf("count %s in the audit log: %w", e.Action, err)
 	}
@@ -188,18 +199,18 @@ func (s *Store) auditEntries(ctx context.Context, keys []auditKey) ([]account.Au
 // byStrangers are the actions that anybody can take, or a key.
 var byStrangers = []account.Action{account.SignInFailed, account.ResetRequested, account.ScreeningRefused}
 
-// AuditEntry reads an entry of an account and the account, which may have ended since, or returns account.ErrNotFound.
-func (s *Store) AuditEntry(ctx context.Context, accountID, id uuid.UUID) (account.AuditEntry, *account.Account, error) {
+// AuditEntry reads an entry of an account and the name of the account, which may have ended since, or returns account.ErrNotFound.
+func (s *Store) AuditEntry(ctx context.Context, accountID, id uuid.UUID) (e account.AuditEntry, accountName string, err error) {
 	var row auditRow
-	err := s.db.NewSelect().Model(&row).Relation("Person").Relation("Holder").
+	err = s.db.NewSelect().Model(&row).Relation("Person").Relation("Holder").
 		Where("audit_log.id = ? AND audit_log.account_id = ?", id, accountID).Scan(ctx)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && row.Holder == nil {
-		return account.AuditEntry{}, nil, account.ErrNotFound
+		return account.AuditEntry{}, "", account.ErrNotFound
 	}
 	if err != nil {
-		return account.AuditEntry{}, nil, fmt.Errorf("read entry %s of account %s: %w", id, accountID, err)
+		return account.AuditEntry{}, "", fmt.Errorf("read entry %s of account %s: %w", id, accountID, err)
 	}
-	return row.entry(), row.Holder.account(), nil
+	return row.entry(), row.Holder.Name, nil
 }
 
 func (r auditRow) entry() account.AuditEntry {
