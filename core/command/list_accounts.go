@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/rooms"
 )
 
@@ -52,7 +52,7 @@ func printable(name string) string {
 }
 
 // accountState is such as "disabled, unverified", or "active".
-func accountState(a identities.ListedAccount) string {
+func accountState(a identity.ListedAccount) string {
 	var words []string
 	for _, of := range []struct {
 		holds bool

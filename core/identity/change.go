@@ -8,7 +8,6 @@ import (
 
 	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // Change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
@@ -53,11 +52,11 @@ func (c *Change) Run(ctx context.Context, write func() error) error {
 // write is run in a transaction of the store of identities, with the rights of the session on an account, which must allow need. The
 // further accounts are locked too.
 func (c *Change) write(
-	ctx context.Context, on uuid.UUID, need Need, do func(context.Context, identities.Tx) error, further ...uuid.UUID,
+	ctx context.Context, on uuid.UUID, need Need, do func(context.Context, Tx) error, further ...uuid.UUID,
 ) error {
 	grant := c.Grant(on, need, further...)
 	return c.Run(ctx, func() error {
-		return c.service.Store.InTx(ctx, grant.Turn(), func(ctx context.Context, tx identities.Tx) error {
+		return c.service.Store.InTx(ctx, grant.Turn(), func(ctx context.Context, tx Tx) error {
 			if _, err := grant.Rights(ctx, tx.Tx); err != nil {
 				return err
 			}
@@ -69,7 +68,7 @@ func (c *Change) write(
 // Grant reads the rights of the session on an account: ErrSignedOut if it has ended, account.ErrNotMember, or ErrRole.
 func (c *Change) Grant(on uuid.UUID, need Need, further ...uuid.UUID) access.Grant {
 	return access.NewGrant(func(ctx context.Context, tx access.Tx) (rights access.Rights, err error) {
-		c.rights, err = identities.Within(tx.Bun()).Rights(ctx, c.principal.Session, on, func(role account.Role) error {
+		c.rights, err = Within(tx.Bun()).Rights(ctx, c.principal.Session, on, func(role account.Role) error {
 			return (&Principal{Role: role}).Check(need)
 		}, further...)
 		return c.rights, err
@@ -193,7 +192,7 @@ func (s *Service) Confirm(ctx context.Context, client Client, p *Principal) erro
 	if err := c.checkPassword(ctx, client.Password); err != nil {
 		return err
 	}
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		if c.rights.Session.HasPasskey {
 			return ErrPasskeyNeeded
 		}

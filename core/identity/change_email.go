@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 )
 
@@ -40,7 +39,7 @@ func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, 
 		return err
 	}
 	entry := s.entry(client, owner.ID, account.EmailChangeRequested, "to "+newEmail)
-	return c.write(ctx, owner.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, owner.ID, Person, func(ctx context.Context, tx Tx) error {
 		if _, err := c.Allow(changesEmail); err != nil {
 			return err
 		}

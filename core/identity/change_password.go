@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // ChangePassword gives the account of a person another password, ends all of its sessions and starts a new one in the client's
@@ -36,7 +35,7 @@ func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principa
 	}
 	entry := s.entry(client, owner.ID, account.PasswordChanged, "all other sessions ended")
 	entry.Notice = s.notice(account.NoticeToPerson)
-	err = c.write(ctx, owner.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	err = c.write(ctx, owner.ID, Person, func(ctx context.Context, tx Tx) error {
 		return tx.ChangePassword(ctx, c.rights, owner, hash, replacement, entry)
 	})
 	if err != nil {

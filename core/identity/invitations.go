@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 )
 
@@ -76,7 +75,7 @@ func (c *Change) storeInvitation(ctx context.Context, invitation *account.Invita
 	if err := c.service.checkInvitation(ctx, invitation, again); err != nil {
 		return err
 	}
-	return c.write(ctx, on, Manage, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, on, Manage, func(ctx context.Context, tx Tx) error {
 		notice, err := c.Allow(roleEffect("", invitation.Role, false))
 		if err != nil {
 			return err
@@ -98,7 +97,7 @@ func (c *Change) storeInvitation(ctx context.Context, invitation *account.Invita
 		}
 		if invitation.Mailed {
 			m := mail.Draft{Kind: mail.KindInvitation, Recipient: invitation.Email, InvitationID: invitation.ID}
-			if err := tx.QueueMail(ctx, m); err != nil {
+			if err := mail.Within(tx.db).Insert(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -154,7 +153,7 @@ func (s *Service) Invitation(ctx context.Context, client Client, token string) (
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
 func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
 	c := s.Change(client, p)
-	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx identities.Tx, roster account.Roster, m account.Member) error {
+	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx Tx, roster account.Roster, m account.Member) error {
 		if err := joinable(roster, m); err != nil {
 			return err
 		}
@@ -180,13 +179,13 @@ func joinable(roster account.Roster, m account.Member) error {
 // *LimitedError.
 func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
 	invitation, _, err := s.Change(client, p).answerInvitation(ctx, token, account.InvitationDeclined,
-		func(context.Context, identities.Tx, account.Roster, account.Member) error { return nil })
+		func(context.Context, Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
 }
 
 // answerInvitation uses an invitation and calls answer with the members of its account and the member that the person would be.
 func (c *Change) answerInvitation(
-	ctx context.Context, token string, action account.Action, answer func(context.Context, identities.Tx, account.Roster, account.Member) error,
+	ctx context.Context, token string, action account.Action, answer func(context.Context, Tx, account.Roster, account.Member) error,
 ) (*account.Invitation, account.Member, error) {
 	s, client, p := c.service, c.client, c.principal
 	member := account.Member{PersonID: p.Person.ID, Name: p.Person.Name, Email: p.Person.Email, CreatedAt: s.Store.Now()}
@@ -211,7 +210,7 @@ func (c *Change) answerInvitation(
 	if action == account.MemberJoined && invitation.Role == account.RoleOwner {
 		entry.Notice = s.notice(account.NoticeToOwners)
 	}
-	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		// The person gets the role that the invitation has, so that nothing is given here.
 		if _, err := c.Allow(roleEffect(invitation.Role, member.Role, true)); err != nil {
 			return err
@@ -247,7 +246,7 @@ func (c *Change) answerInvitation(
 func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
 	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	c := s.Change(client, p)
-	return c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx Tx) error {
 		if err := tx.DeleteInvitation(ctx, c.rights, p.Account.ID, invitation.ID); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/pkg/apikey"
 )
 
@@ -34,7 +33,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 		return nil, apikey.Key{}, err
 	}
 	entry := s.entry(client, owner, account.KeyCreated, "")
-	err = c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
+	err = c.write(ctx, owner, Develop, func(ctx context.Context, tx Tx) (err error) {
 		if entry.Notice, err = c.Allow(keyEffect(nil, key)); err != nil {
 			return err
 		}
@@ -59,7 +58,7 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, ke
 	entry := s.entry(client, owner, account.KeyUpdated, "")
 	c := s.Change(client, p)
 	var key *account.Key
-	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) (err error) {
+	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx Tx) (err error) {
 		if key, err = tx.LockKey(ctx, owner, keyID); err != nil {
 			return err
 		}
@@ -94,7 +93,7 @@ func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, ke
 	c := s.Change(client, p)
 	var next *account.Key
 	var text apikey.Key
-	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
+	err := c.write(ctx, owner, Develop, func(ctx context.Context, tx Tx) error {
 		old, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err
@@ -129,7 +128,7 @@ func (s *Service) DeleteKey(ctx context.Context, client Client, p *Principal, ke
 	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyDeleted, "")
 	c := s.Change(client, p)
-	return c.write(ctx, owner, Develop, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, owner, Develop, func(ctx context.Context, tx Tx) error {
 		key, err := tx.LockKey(ctx, owner, keyID)
 		if err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/screening"
 )
 
@@ -87,7 +86,7 @@ func (f flow) sessionMAC(token string) string {
 func (c *Change) linkIdentity(ctx context.Context, identity account.Identity) error {
 	person := c.principal.Person.ID
 	entry := c.service.entry(c.client, person, account.IdentityLinked, identity.String())
-	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	return c.write(ctx, person, Person, func(ctx context.Context, tx Tx) (err error) {
 		if entry.Notice, err = c.Allow(changesSignIn); err != nil {
 			return err
 		}
@@ -101,7 +100,7 @@ func (c *Change) linkIdentity(ctx context.Context, identity account.Identity) er
 func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principal) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, "the password; all other sessions ended")
 	c := s.Change(client, p)
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
 		switch {
 		case c.rights.Person.PasswordHash == "":
 			return account.ErrIdentityNotFound
@@ -121,7 +120,7 @@ func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principa
 func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, identity.String()+"; all other sessions ended")
 	c := s.Change(client, p)
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
 		if entry.Notice, err = c.Allow(changesSignIn); err != nil {
 			return err
 		}

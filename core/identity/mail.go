@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 )
 
@@ -99,7 +98,7 @@ func (s *Service) composeSignUp(ctx context.Context, m *mail.Queued) (*mail.Mess
 	case owner.EmailVerified():
 		return nil, nil
 	}
-	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: identities.SignUp{Name: m.Name, PasswordHash: m.PasswordHash}}
+	l := Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email, SignUp: SignUp{Name: m.Name, PasswordHash: m.PasswordHash}}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -112,7 +111,7 @@ func (s *Service) composeVerifyEmail(ctx context.Context, m *mail.Queued) (*mail
 	if err != nil || !owner.HasEmail() || owner.EmailVerified() {
 		return nil, err
 	}
-	to, err := s.newLink(ctx, identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
+	to, err := s.newLink(ctx, Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}, m.Callback)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m *mail.Queued)
 	if err != nil || owner.Email != m.Recipient {
 		return nil, err
 	}
-	l := identities.Link{Purpose: account.ConfirmEmailChange, AccountID: owner.ID, Email: owner.Email, NewEmail: m.NewEmail}
+	l := Link{Purpose: account.ConfirmEmailChange, AccountID: owner.ID, Email: owner.Email, NewEmail: m.NewEmail}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (s *Service) composeChangeEmail(ctx context.Context, m *mail.Queued) (*mail
 	if held {
 		return s.writeAddressTaken(m.Recipient)
 	}
-	l := identities.Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
+	l := Link{Purpose: account.ChangeEmail, AccountID: owner.ID, Email: owner.Email, NewEmail: m.Recipient}
 	to, err := s.newLink(ctx, l, m.Callback)
 	if err != nil {
 		return nil, err
@@ -159,7 +158,7 @@ func (s *Service) writeAddressTaken(email string) (*mail.Message, error) {
 
 // newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail
 // follow links.
-func (s *Service) newLink(ctx context.Context, l identities.Link, callback string) (string, error) {
+func (s *Service) newLink(ctx context.Context, l Link, callback string) (string, error) {
 	token := account.NewLinkToken()
 	if err := s.Store.InsertLink(ctx, account.HashToken(token), l, s.Store.Now().Add(account.LinkLifetime)); err != nil {
 		return "", err

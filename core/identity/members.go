@@ -8,13 +8,12 @@ import (
 
 	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
 func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
 	c := s.Change(client, p)
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		if err := tx.SetActing(ctx, c.rights, accountID); err != nil || accountID == p.Session.ActingID() {
 			return err
 		}
@@ -44,7 +43,7 @@ func (s *Service) changeMember(
 	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action, role account.Role,
 ) (member account.Member, err error) {
 	c := s.Change(client, p)
-	err = c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+	err = c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx Tx) error {
 		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {
 			return err
@@ -74,7 +73,7 @@ func (s *Service) changeMember(
 }
 
 // applyRole stores a member's role, or removes the member if it is empty.
-func applyRole(ctx context.Context, tx identities.Tx, by access.Rights, roster account.Roster, m *account.Member, role account.Role) error {
+func applyRole(ctx context.Context, tx Tx, by access.Rights, roster account.Roster, m *account.Member, role account.Role) error {
 	if role == "" || m.Role == account.RoleOwner && role != account.RoleOwner {
 		if err := roster.CanLose(*m); err != nil {
 			return err
@@ -92,7 +91,7 @@ func applyRole(ctx context.Context, tx identities.Tx, by access.Rights, roster a
 func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
 	c := s.Change(client, p)
-	err = c.write(ctx, p.Account.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	err = c.write(ctx, p.Account.ID, Person, func(ctx context.Context, tx Tx) error {
 		roster, err := tx.Members(ctx, c.rights, p.Account.ID)
 		if err != nil {
 			return err

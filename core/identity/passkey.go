@@ -16,7 +16,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/pkg/loopback"
 )
 
@@ -96,7 +95,7 @@ func (s *Service) RenamePasskey(ctx context.Context, client Client, p *Principal
 		return nil, err
 	}
 	c := s.Change(client, p)
-	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
 		passkey, err = tx.RenamePasskey(ctx, c.rights, id, name)
 		return err
 	})
@@ -112,7 +111,7 @@ func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal
 	}
 	entry := s.entry(client, p.Person.ID, account.PasskeyDeleted, "")
 	c := s.Change(client, p)
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
 		passkeys, err := tx.Passkeys(ctx, p.Person.ID)
 		if err != nil {
 			return err
@@ -133,7 +132,7 @@ func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal
 }
 
 // canLoseLastPasskey returns account.ErrLastWayIn or ErrSecondFactor for a person who has just lost the last passkey.
-func (c *Change) canLoseLastPasskey(ctx context.Context, tx identities.Tx) error {
+func (c *Change) canLoseLastPasskey(ctx context.Context, tx Tx) error {
 	person := c.rights.Person
 	if person.PasswordHash == "" {
 		other, err := tx.HasIdentityOf(ctx, person.ID, c.service.issuers())
@@ -161,9 +160,9 @@ func newChallenge() (cookie string, hash [32]byte) {
 }
 
 // takeChallenge uses the challenge of a cookie. It returns ErrChallenge.
-func (s *Service) takeChallenge(ctx context.Context, cookie string) (identities.Challenge, error) {
+func (s *Service) takeChallenge(ctx context.Context, cookie string) (Challenge, error) {
 	if cookie == "" {
-		return identities.Challenge{}, ErrChallenge
+		return Challenge{}, ErrChallenge
 	}
 	challenge, err := s.Store.TakeChallenge(ctx, sha256.Sum256([]byte(cookie)), s.Store.Now())
 	if errors.Is(err, account.ErrNotFound) {

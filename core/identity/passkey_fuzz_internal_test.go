@@ -8,7 +8,6 @@ import (
 	"github.com/go-webauthn/webauthn/protocol"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/passkeytest"
 )
 
@@ -27,7 +26,7 @@ func FuzzVerifyRegistration(f *testing.F) {
 	f.Add([]byte(`{}`))
 	s := &Service{relyingParty: newRelyingParty(fuzzSite)}
 	f.Fuzz(func(t *testing.T, response []byte) {
-		passkey, err := s.verifyRegistration(identities.Challenge{Text: fuzzChallenge}, response)
+		passkey, err := s.verifyRegistration(Challenge{Text: fuzzChallenge}, response)
 		switch {
 		case err != nil && !errors.Is(err, ErrRegistration):
 			t.Errorf("%v", err)
@@ -46,11 +45,11 @@ func FuzzVerifyRegistration(f *testing.F) {
 func FuzzVerifyAuthentication(f *testing.F) {
 	s := &Service{relyingParty: newRelyingParty(fuzzSite)}
 	device := passkeytest.NewEd25519(f, fuzzSite, fuzzHost)
-	registered, err := s.verifyRegistration(identities.Challenge{Text: fuzzChallenge}, device.Register(f, []byte(fuzzOptions)))
+	registered, err := s.verifyRegistration(Challenge{Text: fuzzChallenge}, device.Register(f, []byte(fuzzOptions)))
 	if err != nil {
 		f.Fatal(err)
 	}
-	owner := &identities.PasskeyOwner{Account: &account.Account{}, Handle: device.Handle, Passkey: registered}
+	owner := &PasskeyOwner{Account: &account.Account{}, Handle: device.Handle, Passkey: registered}
 	f.Add(device.Authenticate(f, []byte(fuzzOptions)))
 	device.Unverified = true
 	f.Add(device.Authenticate(f, []byte(fuzzOptions)))
@@ -60,7 +59,7 @@ func FuzzVerifyAuthentication(f *testing.F) {
 		if err != nil {
 			return // FinishAuthentication refuses it
 		}
-		_, err = s.verifyAuthentication(identities.Challenge{Text: fuzzChallenge}, owner, parsed)
+		_, err = s.verifyAuthentication(Challenge{Text: fuzzChallenge}, owner, parsed)
 		switch {
 		case err != nil && !errors.Is(err, ErrAuthentication) && !errors.Is(err, errSignCount):
 			t.Errorf("%v", err)

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // Registration is a registration that a browser has begun. Cookie is for Cookie.BeginCeremony.
@@ -47,7 +46,7 @@ func (s *Service) StartRegistration(ctx context.Context, client Client, p *Princ
 	_, _ = rand.Read(fresh) // it never fails
 	var registration Registration
 	c := s.Change(client, p)
-	err := c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	err := c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		if _, err := c.Allow(changesPasskeys); err != nil {
 			return err
 		}
@@ -66,7 +65,7 @@ func (s *Service) StartRegistration(ctx context.Context, client Client, p *Princ
 		}
 		cookie, hash := newChallenge()
 		registration.Cookie = cookie
-		challenge := identities.Challenge{PersonID: p.Person.ID, Text: registration.Options.Challenge.String()}
+		challenge := Challenge{PersonID: p.Person.ID, Text: registration.Options.Challenge.String()}
 		return tx.InsertChallenge(ctx, hash, challenge, s.Store.Now().Add(ChallengeLifetime))
 	})
 	if err != nil {
@@ -137,7 +136,7 @@ func (s *Service) finishRegistration(
 	}
 	passkey.PersonID, passkey.Name, passkey.CreatedAt = p.Person.ID, name, s.Store.Now()
 	entry := s.entry(client, p.Person.ID, account.PasskeyAdded, name)
-	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	err = c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
 		if entry.Notice, err = c.Allow(changesPasskeys); err != nil {
 			return err
 		}
@@ -150,7 +149,7 @@ func (s *Service) finishRegistration(
 }
 
 // verifyRegistration returns the passkey of a response, or ErrRegistration.
-func (s *Service) verifyRegistration(challenge identities.Challenge, response []byte) (*account.Passkey, error) {
+func (s *Service) verifyRegistration(challenge Challenge, response []byte) (*account.Passkey, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
 	if err != nil {
 		return nil, refusedBy(ErrRegistration, err)
@@ -181,7 +180,7 @@ func (s *Service) verifyRegistration(challenge identities.Challenge, response []
 }
 
 // ceremony is the state of a ceremony, of which only the challenge is stored.
-func (s *Service) ceremony(challenge identities.Challenge) webauthn.SessionData {
+func (s *Service) ceremony(challenge Challenge) webauthn.SessionData {
 	return webauthn.SessionData{
 		Challenge: challenge.Text, RelyingPartyID: s.relyingParty.Config.RPID, UserVerification: protocol.VerificationRequired,
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 )
 
@@ -32,7 +31,7 @@ func (s *Service) StartAuthentication(ctx context.Context, client Client, p *Pri
 	if err != nil {
 		return nil, err
 	}
-	challenge := identities.Challenge{Text: assertion.Response.Challenge.String()}
+	challenge := Challenge{Text: assertion.Response.Challenge.String()}
 	if p != nil {
 		known, err := s.Store.Passkeys(ctx, p.Person.ID)
 		if err != nil {
@@ -119,7 +118,7 @@ type passkeyUse struct {
 
 // verifyAuthentication returns the use that a response proves, ErrAuthentication, or errSignCount.
 func (s *Service) verifyAuthentication(
-	challenge identities.Challenge, owner *identities.PasskeyOwner, parsed *protocol.ParsedCredentialAssertionData,
+	challenge Challenge, owner *PasskeyOwner, parsed *protocol.ParsedCredentialAssertionData,
 ) (passkeyUse, error) {
 	if challenge.PersonID != uuid.Nil && challenge.PersonID != owner.Account.ID {
 		return passkeyUse{}, refusedBy(ErrAuthentication, errors.New("the passkey is another person's"))
@@ -137,7 +136,7 @@ func (s *Service) verifyAuthentication(
 }
 
 // refuseSignCount tells the person of a passkey whose sign count fell, and returns ErrAuthentication.
-func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *identities.PasskeyOwner, cause error) error {
+func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *PasskeyOwner, cause error) error {
 	entry := s.entry(client, owner.Account.ID, account.PasskeyRefused, owner.Passkey.Name)
 	entry.Notice = s.notice(account.NoticeToPerson)
 	if err := s.Store.RefusedPasskey(ctx, entry); err != nil {
@@ -150,7 +149,7 @@ func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *ide
 // confirmByPasskey confirms the session of a person who has shown a passkey.
 func (s *Service) confirmByPasskey(ctx context.Context, client Client, p *Principal, use passkeyUse) error {
 	c := s.Change(client, p)
-	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		now := s.Store.Now()
 		if err := s.usePasskey(ctx, tx, use); err != nil {
 			return err
@@ -163,7 +162,7 @@ func (s *Service) confirmByPasskey(ctx context.Context, client Client, p *Princi
 func (s *Service) startPasskeySession(ctx context.Context, client Client, owner *account.Account, use passkeyUse) (*SignedIn, error) {
 	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 		session.Factor = account.FactorPasskey
-		return s.Store.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx identities.Tx) error {
+		return s.Store.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error {
 			if err := tx.StartSession(ctx, session, owner, entry); err != nil {
 				return err
 			}
@@ -174,7 +173,7 @@ func (s *Service) startPasskeySession(ctx context.Context, client Client, owner 
 }
 
 // usePasskey records the use in the transaction that confirms by it, so that one of several uses of a count succeeds.
-func (s *Service) usePasskey(ctx context.Context, tx identities.Tx, use passkeyUse) error {
+func (s *Service) usePasskey(ctx context.Context, tx Tx, use passkeyUse) error {
 	allowed, err := tx.UsePasskey(ctx, use.id, use.signCount, use.backedUp, s.Store.Now())
 	if err == nil && !allowed {
 		err = errSignCount

@@ -1,6 +1,6 @@
 // Package identity authenticates people and authorizes what they do with accounts: sign-up, sign-in, sessions, members, roles, keys
 // and the mails about them. It owns the operations behind the /auth routes and the console, with their limits and their entries in
-// the audit log. It has no SQL, and of HTTP only the cookies.
+// the audit log, and its rows (files *_rows.go). Of HTTP it has only the cookies.
 //
 // Sessions are rows rather than the opaque blobs of alexedwards/scs, which cannot be listed by account or deleted with it in one
 // statement.
@@ -20,7 +20,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
@@ -69,7 +68,7 @@ var (
 
 // Config is the service's configuration; Store, Passwords, Limits, Log and Metrics must be set.
 type Config struct {
-	Store     *identities.Store
+	Store     *Store
 	Mail      *mail.Store
 	Passwords *account.Passwords
 	// Redis keeps the limits that all cores share. With nil this core counts in memory.

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // maxFreshAge is the maximum age of a session that replaces the confirmation by password.
@@ -48,7 +47,7 @@ func (s *Service) RevokeSession(ctx context.Context, client Client, p *Principal
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, "one session")
 	c := s.Change(client, p)
-	return c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) error {
+	return c.write(ctx, person, Person, func(ctx context.Context, tx Tx) error {
 		return tx.DeleteSessionByID(ctx, c.rights, person, sessionID, entry)
 	})
 }
@@ -67,7 +66,7 @@ func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principa
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, which)
 	c := s.Change(client, p)
-	err = c.write(ctx, person, Person, func(ctx context.Context, tx identities.Tx) (err error) {
+	err = c.write(ctx, person, Person, func(ctx context.Context, tx Tx) (err error) {
 		ended, err = tx.DeleteSessionsExcept(ctx, c.rights, person, keep, entry)
 		return err
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 )
 
 // SharedRequest asks for a shared account.
@@ -31,7 +30,7 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 	}
 	entry := s.entry(client, shared.ID, account.AccountShared, "")
 	c := s.Change(client, p)
-	return shared, c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx identities.Tx) error {
+	return shared, c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		if err := tx.UseFormToken(ctx, r.FormToken, now); err != nil {
 			return err
 		}
@@ -56,7 +55,7 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 	}
 	entry := s.entry(client, renamed.ID, account.AccountRenamed, fmt.Sprintf("%s, was %s", renamed.Name, p.Account.Name))
 	c := s.Change(client, p)
-	return &renamed, c.write(ctx, renamed.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+	return &renamed, c.write(ctx, renamed.ID, Manage, func(ctx context.Context, tx Tx) error {
 		if err := tx.RenameAccount(ctx, c.rights, &renamed, now); err != nil {
 			return err
 		}
@@ -77,7 +76,7 @@ func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal)
 			return err
 		}
 	}
-	err := c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx identities.Tx) error {
+	err := c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx Tx) error {
 		notice, err := c.Allow(endsAccount)
 		if err != nil {
 			return err

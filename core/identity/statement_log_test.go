@@ -12,7 +12,6 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -88,7 +87,7 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 	secrets["link token"] = linkToken[:]
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
 	secrets["password that was reset"] = []byte(reset)
-	link := identities.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: identities.SignUp{PasswordHash: reset}}
+	link := identity.Link{Purpose: account.VerifyEmail, AccountID: in.Account.ID, Email: in.Account.Email, SignUp: identity.SignUp{PasswordHash: reset}}
 	ok(t, store.Identities.InsertLink(ctx, linkToken, link, time.Now().Add(time.Hour)))
 	ok(t, store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{Operator: true}, time.Now()))
 
@@ -111,7 +110,7 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.Identities.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
-		"change": store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+		"change": store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 			return tx.ChangePassword(ctx, tx.OperatorRights(), in.Account, reset, changed.Session, account.AuditEntry{})
 		}),
 	} {

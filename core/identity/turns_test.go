@@ -12,7 +12,6 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
 	"intents.internal/core/webhooks"
@@ -91,7 +90,7 @@ func TestTurns_EveryWrite(t *testing.T) {
 		of     uuid.UUID
 		writes map[string]func(context.Context) error
 	}{{shop, ofShop}, {ann.id, ofPerson}} {
-		ok(t, core.Store.InTx(t.Context(), postgres.TurnOf(c.of), func(ctx context.Context, _ identities.Tx) error {
+		ok(t, core.Store.InTx(t.Context(), postgres.TurnOf(c.of), func(ctx context.Context, _ identity.Tx) error {
 			var all sync.WaitGroup
 			for name, write := range c.writes {
 				all.Go(func() { is(t, name, write(ctx), postgres.ErrTooManyWaiting) })

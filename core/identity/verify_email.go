@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 )
 
@@ -49,7 +48,7 @@ func (s *Service) mustVerify(owner *account.Account) bool {
 }
 
 // Link returns the effect of a token's link, and its account. It returns ErrLink, or a *LimitedError.
-func (s *Service) Link(ctx context.Context, client Client, token string) (*identities.Link, error) {
+func (s *Service) Link(ctx context.Context, client Client, token string) (*Link, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callbac
 // FollowLink uses a link in a browser. The client must be signed in to the link's account, or give its password or that of its
 // sign-up, because the owner of an address must not confirm it for somebody else's account. A password also signs in; without it
 // signedIn is nil. It returns ErrLink, ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
-func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *identities.Link, signedIn *SignedIn, err error) {
+func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, client, token); err != nil {
 		return nil, nil, err
 	}
@@ -126,12 +125,12 @@ func (s *Service) FollowLink(ctx context.Context, client Client, token, password
 }
 
 // isSignedIn reports whether the client is signed in to the account of a link.
-func (s *Service) isSignedIn(ctx context.Context, client Client, l *identities.Link) bool {
+func (s *Service) isSignedIn(ctx context.Context, client Client, l *Link) bool {
 	session, _, err := s.Session(ctx, client.Token)
 	return err == nil && session.AccountID == l.AccountID
 }
 
-func (s *Service) useLink(ctx context.Context, client Client, token string, l *identities.Link, callback string) (uuid.UUID, error) {
+func (s *Service) useLink(ctx context.Context, client Client, token string, l *Link, callback string) (uuid.UUID, error) {
 	next := mail.Draft{Kind: mail.KindChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
 	used := *l
 	used.Notice = s.notice(account.NoticeToPerson)

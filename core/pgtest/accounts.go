@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/postgres"
 	"intents.internal/core/rooms"
 	"intents.internal/core/webhooks"
@@ -71,7 +71,7 @@ func NewKey(t *testing.T, owner uuid.UUID, request account.KeyRequest) *account.
 
 // AddKey stores a key with its entry in the audit log.
 func AddKey(ctx context.Context, store *rooms.Rooms, k *account.Key, entry account.AuditEntry) error {
-	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		if err := tx.InsertKey(ctx, tx.OperatorRights(), k); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func InsertKeyOf(t *testing.T, store *rooms.Rooms, owner uuid.UUID, request acco
 func UpdateKey(
 	ctx context.Context, store *rooms.Rooms, accountID, keyID uuid.UUID, change func(*account.Key) error,
 ) (key *account.Key, err error) {
-	err = store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	err = store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		if key, err = tx.LockKey(ctx, accountID, keyID); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func UpdateKey(
 
 // DeleteKey deletes one of an account's keys as core does.
 func DeleteKey(ctx context.Context, store *rooms.Rooms, accountID, keyID uuid.UUID) error {
-	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		key, err := tx.LockKey(ctx, accountID, keyID)
 		if err != nil {
 			return err
@@ -175,9 +175,9 @@ func InsertSession(t *testing.T, store *rooms.Rooms, owner uuid.UUID) *account.S
 // As runs work in a transaction with the rights of a session on an account, whatever the role.
 func As(
 	ctx context.Context, store *rooms.Rooms, session *account.Session, on uuid.UUID,
-	work func(context.Context, identities.Tx, access.Rights) error,
+	work func(context.Context, identity.Tx, access.Rights) error,
 ) error {
-	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	return store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		rights, err := tx.Rights(ctx, session, on, func(account.Role) error { return nil })
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func NewShop(t *testing.T, store *rooms.Rooms, hash string) *Shop {
 	s.Account, err = account.NewSharedAccount("Shop", Now())
 	Must(t, err)
 	owner := account.Member{AccountID: s.Account.ID, PersonID: s.Member, Role: account.RoleOwner, CreatedAt: Now()}
-	Must(t, As(t.Context(), store, s.Session, s.Owner.ID, func(ctx context.Context, tx identities.Tx, by access.Rights) error {
+	Must(t, As(t.Context(), store, s.Session, s.Owner.ID, func(ctx context.Context, tx identity.Tx, by access.Rights) error {
 		if err := tx.InsertSharedAccount(ctx, by, s.Account, s.Owner.ID); err != nil {
 			return err
 		}
@@ -270,7 +270,7 @@ func (s *Shop) invite(t *testing.T, store *rooms.Rooms) {
 	Must(t, err)
 	s.Invitation = here.ID
 	hash := account.HashToken(s.Token)
-	Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		if err := tx.ReplaceInvitation(ctx, tx.OperatorRights(), here, nil); err != nil {
 			return err
 		}

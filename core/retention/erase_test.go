@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
@@ -67,8 +67,8 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	var err error
 	p.account, err = account.New(p.traces[1], p.traces[0], p.traces[6], pgtest.Now())
 	pgtest.Must(t, err)
-	identity := account.Identity{Issuer: account.WalletIssuer, Subject: p.traces[5]}
-	pgtest.Must(t, store.Identities.InsertAccountWithIdentity(t.Context(), p.account, identity, entry(p.account.ID, account.SignedUp)))
+	linked := account.Identity{Issuer: account.WalletIssuer, Subject: p.traces[5]}
+	pgtest.Must(t, store.Identities.InsertAccountWithIdentity(t.Context(), p.account, linked, entry(p.account.ID, account.SignedUp)))
 	session, _, err := account.NewSession(p.account.ID, actor.IPAddress, actor.UserAgent, pgtest.Now())
 	pgtest.Must(t, err)
 	pgtest.Must(t, store.Identities.InsertSession(t.Context(), session, p.account, entry(p.account.ID, account.SignedIn)))
@@ -76,7 +76,7 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	pgtest.Must(t, pgtest.AddKey(t.Context(), store, k, entry(p.account.ID, account.KeyCreated).OfKey(k, "named "+p.traces[2])))
 	by := entry(p.account.ID, account.WebhookUpdated).ByKey(k.ID).OfWebhook(uuid.New(), "description for "+p.traces[0])
 	for range 2 { // the second is the entry's last detail
-		pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, by) }))
+		pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error { return tx.Audit(ctx, by) }))
 	}
 	body := strings.Replace(pgtest.SwapBody, `"inv-42"`, `"for `+p.traces[0]+`","labels":{"for":"`+p.traces[0]+`"}`, 1)
 	_, err = store.Intents.InsertTransfer(t.Context(), pgtest.NewIntent(t, known, p.account.ID, body), pgtest.Idempotent(t, p.traces[0]+" 1", body))
@@ -88,7 +88,7 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	pgtest.InsertQuote(t, store, known, p.account.ID, func(q *quote.Quote) { q.Source.Account.Address = p.traces[5] })
 	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: p.traces[0]}))
 	pgtest.Must(t, store.Identities.DeleteAccountByID(t.Context(), access.OfOperator, p.account.ID, "", actor, pgtest.Now()))
-	link := identities.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
+	link := identity.Link{Purpose: account.ChangeEmail, AccountID: p.account.ID, Email: p.traces[0], NewEmail: "new-" + p.traces[0]}
 	pgtest.Must(t, store.Identities.InsertLink(t.Context(), account.HashToken(p.traces[0]), link, pgtest.Now()))
 	pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{
 		Kind: mail.KindChangeEmail, Recipient: link.NewEmail, AccountID: p.account.ID, NewEmail: link.NewEmail, Callback: "/" + p.traces[0],
@@ -100,7 +100,7 @@ func insertPerson(t *testing.T, store *rooms.Rooms, known *registry.Snapshot, na
 	there.Actor.PersonID = p.account.ID
 	invitation, err := account.NewInvitation(friend.ID, friend.ID, p.traces[0], account.RoleViewer, pgtest.Now())
 	pgtest.Must(t, err)
-	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error {
+	pgtest.Must(t, store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {
 		return errors.Join(tx.Audit(ctx, there), tx.ReplaceInvitation(ctx, tx.OperatorRights(), invitation, nil))
 	}))
 	return p

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/uptrace/bun"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/postgres"
 	"intents.internal/core/screening"
 )
@@ -161,7 +161,7 @@ func (p pruner) unusedQuotes(ctx context.Context) error {
 func (p pruner) unconfirmed(ctx context.Context) error {
 	return p.deleteInBatches(ctx, "accounts", `WITH unconfirmed AS (
 			SELECT id FROM accounts WHERE verification_required AND email_verified_at IS NULL AND deleted_at IS NULL AND created_at < ?0
-				AND NOT `+identities.Entered+`
+				AND NOT `+identity.Entered+`
 				AND NOT EXISTS (SELECT FROM link_tokens WHERE account_id = accounts.id)
 				AND NOT EXISTS (SELECT FROM reset_tokens WHERE account_id = accounts.id)
 			ORDER BY created_at LIMIT ?1 FOR UPDATE SKIP LOCKED

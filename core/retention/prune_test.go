@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/mail"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/retention"
@@ -47,7 +47,7 @@ func TestPrune_KeepsValidRows(t *testing.T) {
 	key := pgtest.InsertKey(t, store, owner.ID)
 	for name, expiresAt := range map[string]time.Time{"stale": at.Add(-time.Second), "fresh": at.Add(time.Second)} {
 		pgtest.Must(t, store.Identities.InsertResetToken(t.Context(), owner, pgtest.Fingerprint(name), expiresAt, nil))
-		link := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
+		link := identity.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
 		pgtest.Must(t, store.Identities.InsertLink(t.Context(), pgtest.Fingerprint(name), link, expiresAt))
 		pgtest.Must(t, store.Mail.Insert(t.Context(), mail.Draft{Kind: mail.KindResetPassword, Recipient: name + "@example.com"}))
 	}

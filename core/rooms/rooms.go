@@ -6,7 +6,7 @@ package rooms
 
 import (
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/intents"
 	"intents.internal/core/mail"
 	"intents.internal/core/postgres"
@@ -23,7 +23,7 @@ type Rooms struct {
 	*postgres.DB
 
 	Mail       *mail.Store
-	Identities *identities.Store
+	Identities *identity.Store
 	Registry   *registry.Store
 	Watched    *watched.Store
 	Intents    *intents.Store
@@ -43,7 +43,7 @@ func Open(url string, o postgres.Options) (*Rooms, error) {
 	}
 	made, feed := intents.NewStore(db), feed.NewStore(db)
 	return &Rooms{
-		DB: db, Mail: mail.NewStore(db), Identities: identities.New(db), Registry: registry.NewStore(db), Watched: watched.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
+		DB: db, Mail: mail.NewStore(db), Identities: identity.NewStore(db), Registry: registry.NewStore(db), Watched: watched.NewStore(db), Intents: made, Feed: feed, Webhooks: webhooks.NewStore(db, feed),
 		Quotes: quotes.NewStore(db, made), Screening: screening.NewStore(db), Retention: retention.New(db),
 	}, nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
@@ -27,7 +26,7 @@ import (
 
 // Config is the configuration of all routes.
 type Config struct {
-	Identities *identities.Store
+	Identities *identity.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
 	// Webhooks answers 503 where the operator has configured none.

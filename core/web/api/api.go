@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
@@ -17,7 +17,7 @@ import (
 
 // Config is the API's configuration.
 type Config struct {
-	Identities *identities.Store
+	Identities *identity.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
 	// Webhooks answers 503 where the operator has configured none.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/passkeytest"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -74,7 +74,7 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	}
 	eve := signUp(t, s, "eve@example.com")
 	shop, members := shareWith(t, s, eve, map[string]string{"dan@example.com": "viewer", "fay@example.com": "developer"})
-	link := "/auth/verify-email?token=" + insertLink(t, s, "fay@example.com", identities.Link{Purpose: account.VerifyEmail})
+	link := "/auth/verify-email?token=" + insertLink(t, s, "fay@example.com", identity.Link{Purpose: account.VerifyEmail})
 	invite := func(email string) string {
 		return `{"organizationId":"` + shop + `","email":"` + email + `","role":"viewer"}`
 	}

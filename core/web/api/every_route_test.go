@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/identity/passkeytest"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
@@ -108,7 +108,7 @@ func TestEveryRoute_Mail(t *testing.T) {
 	s.example(t, "an address", "POST", "/auth/send-verification-email", `{"email":"bob@example.com"}`)
 	s.example(t, "an address", "POST", "/auth/change-email", `{"newEmail":"ann@example.org"}`, ann...)
 	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Bob","email":"bob@example.com","password":"`+webtest.Password+`"}`)
-	s.example(t, "a sign-up", "GET", "/auth/verify-email?token="+insertLink(t, s, "bob@example.com", identities.Link{Purpose: account.VerifyEmail}), "")
+	s.example(t, "a sign-up", "GET", "/auth/verify-email?token="+insertLink(t, s, "bob@example.com", identity.Link{Purpose: account.VerifyEmail}), "")
 	owner, err := s.Store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err == nil {
 		err = s.Store.Identities.InsertResetToken(t.Context(), owner, account.HashToken("EXAMPLE"), time.Now().Add(time.Hour), nil)

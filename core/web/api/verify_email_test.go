@@ -4,14 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web/webtest"
 )
 
 // insertLink is the token of a link about the account of an address.
-func insertLink(t *testing.T, s *service, email string, l identities.Link) string {
+func insertLink(t *testing.T, s *service, email string, l identity.Link) string {
 	t.Helper()
 	owner, err := s.Store.Identities.AccountByEmail(t.Context(), email)
 	if err != nil {
@@ -52,7 +52,7 @@ func TestVerifyEmail(t *testing.T) {
 	s := start(t, mailing)
 	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+newPassword+`"}`)
 	link := func() string {
-		return insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.VerifyEmail})
+		return insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.VerifyEmail})
 	}
 	get := func(query string) webtest.Answer { return s.Call(t, "GET", "/auth/verify-email?"+query, "") }
 	to := func(path string) webtest.Answer {
@@ -71,7 +71,7 @@ func TestVerifyEmail(t *testing.T) {
 	webtest.Same(t, "signed in", verified(signedIn(t, "Ann", "ann@example.com")), in)
 	webtest.Same(t, "with a callback", to("/app"), get("token="+link()+"&callbackURL=http://intents.example/app"))
 	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in to the account of the link first, then open it again.")
-	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
+	change := insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
 	webtest.Same(t, "a change without a session", signedOut, get("token="+change))
 }
 
@@ -91,7 +91,7 @@ func TestChangeEmail(t *testing.T) {
 	}
 	owner := signUp(t, s, "ann@example.com")
 	signUp(t, s, "ben@example.com")
-	change := insertLink(t, s, "ann@example.com", identities.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
+	change := insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
 	webtest.Same(t, "an address that is taken", webtest.Refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another."),
 		s.Call(t, "GET", "/auth/verify-email?token="+change, "", owner...))
 }

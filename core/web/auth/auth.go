@@ -9,14 +9,13 @@ import (
 	"time"
 
 	"intents.internal/core/identity"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/web/route"
 )
 
 // Config is the configuration of the routes below /auth.
 type Config struct {
 	Identity   *identity.Service
-	Identities *identities.Store
+	Identities *identity.Store
 	// Now is the database's clock.
 	Now func() time.Time
 	// PublicURL is where browsers reach the service, without a path. Over https, cookies are bound to it.

@@ -20,7 +20,6 @@ import (
 	"intents.internal/core/feed"
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
@@ -32,7 +31,7 @@ import (
 // Config is what the console needs; every field except Quotes must be set.
 type Config struct {
 	Identity   *identity.Service
-	Identities *identities.Store
+	Identities *identity.Store
 	Transfers  *intents.Store
 	Events     *feed.Store
 	Webhooks   *webhooks.Service

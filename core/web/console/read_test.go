@@ -17,7 +17,6 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/access"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/intents"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/postgres"
@@ -338,7 +337,7 @@ func TestListAudit_Hourly(t *testing.T) {
 		e, err := account.NewAuditEntry(id, account.Actor{}, account.WebhookReplayed, at.Add(time.Duration(minute)*time.Minute))
 		pgtest.Must(t, err)
 		e = e.ByKey(id).OfWebhook(hook, fmt.Sprintf("at minute %d", minute))
-		pgtest.Must(t, s.store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identities.Tx) error { return tx.Audit(ctx, e) }))
+		pgtest.Must(t, s.store.Identities.InTx(t.Context(), postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error { return tx.Audit(ctx, e) }))
 	}
 	ann.get("/console/audit").is(http.StatusOK, "2 Jan 2026, 10:18 – 2 Jan 2026, 10:46", "Webhook replayed",
 		hook.String()+": at minute 18 and 2 more within this hour the last: "+hook.String()+": at minute 46")

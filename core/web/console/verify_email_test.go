@@ -7,7 +7,6 @@ import (
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
-	"intents.internal/core/identity/identities"
 	"intents.internal/core/pgtest"
 )
 
@@ -26,7 +25,7 @@ func TestSignUp_ByMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := account.NewLinkToken()
-	l := identities.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
+	l := identity.Link{Purpose: account.VerifyEmail, AccountID: owner.ID, Email: owner.Email}
 	if err := s.store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/intents"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/route"
@@ -19,7 +19,7 @@ import (
 
 // Config is the configuration of the routes of gateways.
 type Config struct {
-	Identities *identities.Store
+	Identities *identity.Store
 	Transfers  *intents.Store
 	// Feed assigns positions to events and reports accounts with new events.
 	Feed *feed.Follower

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/postgres"
 	"intents.internal/core/web/route"
 	"intents.internal/pkg/apikey"
@@ -80,7 +80,7 @@ func (f *keyFilter) check(ctx context.Context, feed *keyFeed) ([]byte, error) {
 	return answer, nil
 }
 
-func buildKeyFilter(ctx context.Context, store *identities.Store, now time.Time) (answer []byte, cursor string, err error) {
+func buildKeyFilter(ctx context.Context, store *identity.Store, now time.Time) (answer []byte, cursor string, err error) {
 	// The cursor is read first, so that a key created during the scan is a change after the cursor.
 	_, cursor, err = store.KeyChanges(ctx, nil, now)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"intents.internal/core/identity/identities"
+	"intents.internal/core/identity"
 	"intents.internal/core/postgres"
 	"intents.internal/core/web/route"
 )
@@ -27,7 +27,7 @@ const (
 // keyFeed reads the changed keys for all gateways that wait. For any number of gateways it queries the database at most ten times
 // a second, fifty times while gateways get unknown keys, and not at all while none waits. It is safe for concurrent use.
 type keyFeed struct {
-	store    *identities.Store
+	store    *identity.Store
 	now      func() time.Time
 	readings prometheus.Counter
 
@@ -48,12 +48,12 @@ type feedRead struct {
 	isUrgent bool
 	// done is closed once the results below are set.
 	done       chan struct{}
-	changes    map[string]identities.KeyChanges
+	changes    map[string]identity.KeyChanges
 	nextCursor string
 	err        error
 }
 
-func newKeyFeed(store *identities.Store, now func() time.Time, registry prometheus.Registerer) *keyFeed {
+func newKeyFeed(store *identity.Store, now func() time.Time, registry prometheus.Registerer) *keyFeed {
 	readings := promauto.With(registry).NewCounter(prometheus.CounterOpts{
 		Name: "intents_core_key_feed_readings_total",
 		Help: "Reads of the database for gateways that poll for changed keys: at most ten a second, however many gateways poll.",

@@ -1,9 +1,0 @@
-package identities_test
-
-import (
-	"testing"
-
-	"intents.internal/core/pgtest"
-)
-
-func TestMain(m *testing.M) { pgtest.Main(m) }
