@@ -13,7 +13,7 @@ import (
 // Change is a write of a session. Everything that a session route writes is written with the rights of a change, which are read in the
 // transaction that writes; and what needs confirmation is decided there, by the effect.
 type Change struct {
-	service   *Service
+	service   *base
 	client    Client
 	principal *Principal
 	// password is set once the request's password was right, which confirms nothing of a person with a passkey.
@@ -25,7 +25,7 @@ type Change struct {
 }
 
 // Change begins a write of a session, with the browser that sends the request.
-func (s *Service) Change(client Client, p *Principal) *Change {
+func (s *base) Change(client Client, p *Principal) *Change {
 	return &Change{service: s, client: client, principal: p}
 }
 
@@ -91,7 +91,7 @@ func (c *Change) GrantEffect(on uuid.UUID, need Need, e Effect) access.Grant {
 
 // Grant reads the rights of a person in the transaction of a write that has no effect on what principals may do. It returns
 // ErrSignedOut, account.ErrNotMember and ErrRole.
-func (s *Service) Grant(p *Principal, need Need) access.Grant {
+func (s *base) Grant(p *Principal, need Need) access.Grant {
 	return s.Change(Client{}, p).Grant(p.Account.ID, need)
 }
 
@@ -172,7 +172,7 @@ func (c *Change) checkPassword(ctx context.Context, password string) error {
 
 // fresh reports whether a session was confirmed recently enough for an effect. That of a person with a passkey counts by a second factor
 // alone.
-func (s *Service) fresh(session *account.Session) bool {
+func (s *base) fresh(session *account.Session) bool {
 	if session.HasPasskey && !session.Factor.IsSecond() {
 		return false
 	}

@@ -47,21 +47,21 @@ func TestEffects_Keys(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
-	live := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
-	test := must2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"}))(t)
+	live := must2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
+	test := must2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"}))(t)
 	age(t, core)
 	on := ann.principal()
 	change := func(key *account.Key, c account.KeyChange) func(identity.Client) error {
-		return func(v identity.Client) error { return call(core.UpdateKey(t.Context(), v, on, key.ID, c)) }
+		return func(v identity.Client) error { return call(core.Keys.Update(t.Context(), v, on, key.ID, c)) }
 	}
 	scopes := func(names ...string) *apikey.Scopes { return new(must(account.ParseScopes(names))(t)) }
 	networks := func(texts ...string) *[]netip.Prefix { return new(must(account.ParseNetworks(texts))(t)) }
 	try(t, ann.client, []write{
 		{"a test key", func(v identity.Client) error {
-			return call2(core.CreateKey(t.Context(), v, on, account.KeyRequest{Name: "ci"}))
+			return call2(core.Keys.Create(t.Context(), v, on, account.KeyRequest{Name: "ci"}))
 		}, false},
 		{"a live key", func(v identity.Client) error {
-			return call2(core.CreateKey(t.Context(), v, on, account.KeyRequest{Name: "ci", Environment: network.Live}))
+			return call2(core.Keys.Create(t.Context(), v, on, account.KeyRequest{Name: "ci", Environment: network.Live}))
 		}, true},
 		{"another name", change(live, account.KeyChange{Name: new("other")}), false},
 		{"disabled", change(live, account.KeyChange{Enabled: new(false)}), false},
@@ -80,9 +80,9 @@ func TestEffects_Keys(t *testing.T) {
 		{"narrower and wider", change(live, account.KeyChange{Networks: networks("203.0.113.7"), Scopes: scopes("webhooks")}), true},
 		{"a test key's everything", change(test, account.KeyChange{Enabled: new(false), ExpiresIn: new(time.Hour), Scopes: scopes("webhooks"), Networks: networks("203.0.113.7")}), false},
 		{"a test key's everything back", change(test, account.KeyChange{Enabled: new(true), ExpiresIn: new(time.Duration), Scopes: new(apikey.AllScopes), Networks: networks()}), false},
-		{"another test key", func(v identity.Client) error { return call2(core.RotateKey(t.Context(), v, on, test.ID, 0)) }, false},
-		{"another live key", func(v identity.Client) error { return call2(core.RotateKey(t.Context(), v, on, live.ID, time.Hour)) }, true},
-		{"the old key, deleted", func(v identity.Client) error { return core.DeleteKey(t.Context(), v, on, live.ID) }, false},
+		{"another test key", func(v identity.Client) error { return call2(core.Keys.Rotate(t.Context(), v, on, test.ID, 0)) }, false},
+		{"another live key", func(v identity.Client) error { return call2(core.Keys.Rotate(t.Context(), v, on, live.ID, time.Hour)) }, true},
+		{"the old key, deleted", func(v identity.Client) error { return core.Keys.Delete(t.Context(), v, on, live.ID) }, false},
 	})
 }
 
@@ -194,15 +194,15 @@ func TestRights_Locked(t *testing.T) {
 			shop := ann.shares("Shop")
 			is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleDeveloper)), nil)
 			on := bob.principal()
-			key := must2(core.CreateKey(t.Context(), bob.client, on, account.KeyRequest{Name: "live", Environment: network.Live}))(t)
+			key := must2(core.Keys.Create(t.Context(), bob.client, on, account.KeyRequest{Name: "live", Environment: network.Live}))(t)
 			lock := must(core.Store.Pool().BeginTx(t.Context(), nil))(t)
 			defer func() { _ = lock.Rollback() }()
 			must(lock.ExecContext(t.Context(), `SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE`, shop))(t)
 			created, rotated := make(chan error, 1), make(chan error, 1)
 			go func() {
-				created <- call2(core.CreateKey(t.Context(), bob.client, on, account.KeyRequest{Name: "ci", Environment: network.Live}))
+				created <- call2(core.Keys.Create(t.Context(), bob.client, on, account.KeyRequest{Name: "ci", Environment: network.Live}))
 			}()
-			go func() { rotated <- call2(core.RotateKey(t.Context(), bob.client, on, key.ID, time.Hour)) }()
+			go func() { rotated <- call2(core.Keys.Rotate(t.Context(), bob.client, on, key.ID, time.Hour)) }()
 			waiting(t, core, 1) // the other waits for its turn
 			must(lock.ExecContext(t.Context(), c.end, shop, bob.id))(t)
 			ok(t, lock.Commit())
@@ -222,5 +222,5 @@ func TestRights_UnknownSession(t *testing.T) {
 	forged := *on.Session
 	forged.ID = uuid.New()
 	on.Session = &forged
-	is(t, "another session", call2(core.CreateKey(t.Context(), ann.client, &on, account.KeyRequest{Name: "ci"})), identity.ErrSignedOut)
+	is(t, "another session", call2(core.Keys.Create(t.Context(), ann.client, &on, account.KeyRequest{Name: "ci"})), identity.ErrSignedOut)
 }

@@ -106,7 +106,7 @@ func (c *Change) storeInvitation(ctx context.Context, invitation *account.Invita
 }
 
 // checkInvitation returns what invitable does, without a wait for the account's lock.
-func (s *Service) checkInvitation(ctx context.Context, invitation *account.Invitation, again bool) error {
+func (s *base) checkInvitation(ctx context.Context, invitation *account.Invitation, again bool) error {
 	roster, err := s.Store.Members(ctx, invitation.AccountID)
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func invitable(invitation *account.Invitation, roster account.Roster, open []*ac
 }
 
 // Invitation finds the invitation of a link, or returns account.ErrNoInvitation. Attempts are limited.
-func (s *Service) Invitation(ctx context.Context, client Client, token string) (*account.Invitation, error) {
+func (s *base) Invitation(ctx context.Context, client Client, token string) (*account.Invitation, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}

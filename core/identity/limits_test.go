@@ -58,7 +58,7 @@ func TestRateLimits(t *testing.T) {
 	roundTime := cmp.Transformer("round", func(d time.Duration) time.Duration { return d.Round(30 * time.Second) })
 	for range 2 {
 		var want []identity.RateLimit
-		got := core.RateLimits(t.Context(), keys...)
+		got := core.Keys.RateLimits(t.Context(), keys...)
 		for _, key := range keys {
 			is := must(gateway.AllowN(t.Context(), "key:"+key.LimitBucket.String(), limit, 0))(t)
 			want = append(want, identity.RateLimit{Known: true, Remaining: is.Remaining, ResetAfter: max(0, is.ResetAfter)})
@@ -72,13 +72,13 @@ func TestRateLimits(t *testing.T) {
 	}
 	// What holds something else than a bucket is not known, and the others are.
 	ok(t, config.Redis.Set(t.Context(), "rate:key:"+keys[1].LimitBucket.String(), "junk", 0).Err())
-	if got := core.RateLimits(t.Context(), keys[0], keys[1], keys[2]); !got[0].Known || got[1].Known || !got[2].Known {
+	if got := core.Keys.RateLimits(t.Context(), keys[0], keys[1], keys[2]); !got[0].Known || got[1].Known || !got[2].Known {
 		t.Errorf("with one that is junk: %+v", got)
 	}
 	ok(t, server.Stop())
 	unknown := make([]identity.RateLimit, 2)
-	equal(t, "without Redis", core.RateLimits(t.Context(), keys[:2]...), unknown)
-	equal(t, "with none", newService(t).RateLimits(t.Context(), keys[:2]...), unknown)
+	equal(t, "without Redis", core.Keys.RateLimits(t.Context(), keys[:2]...), unknown)
+	equal(t, "with none", newService(t).Keys.RateLimits(t.Context(), keys[:2]...), unknown)
 }
 
 // A request is taken from the key's bucket and from that of the account and environment, or from neither, with Redis and without.
@@ -93,13 +93,13 @@ func TestTakeRequest_Account(t *testing.T) {
 		first, second := newKey(network.Live), newKey(network.Live)
 		var got []string
 		for _, key := range []*account.Key{first, first, first, first, second, second, newKey(network.Test)} {
-			err := core.TakeRequest(t.Context(), owner, key)
+			err := core.Keys.TakeRequest(t.Context(), owner, key)
 			got = append(got, strconv.Itoa(int(waits(t, err).Round(time.Minute)/time.Minute)))
 		}
 		equal(t, fmt.Sprintf("%s: minutes to wait", name), strings.Join(got, " "), "0 0 0 20 0 15 0")
 		if name == "redis" {
-			live, test := core.AccountRateLimit(t.Context(), owner, network.Live), core.AccountRateLimit(t.Context(), owner, network.Test)
-			if left := core.RateLimits(t.Context(), second)[0]; live.Remaining != 0 || test.Remaining != 3 || left.Remaining != 2 {
+			live, test := core.Keys.AccountRateLimit(t.Context(), owner, network.Live), core.Keys.AccountRateLimit(t.Context(), owner, network.Test)
+			if left := core.Keys.RateLimits(t.Context(), second)[0]; live.Remaining != 0 || test.Remaining != 3 || left.Remaining != 2 {
 				t.Errorf("left: live %+v, test %+v, the second key %+v", live, test, left)
 			}
 		}

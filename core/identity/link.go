@@ -129,7 +129,7 @@ func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, ident
 }
 
 // issuers returns the issuers of identities that can sign in with the operator's configuration.
-func (s *Service) issuers() []string {
+func (s *base) issuers() []string {
 	issuers := []string{account.WalletIssuer}
 	if s.OIDC != nil {
 		issuers = append(issuers, s.OIDC.config.Issuer)

@@ -29,9 +29,7 @@ type somebody struct {
 func signedIn(t *testing.T, core *identity.Service, email string) somebody {
 	t.Helper()
 	client := identity.Client{IP: "203.0.113.7", UserAgent: email}
-	withoutMail := *core // with which nobody is signed in
-	withoutMail.MailQueued = nil
-	in := signUp(t, &withoutMail, client, email)
+	in := signUp(t, withoutMail(core), client, email)
 	client.Person = in.Account.ID
 	return somebody{t, core, in.Token, in, in.Account.ID, client}
 }
@@ -111,7 +109,7 @@ func TestMembers(t *testing.T) {
 	if a := bob.principal(); a.Account.ID != shop || a.Role != account.RoleDeveloper || a.Person.ID != bob.id {
 		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
 	}
-	key := must2(core.CreateKey(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"}))(t)
+	key := must2(core.Keys.Create(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"}))(t)
 	is(t, "another role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
 	if a := bob.principal(); a.Role != account.RoleViewer {
 		t.Errorf("bob's next request has the role %s", a.Role)

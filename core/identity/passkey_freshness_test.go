@@ -18,7 +18,7 @@ import (
 // makesLiveKey is the error of a new live key by a client.
 func (p somebody) makesLiveKey(client identity.Client) error {
 	p.t.Helper()
-	return call2(p.core.CreateKey(p.t.Context(), client, p.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))
+	return call2(p.core.Keys.Create(p.t.Context(), client, p.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))
 }
 
 // again is the same person in another browser, who has signed in as the function says.
@@ -47,7 +47,7 @@ func TestFreshness_Passkey(t *testing.T) {
 	is(t, "a sign-in by password", thief.makesLiveKey(thief.client), identity.ErrPasskeyNeeded)
 	is(t, "the password", thief.makesLiveKey(with(thief.client, password)), identity.ErrPasskeyNeeded)
 	is(t, "the page with the password", core.Confirm(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
-	is(t, "a test key", call2(core.CreateKey(t.Context(), thief.client, thief.principal(), account.KeyRequest{Name: "test"})), nil)
+	is(t, "a test key", call2(core.Keys.Create(t.Context(), thief.client, thief.principal(), account.KeyRequest{Name: "test"})), nil)
 	is(t, "the end of the account", core.DeleteAccount(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
 	is(t, "another passkey", call(core.StartRegistration(t.Context(), thief.client, thief.principal(), "", "")), identity.ErrPasskeyNeeded)
 	is(t, "the passkey's end", core.DeletePasskey(t.Context(), thief.client, thief.principal(), must(core.Passkeys(t.Context(), ann.id))(t)[0].ID), identity.ErrPasskeyNeeded)
@@ -170,7 +170,7 @@ func TestSecondFactor(t *testing.T) {
 	store := pgtest.New(t)
 	before := newServiceOn(t, store, withPasswords(t), withPasskeys)
 	ann, bob := signedIn(t, before, "ann@example.com"), signedIn(t, before, "bob@example.com")
-	key := must2(before.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
+	key := must2(before.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
 	pgtest.Exec(t, store, `UPDATE api_keys SET enabled = false`)
 	pgtest.Exec(t, store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	core := newServiceOn(t, store, withPasswords(t), withPasskeys, func(c *identity.Config) { c.SecondFactor = true })
@@ -180,10 +180,10 @@ func TestSecondFactor(t *testing.T) {
 	writes := map[string]func() error{
 		"a live key": func() error { return ann.makesLiveKey(ann.client) },
 		"another live key": func() error {
-			return call2(core.RotateKey(t.Context(), ann.client, ann.principal(), key.ID, time.Hour))
+			return call2(core.Keys.Rotate(t.Context(), ann.client, ann.principal(), key.ID, time.Hour))
 		},
 		"an enabled live key": func() error {
-			return call(core.UpdateKey(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(true)}))
+			return call(core.Keys.Update(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(true)}))
 		},
 		"a live webhook": func() error {
 			return hooks.Create(t.Context(), hooks.Person(ann.client, ann.principal()), hook, [32]byte{})
@@ -200,9 +200,9 @@ func TestSecondFactor(t *testing.T) {
 	}
 	is(t, "the password", ann.makesLiveKey(with(ann.client, password)), identity.ErrSecondFactor)
 	for what, err := range map[string]error{
-		"a test key":          call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"})),
+		"a test key":          call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"})),
 		"a developer":         call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleDeveloper)),
-		"a disabled live key": call(core.UpdateKey(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(false)})),
+		"a disabled live key": call(core.Keys.Update(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(false)})),
 	} {
 		is(t, what+" without a passkey", err, nil)
 	}

@@ -96,7 +96,7 @@ func madeKeys(t *testing.T, n int, owner uuid.UUID, cores ...*identity.Service) 
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			_, _, err := cores[i%len(cores)].CreateKey(t.Context(), identity.Client{IP: fmt.Sprintf("203.0.113.%d", i)}, as, account.KeyRequest{Name: "ci"})
+			_, _, err := cores[i%len(cores)].Keys.Create(t.Context(), identity.Client{IP: fmt.Sprintf("203.0.113.%d", i)}, as, account.KeyRequest{Name: "ci"})
 			if wait := waits(t, err); wait == 0 {
 				made.Add(1)
 			} else if wait > 12*time.Minute { // a fifth of an hour is the time of one key
@@ -171,7 +171,7 @@ func TestLimits_SharedByCores(t *testing.T) {
 func awaitRedis(t *testing.T, core *identity.Service) {
 	t.Helper()
 	asynctest.Eventually(t, "Redis is used again", func() bool {
-		return core.RateLimits(t.Context(), &account.Key{Environment: network.Test, LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known
+		return core.Keys.RateLimits(t.Context(), &account.Key{Environment: network.Test, LimitBucket: uuid.New(), Limit: account.DefaultLimit})[0].Known
 	})
 }
 

@@ -40,14 +40,14 @@ func TestAdmit_Writes(t *testing.T) {
 	here := identity.Client{IP: "203.0.113.7", Token: ann.token, Person: ann.id}
 	second := must(core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t)
 	there := identity.Client{IP: "203.0.113.8", Token: second.Token}
-	key := must2(core.CreateKey(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"}))(t)
+	key := must2(core.Keys.Create(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"}))(t)
 	on := false
 	n := admitted(t, func() error {
 		if err := admits(t, core, here, http.MethodPost); err != nil {
 			return err
 		}
 		on = !on
-		return call(core.UpdateKey(t.Context(), here, ann.principal(), key.ID, account.KeyChange{Enabled: &on}))
+		return call(core.Keys.Update(t.Context(), here, ann.principal(), key.ID, account.KeyChange{Enabled: &on}))
 	})
 	if n < 600 {
 		t.Errorf("only %d writes were admitted", n)

@@ -74,9 +74,7 @@ func (m *mailing) signUp(t *testing.T, v identity.Client, email string) *identit
 // signUpUnverified makes an account as one from before mail was configured, signed in.
 func (m *mailing) signUpUnverified(t *testing.T, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
-	withoutMail := *m.Service
-	withoutMail.MailQueued = nil
-	return signUp(t, &withoutMail, v, email)
+	return signUp(t, withoutMail(m.Service), v, email)
 }
 
 // settle waits until the outbox is empty, and returns to whom mails went.

@@ -56,7 +56,7 @@ func changesLimits(t *testing.T, store *rooms.Rooms, mode topology.Mode, url str
 	owner := newOwner(t, store)
 	as := principalOf(t, owner, before)
 	key := func(core *identity.Service) time.Duration {
-		return waits(t, call2(core.CreateKey(t.Context(), identity.Client{IP: "203.0.113.1"}, as, account.KeyRequest{Name: "ci"})))
+		return waits(t, call2(core.Keys.Create(t.Context(), identity.Client{IP: "203.0.113.1"}, as, account.KeyRequest{Name: "ci"})))
 	}
 	usesUp(t, "keys", 3, func() time.Duration { return key(before) })
 	passesAfter(t, "keys", time.Hour/raisedLimit, func() time.Duration { return key(raised) })
@@ -82,13 +82,13 @@ func changesRequestLimits(t *testing.T, core *identity.Service) {
 			if ofAccount {
 				name, changed = name+" of the account", &owner.Limit
 			}
-			take := func() time.Duration { return waits(t, core.TakeRequest(t.Context(), owner, key)) }
+			take := func() time.Duration { return waits(t, core.Keys.TakeRequest(t.Context(), owner, key)) }
 			*changed = c.old
 			usesUp(t, name, c.old.Requests, take)
 			*changed = c.next
-			shown := core.RateLimits(t.Context(), key)[0]
+			shown := core.Keys.RateLimits(t.Context(), key)[0]
 			if ofAccount {
-				shown = core.AccountRateLimit(t.Context(), owner, network.Live)
+				shown = core.Keys.AccountRateLimit(t.Context(), owner, network.Live)
 			}
 			if shown.Known && (shown.ResetAfter > c.next.Period || shown.Remaining > 1) {
 				t.Errorf("%s: the console shows %+v of %+v", name, shown, c.next)

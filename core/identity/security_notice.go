@@ -10,7 +10,7 @@ import (
 )
 
 // notice is who gets a mail about an audit entry: nobody where no mail is sent.
-func (s *Service) notice(to account.Notice) account.Notice {
+func (s *base) notice(to account.Notice) account.Notice {
 	if s.MailQueued == nil {
 		return ""
 	}
@@ -18,7 +18,7 @@ func (s *Service) notice(to account.Notice) account.Notice {
 }
 
 // noticesQueued is called after a transaction that may have queued notices.
-func (s *Service) noticesQueued() {
+func (s *base) noticesQueued() {
 	if s.MailQueued != nil {
 		s.MailQueued()
 	}

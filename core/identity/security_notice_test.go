@@ -47,7 +47,7 @@ func TestSecurityNotices(t *testing.T) {
 	}
 	key := func(p somebody, e network.Environment) *account.Key {
 		t.Helper()
-		return must2(core.CreateKey(t.Context(), p.client, p.principal(), account.KeyRequest{Name: "ci <x.y>", Environment: e}))(t)
+		return must2(core.Keys.Create(t.Context(), p.client, p.principal(), account.KeyRequest{Name: "ci <x.y>", Environment: e}))(t)
 	}
 
 	shop := ann.shares("Shop <x.y>")
@@ -73,7 +73,7 @@ func TestSecurityNotices(t *testing.T) {
 	live := key(ann, network.Live)
 	const made = "The account Shop x y at intents.example has a new live API key: ci x y"
 	compare("a live key", "ann@example.com: "+made, "bob@example.com: "+made)
-	ok(t, call2(core.RotateKey(t.Context(), bob.client, bob.principal(), live.ID, 0)))
+	ok(t, call2(core.Keys.Rotate(t.Context(), bob.client, bob.principal(), live.ID, 0)))
 	const rotated = "A live API key of the account Shop x y at intents.example was replaced by a new one: ci x y"
 	compare("a rotation", "ann@example.com: "+rotated, "bob@example.com: "+rotated)
 	if a := ann.principal(); a.Account.ID != shop {
@@ -105,7 +105,7 @@ func TestSecurityNotice_Text(t *testing.T) {
 	core := newMailing(t)
 	ann := core.verified(t, "ann@example.com")
 	ann.client.UserAgent = "visit evil.example/now"
-	_, text, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "https://evil.example", Environment: network.Live})
+	_, text, err := core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "https://evil.example", Environment: network.Live})
 	ok(t, err)
 	at := pgtest.LookUp[time.Time](t, core.Store, `SELECT occurred_at FROM audit_log WHERE action = 'key_created'`)
 	got := <-core.notices
@@ -123,7 +123,7 @@ func TestSecurityNotices_Bound(t *testing.T) {
 	core := newMailing(t)
 	ann := core.verified(t, "ann@example.com")
 	for range 8 {
-		ok(t, call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
+		ok(t, call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
 	}
 	equal(t, "notices of 8 keys", len(core.told(t)), 5)
 	ok(t, call(core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)))
@@ -136,6 +136,6 @@ func TestSecurityNotices_MailOff(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
-	ok(t, call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
+	ok(t, call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
 	equal(t, "mails are queued", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM mails`), 0)
 }

@@ -93,8 +93,15 @@ type Config struct {
 	Chains *rpc.Client
 }
 
-// Service is safe for concurrent use.
+// Service has the operations of people, sessions and members; Keys has those of keys. It is safe for concurrent use.
 type Service struct {
+	*base
+
+	Keys *Keys
+}
+
+// base is what the services share: the configuration, the limits, and what decides on a write of a session.
+type base struct {
 	Config
 	limiter   *limiter
 	limits    limits
@@ -113,10 +120,11 @@ func New(config Config) *Service {
 	if err != nil {
 		panic(err) // it is for a size below 1
 	}
-	return &Service{
+	shared := &base{
 		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics), found: found,
 		passkeys: newPasskeyMetrics(config.Metrics), relyingParty: newRelyingParty(config.PublicURL),
 	}
+	return &Service{base: shared, Keys: &Keys{shared}}
 }
 
 // Client is the browser that sends a request, signed in or not.
@@ -141,7 +149,7 @@ func (c Client) Actor() account.Actor {
 }
 
 // entry is an entry of the audit log about what a client does to an account.
-func (s *Service) entry(client Client, accountID uuid.UUID, action account.Action, detail string) account.AuditEntry {
+func (s *base) entry(client Client, accountID uuid.UUID, action account.Action, detail string) account.AuditEntry {
 	entry, err := account.NewAuditEntry(accountID, client.Actor(), action, s.Store.Now())
 	if err != nil {
 		panic(err) // the source of random numbers never fails
@@ -164,7 +172,7 @@ type SignedIn struct {
 const passwordTimeout = 3 * time.Second
 
 // matches checks a password, and returns ErrBusy after passwordTimeout.
-func (s *Service) matches(ctx context.Context, password, hash string) (same bool, err error) {
+func (s *base) matches(ctx context.Context, password, hash string) (same bool, err error) {
 	err = s.timed(ctx, func(ctx context.Context) error {
 		same, err = s.Passwords.Matches(ctx, password, hash)
 		return err
@@ -173,7 +181,7 @@ func (s *Service) matches(ctx context.Context, password, hash string) (same bool
 }
 
 // hash hashes a new password, and returns ErrBusy after passwordTimeout.
-func (s *Service) hash(ctx context.Context, password string) (hash string, err error) {
+func (s *base) hash(ctx context.Context, password string) (hash string, err error) {
 	err = s.timed(ctx, func(ctx context.Context) error {
 		hash, err = s.Passwords.Hash(ctx, password)
 		return err
@@ -182,7 +190,7 @@ func (s *Service) hash(ctx context.Context, password string) (hash string, err e
 }
 
 // timed bounds and measures the work on one password.
-func (s *Service) timed(ctx context.Context, work func(context.Context) error) error {
+func (s *base) timed(ctx context.Context, work func(context.Context) error) error {
 	waiting, cancel := context.WithTimeoutCause(ctx, passwordTimeout, ErrBusy)
 	defer cancel()
 	started := time.Now()

@@ -39,6 +39,13 @@ func newServiceOn(t *testing.T, store *rooms.Rooms, change ...func(*identity.Con
 	return identity.New(config)
 }
 
+// withoutMail is a service on the same database that sends no mail, with which a sign-up signs in.
+func withoutMail(core *identity.Service) *identity.Service {
+	config := core.Config
+	config.MailQueued, config.Metrics = nil, telemetry.NewRegistry()
+	return identity.New(config)
+}
+
 // is compares an error with the one that is expected, nil for none.
 func is(t *testing.T, what string, got, want error) {
 	t.Helper()

@@ -86,7 +86,7 @@ func passwordOf(email string, d device) string { return digest(email) + ":" + d.
 
 // limitDevice counts a password try of a known device or a session, and of its address, since many devices at one address would
 // otherwise have any number of tries.
-func (s *Service) limitDevice(ctx context.Context, client Client, subject string) error {
+func (s *base) limitDevice(ctx context.Context, client Client, subject string) error {
 	if err := s.limits.signInPerDevice.take(ctx, subject); err != nil {
 		return err
 	}

@@ -61,8 +61,8 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 	note(again)
 	form := sha256.Sum256([]byte("a form"))
 	secrets["form"] = form[:]
-	key := must2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form}))(t)
-	next := must2(core.RotateKey(ctx, v, own(in), key.ID, time.Hour))(t)
+	key := must2(core.Keys.Create(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form}))(t)
+	next := must2(core.Keys.Rotate(ctx, v, own(in), key.ID, time.Hour))(t)
 	secrets["key"], secrets["next key"] = key.Hash[:], next.Hash[:]
 	ok(t, call2(store.Identities.UsableKey(ctx, next.Hash, time.Now())))
 	for _, err := range store.Identities.KeyHashes(ctx) {
@@ -99,7 +99,7 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		"session":   call2(core.Session(ctx, again.Token)),
 		"key":       call2(store.Identities.UsableKey(ctx, next.Hash, time.Now())),
 		"nonce":     call(store.Identities.TakeNonce(ctx, nonceHash, time.Now())),
-		"form":      call2(core.CreateKey(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})),
+		"form":      call2(core.Keys.Create(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})),
 		"token":     call(store.Identities.AccountByResetToken(ctx, resetToken, time.Now())),
 		"link":      call(store.Identities.LinkByToken(ctx, linkToken, time.Now())),
 		"new token": store.Identities.InsertResetToken(ctx, in.Account, resetToken, time.Now(), nil),

@@ -29,7 +29,7 @@ func TestTurns_EveryWrite(t *testing.T) {
 	token := ann.invites("bob@example.com", account.RoleDeveloper)
 	is(t, "bob", bob.accepts(token), nil)
 	token = ann.invites("eve@example.com", account.RoleDeveloper)
-	key, _, err := core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci"})
+	key, _, err := core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci"})
 	ok(t, err)
 	owner, member, stranger := ann.principal(), bob.principal(), eve.principal()
 	ofShop := map[string]func(context.Context) error{
@@ -50,15 +50,15 @@ func TestTurns_EveryWrite(t *testing.T) {
 		"rename": func(ctx context.Context) error { return call(core.RenameShared(ctx, ann.client, owner, "Store")) },
 		"end":    func(ctx context.Context) error { return core.DeleteShared(ctx, ann.client, owner) },
 		"create a key": func(ctx context.Context) error {
-			return call2(core.CreateKey(ctx, ann.client, owner, account.KeyRequest{Name: "more"}))
+			return call2(core.Keys.Create(ctx, ann.client, owner, account.KeyRequest{Name: "more"}))
 		},
 		"update a key": func(ctx context.Context) error {
-			return call(core.UpdateKey(ctx, ann.client, owner, key.ID, account.KeyChange{Enabled: new(bool)}))
+			return call(core.Keys.Update(ctx, ann.client, owner, key.ID, account.KeyChange{Enabled: new(bool)}))
 		},
 		"rotate a key": func(ctx context.Context) error {
-			return call2(core.RotateKey(ctx, ann.client, owner, key.ID, time.Hour))
+			return call2(core.Keys.Rotate(ctx, ann.client, owner, key.ID, time.Hour))
 		},
-		"delete a key":     func(ctx context.Context) error { return core.DeleteKey(ctx, ann.client, owner, key.ID) },
+		"delete a key":     func(ctx context.Context) error { return core.Keys.Delete(ctx, ann.client, owner, key.ID) },
 		"delete a webhook": func(ctx context.Context) error { return hooks.Delete(ctx, hooks.Person(ann.client, owner), uuid.New()) },
 		"replay a webhook": func(ctx context.Context) error {
 			return hooks.Replay(ctx, hooks.Person(ann.client, owner), uuid.New(), 0)
@@ -110,14 +110,14 @@ func TestBounds_BeforeTheLock(t *testing.T) {
 	shop := ann.shares("Shop")
 	token := ann.invites("bob@example.com", account.RoleDeveloper)
 	for n := range account.MaxKeys {
-		ok(t, call2(core.CreateKey(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: fmt.Sprint(n)})))
+		ok(t, call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: fmt.Sprint(n)})))
 	}
 	pgtest.Exec(t, core.Store, `WITH made AS (INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at)
 			SELECT gen_random_uuid(), n::text, n || '@example.net', '', now(), now() FROM generate_series(2, $1) AS n RETURNING id)
 		INSERT INTO members (account_id, person_id, role, created_at) SELECT $2, id, 'viewer', now() FROM made`, account.MaxMembers, shop)
 	owner, stranger := ann.principal(), bob.principal()
 	lock := pgtest.Lock(t, rooms, "SELECT FROM accounts FOR UPDATE")
-	_, _, err := core.CreateKey(t.Context(), ann.client, owner, account.KeyRequest{Name: "one more"})
+	_, _, err := core.Keys.Create(t.Context(), ann.client, owner, account.KeyRequest{Name: "one more"})
 	is(t, "a key", err, account.ErrTooMany)
 	is(t, "an invitation", call(core.Invite(t.Context(), ann.client, owner, "dan@example.com", account.RoleViewer, false)), account.ErrTooManyMembers)
 	is(t, "a member", call2(core.AcceptInvitation(t.Context(), bob.client, stranger, token)), account.ErrTooManyMembers)

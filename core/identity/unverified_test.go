@@ -37,9 +37,9 @@ func (h holder) signUp(t *testing.T, m *mailing) *identity.SignedIn {
 	t.Helper()
 	in := m.signUpUnverified(t, identity.Client{}, squatted)
 	if h.key != "" {
-		key := must2(m.CreateKey(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: h.key}))(t)
+		key := must2(m.Keys.Create(t.Context(), identity.Client{}, own(in), account.KeyRequest{Name: "key", Environment: h.key}))(t)
 		if h.deleted {
-			ok(t, m.DeleteKey(t.Context(), identity.Client{}, own(in), key.ID))
+			ok(t, m.Keys.Delete(t.Context(), identity.Client{}, own(in), key.ID))
 		}
 	}
 	if h.statement != "" {

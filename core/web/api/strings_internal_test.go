@@ -15,6 +15,7 @@ import (
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/webhooks"
+	"intents.internal/pkg/telemetry"
 )
 
 // stringSchema is what a schema says of a string, and of the values in it.
@@ -137,7 +138,7 @@ func TestDocument_Strings(t *testing.T) {
 // Whatever the decoder takes matches the pattern of the document, and these that it refuses do not.
 func TestDocument_Grammars(t *testing.T) {
 	t.Parallel()
-	service := identity.Service{Config: identity.Config{PublicURL: "https://intents.example.com"}}
+	service := identity.New(identity.Config{PublicURL: "https://intents.example.com", Metrics: telemetry.NewRegistry()})
 	site := func(text string) error { _, err := service.SitePath("", text); return err }
 	path := func(text string) error {
 		if text != "" && !identity.LocalPath(text) {

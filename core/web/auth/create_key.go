@@ -41,7 +41,7 @@ func (s *Server) createKey(w http.ResponseWriter, r *http.Request) error {
 	if wanted.Networks, err = account.ParseNetworks(request.Networks); err != nil {
 		return err
 	}
-	key, text, err := s.Identity.CreateKey(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), wanted)
+	key, text, err := s.Identity.Keys.Create(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), wanted)
 	if err != nil {
 		return err
 	}

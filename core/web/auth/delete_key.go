@@ -19,7 +19,7 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteKey(r.Context(), s.client(r), identity.PrincipalOf(r), keyID); err != nil {
+	if err := s.Identity.Keys.Delete(r.Context(), s.client(r), identity.PrincipalOf(r), keyID); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, map[string]bool{"success": true})

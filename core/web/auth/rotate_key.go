@@ -30,7 +30,7 @@ func (s *Server) rotateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, text, err := s.Identity.RotateKey(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, grace)
+	key, text, err := s.Identity.Keys.Rotate(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, grace)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (s *Server) updateKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	key, err := s.Identity.UpdateKey(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, change)
+	key, err := s.Identity.Keys.Update(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), keyID, change)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (c *console) askQuotes(w http.ResponseWriter, r *http.Request, user current
 	if c.Quotes == nil {
 		return f.noteNoQuote(quotes.ErrNotConfigured)
 	}
-	if err := c.Identity.TakeRequest(r.Context(), user.principal.Account, key); err != nil {
+	if err := c.Identity.Keys.TakeRequest(r.Context(), user.principal.Account, key); err != nil {
 		return err
 	}
 	answer, err := c.Quotes.Ask(r.Context(), c.Identity.Grant(user.principal, identity.Develop), callerOf(key), request)

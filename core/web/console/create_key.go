@@ -61,7 +61,7 @@ func (c *console) makeKey(r *http.Request, user currentUser, f *form) (key *acco
 	if wanted.FormToken, err = formToken(user, f); err != nil {
 		return nil, text, err
 	}
-	return c.Identity.CreateKey(r.Context(), c.confirming(r, f), user.principal, wanted)
+	return c.Identity.Keys.Create(r.Context(), c.confirming(r, f), user.principal, wanted)
 }
 
 // newKeyPage shows a key's text.

@@ -124,7 +124,7 @@ func (c *console) recordTransfer(w http.ResponseWriter, r *http.Request, user cu
 	if !f.ok() {
 		return "", nil
 	}
-	if err := c.Identity.TakeRequest(r.Context(), user.principal.Account, key); err != nil {
+	if err := c.Identity.Keys.TakeRequest(r.Context(), user.principal.Account, key); err != nil {
 		return "", err
 	}
 	if request.QuoteID != "" {

@@ -19,5 +19,5 @@ func (c *console) deleteKey(_ http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return "", err
 	}
-	return keysPath + "?done=deleted", c.Identity.DeleteKey(r.Context(), c.client(r), user.principal, id)
+	return keysPath + "?done=deleted", c.Identity.Keys.Delete(r.Context(), c.client(r), user.principal, id)
 }

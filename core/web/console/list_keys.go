@@ -82,7 +82,7 @@ func (c *console) fillLimits(ctx context.Context, views []keyView) {
 	for i, v := range views {
 		keys[i] = v.Key
 	}
-	for i, limit := range c.Identity.RateLimits(ctx, keys...) {
+	for i, limit := range c.Identity.Keys.RateLimits(ctx, keys...) {
 		views[i].Limit.fill(limit)
 	}
 }

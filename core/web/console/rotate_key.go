@@ -17,7 +17,7 @@ func (c *console) rotateKey(w http.ResponseWriter, r *http.Request, user current
 	if err != nil {
 		return "", err
 	}
-	key, text, err := c.Identity.RotateKey(r.Context(), c.confirming(r, f), user.principal, old.ID, grace)
+	key, text, err := c.Identity.Keys.Rotate(r.Context(), c.confirming(r, f), user.principal, old.ID, grace)
 	if err != nil {
 		return "", err
 	}

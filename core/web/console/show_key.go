@@ -33,7 +33,7 @@ func (c *console) showKey(w http.ResponseWriter, r *http.Request, user currentUs
 	views := []keyView{newKeyView(key, now)}
 	c.fillLimits(r.Context(), views)
 	accountLimit := newLimitView(user.principal.Account.Limit)
-	accountLimit.fill(c.Identity.AccountRateLimit(r.Context(), user.principal.Account, key.Environment))
+	accountLimit.fill(c.Identity.Keys.AccountRateLimit(r.Context(), user.principal.Account, key.Environment))
 	perMinute := int(time.Duration(key.Limit.Requests) * time.Minute / key.Limit.Period)
 	return c.render(w, r, user, "key", view{Title: key.Name, Section: "keys", Of: key.Environment, Form: f, Body: map[string]any{
 		"Key": views[0], "AccountLimit": accountLimit, "Name": f.or("name", key.Name), "Expiries": expiries, "Graces": graces,

@@ -48,6 +48,6 @@ func (c *console) changeKey(r *http.Request, user currentUser, f *form, change a
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Identity.UpdateKey(r.Context(), c.confirming(r, f), user.principal, id, change)
+	_, err = c.Identity.Keys.Update(r.Context(), c.confirming(r, f), user.principal, id, change)
 	return parentPath(r.URL.Path) + "?done=" + done, err
 }

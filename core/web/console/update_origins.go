@@ -15,7 +15,7 @@ func (c *console) updateOrigins(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", err
 	}
-	return keysPath + "?done=origins", c.Identity.SetOrigins(r.Context(), c.client(r), user.principal, origins)
+	return keysPath + "?done=origins", c.Identity.Keys.SetOrigins(r.Context(), c.client(r), user.principal, origins)
 }
 
 // words splits a text at spaces, commas and newlines.

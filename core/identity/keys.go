@@ -11,10 +11,14 @@ import (
 	"intents.internal/pkg/apikey"
 )
 
-// CreateKey creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
+// Keys are the operations on API keys: who may, what a person must confirm, how many requests they may make, and which pages' origins
+// use them. It is safe for concurrent use.
+type Keys struct{ *base }
+
+// Create creates a key of the account and returns its text, which is not stored. A live key needs a fresh session or the
 // client's password. It returns an *account.InvalidError, ErrSessionNotFresh, ErrPassword, ErrBusy, account.ErrTooMany,
 // account.ErrFormUsed or a *LimitedError; a form whose key is not stored can be sent again.
-func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r account.KeyRequest) (*account.Key, apikey.Key, error) {
+func (s *Keys) Create(ctx context.Context, client Client, p *Principal, r account.KeyRequest) (*account.Key, apikey.Key, error) {
 	now, owner := s.Store.Now(), p.Account.ID
 	key, text, err := account.NewKey(owner, r, now)
 	if err != nil {
@@ -29,7 +33,7 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 			return nil, apikey.Key{}, err
 		}
 	}
-	if err := s.limitKey(ctx, client, owner); err != nil {
+	if err := s.limit(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	entry := s.entry(client, owner, account.KeyCreated, "")
@@ -51,9 +55,9 @@ func (s *Service) CreateKey(ctx context.Context, client Client, p *Principal, r 
 	return key, text, nil
 }
 
-// UpdateKey renames, enables or disables a key or sets its expiry, scopes or networks. A live key that may do more than before needs a
+// Update renames, enables or disables a key or sets its expiry, scopes or networks. A live key that may do more than before needs a
 // fresh session or the client's password. It returns what account.Key.Change returns, the errors of a confirmation, and account.ErrNotFound for a key the account does not have.
-func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, k account.KeyChange) (*account.Key, error) {
+func (s *Keys) Update(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, k account.KeyChange) (*account.Key, error) {
 	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyUpdated, "")
 	c := s.Change(client, p)
@@ -81,12 +85,12 @@ func (s *Service) UpdateKey(ctx context.Context, client Client, p *Principal, ke
 	return key, nil
 }
 
-// RotateKey creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
+// Rotate creates a key that replaces another, and returns its text, which is not stored. The old key stays valid for the grace
 // period of account.ParseGracePeriod. It returns account.ErrKeyExpired, account.ErrKeyRotated, account.ErrNotFound, and for the new
-// key what CreateKey returns.
-func (s *Service) RotateKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
+// key what Create returns.
+func (s *Keys) Rotate(ctx context.Context, client Client, p *Principal, keyID uuid.UUID, grace time.Duration) (*account.Key, apikey.Key, error) {
 	now, owner := s.Store.Now(), p.Account.ID
-	if err := s.limitKey(ctx, client, owner); err != nil {
+	if err := s.limit(ctx, client, owner); err != nil {
 		return nil, apikey.Key{}, err
 	}
 	entry := s.entry(client, owner, account.KeyRotated, "")
@@ -123,8 +127,8 @@ func rotation(k, next *account.Key) string {
 	return fmt.Sprintf("%s… takes its place, it works until %s", next.Start, k.ExpiresAt.UTC().Format(time.RFC3339))
 }
 
-// DeleteKey deletes a key. It returns account.ErrNotFound for a key the account does not have.
-func (s *Service) DeleteKey(ctx context.Context, client Client, p *Principal, keyID uuid.UUID) error {
+// Delete deletes a key. It returns account.ErrNotFound for a key the account does not have.
+func (s *Keys) Delete(ctx context.Context, client Client, p *Principal, keyID uuid.UUID) error {
 	now, owner := s.Store.Now(), p.Account.ID
 	entry := s.entry(client, owner, account.KeyDeleted, "")
 	c := s.Change(client, p)
@@ -140,8 +144,8 @@ func (s *Service) DeleteKey(ctx context.Context, client Client, p *Principal, ke
 	})
 }
 
-// limitKey counts a new key for the account and for the address.
-func (s *Service) limitKey(ctx context.Context, client Client, owner uuid.UUID) error {
+// limit counts a new key for the account and for the address.
+func (s *Keys) limit(ctx context.Context, client Client, owner uuid.UUID) error {
 	if err := s.limits.keysPerAccount.take(ctx, owner.String()); err != nil {
 		return err
 	}

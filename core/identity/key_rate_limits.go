@@ -25,7 +25,7 @@ type RateLimit struct {
 
 // RateLimits returns the state of the keys' buckets, in the keys' order, and takes no tokens. All keys are of one account. It
 // reads those of an environment in one round trip.
-func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
+func (s *Keys) RateLimits(ctx context.Context, keys ...*account.Key) []RateLimit {
 	limits := make([]RateLimit, len(keys))
 	for _, env := range []network.Environment{network.Test, network.Live} {
 		var buckets []string
@@ -47,7 +47,7 @@ func (s *Service) RateLimits(ctx context.Context, keys ...*account.Key) []RateLi
 }
 
 // AccountRateLimit returns the state of the bucket that all keys of an account in one environment share.
-func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, env network.Environment) RateLimit {
+func (s *Keys) AccountRateLimit(ctx context.Context, owner *account.Account, env network.Environment) RateLimit {
 	bucket := owner.Bucket(env)
 	for _, full := range s.full(ctx, bucket.Name, []string{bucket.Name}) {
 		return newRateLimit(full, time.Now(), bucket.Rule)
@@ -56,7 +56,7 @@ func (s *Service) AccountRateLimit(ctx context.Context, owner *account.Account, 
 }
 
 // full returns when the buckets of an account and its keys are full, or nothing if Redis does not respond.
-func (s *Service) full(ctx context.Context, accountBucket string, buckets []string) (full []float64) {
+func (s *Keys) full(ctx context.Context, accountBucket string, buckets []string) (full []float64) {
 	_ = s.limiter.call(ctx, tokenbucket.AccountHash(accountBucket), func() (err error) { // call has logged it
 		full, err = tokenbucket.Full(ctx, s.Redis, accountBucket, buckets...)
 		return err
@@ -66,7 +66,7 @@ func (s *Service) full(ctx context.Context, accountBucket string, buckets []stri
 
 // TakeRequest takes one token from the bucket of a key and one from that of its account, as a gateway does for a request with the
 // key, or returns a *LimitedError. It returns account.ErrNotFound for the key of another account.
-func (s *Service) TakeRequest(ctx context.Context, owner *account.Account, key *account.Key) error {
+func (s *Keys) TakeRequest(ctx context.Context, owner *account.Account, key *account.Key) error {
 	if key.AccountID != owner.ID {
 		return account.ErrNotFound
 	}
