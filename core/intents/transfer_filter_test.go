@@ -139,6 +139,12 @@ func anyFilter(t *rapid.T, everything []transfer.Summary, intentsOf []*transfer.
 	if rapid.Bool().Draw(t, "since") {
 		filter.UpdatedSince = rapid.SampledFrom(everything).Draw(t, "since whom").UpdatedAt
 	}
+	switch rapid.IntRange(0, 3).Draw(t, "alone") { // together with others, an account or a token seldom has an intent
+	case 0:
+		return intents.TransferFilter{Account: filter.Account}
+	case 1:
+		return intents.TransferFilter{Token: filter.Token}
+	}
 	return filter
 }
 

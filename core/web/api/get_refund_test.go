@@ -114,38 +114,13 @@ func TestGetRefund_NotRefundable(t *testing.T) {
 		"There is no order to refund: it must be open, expired and neither filled nor refunded. See refundable in the intent's record.")
 	_, created, _ := s.create(t, webtest.BridgeBody, account...)
 	webtest.Same(t, "created", no, s.Call(t, "GET", created+"/refund", "", account...))
-	location := s.createOpen(t, owner)
-	pgtest.Exec(t, s.Store, `UPDATE transfers SET expires = now() + interval '1 min'`)
-	webtest.Same(t, "before it expires", no, s.Call(t, "GET", location+"/refund", "", account...))
 	if n := node.Requests(); n != 0 {
 		t.Errorf("the node was asked %d times", n)
 	}
 
-	pgtest.Exec(t, s.Store, `UPDATE transfers SET expires = now() - interval '1 min'`)
+	location := s.createOpen(t, owner)
 	chain.SetFunction(sepoliaSettler, rpctest.OrderStatus, returning(uint64(transfer.OrderClaimed)))
 	webtest.Same(t, "claimed a moment ago", no, s.Call(t, "GET", location+"/refund", "", account...))
-	busy := webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "No node of chain eip155:11155111 answers; try again in a second.", "Retry-After", "1")
-	node.Follow(deposited().Fork(0)) // whose only block is older than the intent
-	webtest.Same(t, "the node lags", busy, s.Call(t, "GET", location+"/refund", "", account...))
-	node.Follow(rpctest.NewChain(11155111))
-	webtest.Same(t, "there is no settler", busy, s.Call(t, "GET", location+"/refund", "", account...))
-}
-
-// The record and the endpoint go by the same clock, the source chain's.
-func TestGetRefund_AsTheRecordSays(t *testing.T) {
-	t.Parallel()
-	owner := uuid.New()
-	account := webtest.Keyed(owner, "test")
-	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
-	location := s.createOpen(t, owner)
-	for until, refundable := range map[string]bool{"NULL": false, "now() - interval '2 min'": false, "now()": true} {
-		s.readSepolia(t, until)
-		record := s.Call(t, "GET", location, "", account...).Body.(map[string]any)
-		status := map[bool]int{true: 200, false: 409}[refundable]
-		if got := s.Call(t, "GET", location+"/refund", "", account...).Status; record["refundable"] != refundable || got != status {
-			t.Errorf("read until %s: refundable %v, status %d", until, record["refundable"], got)
-		}
-	}
 }
 
 func TestGetRefund_ChainWithoutProviders(t *testing.T) {

@@ -63,7 +63,7 @@ func TestListTransfers(t *testing.T) {
 	webtest.Same(t, "submitted", webtest.Want(t, 200, `[`+withHash+`]`, "Etag", tag, "Cache-Control", fresh), maskOrderIDs(s.Call(t, "GET", "/v2/transfers?type=bridge", "", ann...)))
 }
 
-// A list has the intents of the key's environment unless it asks for others, with and without pages and filters.
+// A list has the intents of the key's environment unless it asks for others, also on later pages.
 func TestListTransfers_Environment(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -87,26 +87,21 @@ func TestListTransfers_Environment(t *testing.T) {
 		}
 		return strings.TrimSpace(got)
 	}
-	for _, filter := range []string{"", "&type=transfer", "&status=created", "&status=created,failed"} {
-		for _, limit := range []string{"", "&limit=1", "&limit=2", "&limit=3", "&limit=4"} {
-			for query, want := range map[string][2]string{
-				"":                 {"test test", "live live"},
-				"environment=test": {"test test", "test test"},
-				"environment=live": {"live live", "live live"},
-				"environment=all":  {"live test live test", "live test live test"},
-			} {
-				for n, key := range []string{"test", "live"} {
-					asked := strings.TrimPrefix(query+filter+limit, "&")
-					if got := environments(asked, webtest.Keyed(owner, key)); got != want[n] {
-						t.Errorf("a %s key gets for %q: %s, want %s", key, asked, got, want[n])
-					}
-				}
+	for query, want := range map[string][2]string{
+		"limit=3":                        {"test test", "live live"},
+		"environment=test":               {"test test", "test test"},
+		"environment=live&type=transfer": {"live live", "live live"},
+		"environment=all&limit=3":        {"live test live test", "live test live test"},
+	} {
+		for n, key := range []string{"test", "live"} {
+			if got := environments(query, webtest.Keyed(owner, key)); got != want[n] {
+				t.Errorf("a %s key gets for %q: %s, want %s", key, query, got, want[n])
 			}
 		}
 	}
 }
 
-// Accounts and tokens are of either side, in any spelling of the address.
+// Each parameter is read.
 func TestListTransfers_Filters(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -114,22 +109,12 @@ func TestListTransfers_Filters(t *testing.T) {
 	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody} {
 		s.create(t, request, ann...)
 	}
-	all := "bridge swap transfer"
 	for query, want := range map[string]string{
-		"account=" + webtest.AliceOnSepolia:                  all,
-		"account=" + strings.ToLower(webtest.AliceOnSepolia): all,
-		"account=" + webtest.BobOnSepolia:                    "swap transfer",
-		"account=" + webtest.BobOnBase:                       "bridge",
-		"account=" + webtest.AliceOnMainnet:                  "",
-		"token=" + webtest.SepoliaUSDC:                       all,
+		"account=" + strings.ToLower(webtest.AliceOnSepolia): "bridge swap transfer",
 		"token=" + webtest.SepoliaWETH:                       "swap",
-		"token=" + webtest.BaseUSDC:                          "bridge",
 		"destination-chain=eip155:84532":                     "bridge",
-		"destination-chain=eip155:11155111":                  "swap transfer",
-		"created-after=2026-01-01T00:00:00Z":                 all,
-		"created-before=2026-01-01T00:00:00Z":                "",
 		"created-after=9999-12-31T23:59:59Z":                 "",
-		"created-before=9999-12-31T23:59:59Z":                all,
+		"created-before=2026-01-01T00:00:00Z":                "",
 		"created-after=1970-01-01T00:00:00Z&account=" + webtest.BobOnBase + "&token=" + webtest.SepoliaUSDC + "&status=created&limit=7": "bridge",
 	} {
 		var types []string
