@@ -111,9 +111,8 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	defer asked.Close()
 	hooks := webhooks.NewService(store.Webhooks, rules, identities)
 	pages, err := console.New(console.Config{
-		Now:      store.Identities.Now,
 		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Intents: intents, Quotes: quotes,
+		Intents: intents, Quotes: quotes, Now: store.Identities.Now,
 	})
 	if err != nil {
 		return err
@@ -122,8 +121,8 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := web.New(web.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Identity: identities, Feed: follower, Log: log, Metrics: metrics, Now: store.Identities.Now,
-		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
-		Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
+		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Intents: intents, Quotes: quotes,
+		Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
 	})
 	if err != nil {

@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// Buffer is memory for a body, pooled by newBuffer and release.
+// Buffer is memory for a body, pooled by NewBuffer and Release.
 type Buffer struct{ Bytes []byte }
 
 var buffers = sync.Pool{New: func() any { return &Buffer{make([]byte, 0, 8<<10)} }}
 
+// NewBuffer takes an empty buffer from the pool.
 func NewBuffer() *Buffer { return buffers.Get().(*Buffer) }
 
 // Release returns the memory to the pool, unless it grew beyond the size of a long page.

@@ -208,6 +208,7 @@ func (s *Service) Send(t *testing.T, method, path, body string, header ...string
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
+	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
 
