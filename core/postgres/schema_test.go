@@ -1,9 +1,16 @@
 package postgres_test
 
 import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"intents.internal/core/pgtest"
+	"intents.internal/pkg/testkit/golden"
 )
 
 // The classes of constraints, by the SQLSTATEs of what they refuse.
@@ -17,7 +24,8 @@ const (
 // swap makes a swap of the one transfer.
 const swap = `UPDATE transfers SET type = 'swap', destination_token = 'other', origin_settler = 's', destination_settler = 's'`
 
-// The constraints that carry a rule whoever writes the row. Those on the length of a text or the bounds of a number repeat what the domain tests.
+// The constraints that carry a rule whoever writes the row. Those on the length of a text or the bounds of a number are what
+// the domain tests; TestSchema_Recorded sees that they stay.
 var constraints = []struct{ want, statement string }{
 	// An address belongs to one account until that has ended.
 	{unique + "accounts_email", `INSERT INTO accounts (id, name, email, password_hash, created_at, updated_at)
@@ -95,5 +103,58 @@ func TestSchema_Constraints(t *testing.T) {
 		if got := pgtest.RefusedBy(err); err != nil && got != c.want || err == nil && c.want != "" {
 			t.Errorf("%s\n\tgot  %s\n\twant %s", c.statement, got, c.want)
 		}
+	}
+}
+
+// What the schema enforces is recorded, constraint by constraint, so that no migration loosens it unseen.
+func TestSchema_Recorded(t *testing.T) {
+	t.Parallel()
+	rows, err := pgtest.New(t).Pool().QueryContext(t.Context(), `
+		SELECT conrelid::regclass::text AS "table", conname, pg_get_constraintdef(oid) FROM pg_constraint
+		WHERE connamespace = 'public'::regnamespace AND conrelid <> 0 AND contype IN ('c', 'f', 'p', 'u', 'x')
+		UNION ALL
+		SELECT indrelid::regclass::text, indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+		WHERE indisunique AND relnamespace = 'public'::regnamespace AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u'))
+		UNION ALL
+		SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(pg_trigger.oid) FROM pg_trigger WHERE NOT tgisinternal`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	schema := map[string]map[string]string{}
+	for rows.Next() {
+		var table, name, definition string
+		if err := rows.Scan(&table, &name, &definition); err != nil {
+			t.Fatal(err)
+		}
+		if schema[table] == nil {
+			schema[table] = map[string]string{}
+		}
+		schema[table][name] = definition
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	golden.JSON(t, "testdata/constraints.json", schema)
+}
+
+// The page about the database names the room that owns each table.
+func TestReadme_Tables(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var owned []string
+	for line := range strings.Lines(string(page)) {
+		if _, tables, ok := strings.Cut(line, "` | `"); ok {
+			owned = append(owned, regexp.MustCompile("[a-z_]{2,}").FindAllString(tables, -1)...)
+		}
+	}
+	slices.Sort(owned)
+	tables := pgtest.LookUp[string](t, pgtest.New(t), `SELECT string_agg(tablename, ' ' ORDER BY tablename COLLATE "C") FROM pg_tables
+		WHERE schemaname = 'public' AND tablename NOT LIKE 'bun\_%'`)
+	if diff := cmp.Diff(strings.Fields(tables), owned); diff != "" {
+		t.Errorf("tables of the database, and of the page:\n%s", diff)
 	}
 }
