@@ -80,9 +80,8 @@ const hourly = `INSERT INTO audit_log (id, account_id, occurred_at, actor, actio
 	WHERE deleted_at IS NULL AND %s
 	ON CONFLICT (id) DO UPDATE SET repeats = audit_log.repeats + excluded.repeats + 1, last_at = excluded.occurred_at, last_detail = nullif(excluded.detail, '')`
 
-// AuditAttempt stores or counts an hourly entry about the account of an address, if there is one that is not an
-// unconfirmed sign-up, which has no log yet. It does the same
-// for any address, and does not wait for the commit to be durable, so that its duration reveals little.
+// AuditAttempt stores or counts an hourly entry about the account of an address, if there is one that is not an unconfirmed sign-up, which has
+// no log yet. It does the same for any address, and does not wait for the commit to be durable, so that its duration reveals little.
 func (s *Store) AuditAttempt(ctx context.Context, email string, e account.AuditEntry) error {
 	return s.db.InTx(ctx, TurnOfEmail(email), func(ctx context.Context, bunTx bun.Tx) error {
 		tx := Within(bunTx)
