@@ -221,7 +221,7 @@ func newIdentity(
 		options.MailQueued = outbox.Wake
 	}
 	identities := identity.New(options)
-	if !identities.PasskeysOn() {
+	if !identities.Persons.PasskeysOn() {
 		log.Warn("passkeys are off: browsers know them at a domain over https or at localhost alone, see CORE_PUBLIC_URL")
 	}
 	return identities, outbox, nil

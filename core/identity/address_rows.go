@@ -18,7 +18,7 @@ import (
 
 // InsertSignUp stores a new account and the mail to its address, or only the mail if another account has the address. The mail has the
 // name and the password in both cases, and the sign-up is not in the audit log until its link is used. The statements are the same in
-// both cases, so that their duration reveals little; Service.SignUp hides the rest.
+// both cases, so that their duration reveals little; Persons.SignUp hides the rest.
 func (s *Store) InsertSignUp(ctx context.Context, a *account.Account, callback string) error {
 	return s.InTx(ctx, access.TurnOfEmail(a.Email), func(ctx context.Context, tx Tx) error {
 		_, err := tx.db.NewRaw(`INSERT INTO accounts (id, name, email, password_hash, verification_required, created_at, updated_at)

@@ -31,9 +31,9 @@ func TestAuditLog(t *testing.T) {
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	work := identity.Client{IP: "203.0.113.8", UserAgent: "Work\x00/1.0\xff" + strings.Repeat("x", 300)}
 	ctx := t.Context()
-	first := must(core.SignUp(ctx, home, "Ann", "ann@example.com", password, ""))(t)
+	first := must(core.Persons.SignUp(ctx, home, "Ann", "ann@example.com", password, ""))(t)
 	owner := first.Account.ID
-	second := must(core.SignIn(ctx, work, "ann@example.com", password))(t)
+	second := must(core.Persons.SignIn(ctx, work, "ann@example.com", password))(t)
 	test := must2(core.Keys.Create(ctx, home, own(first), account.KeyRequest{Name: "ci"}))(t)
 	live := must2(core.Keys.Create(ctx, work, own(first), account.KeyRequest{Name: "<b>", Environment: network.Live, ExpiresIn: time.Hour}))(t)
 	name, off := "renamed", false
@@ -41,19 +41,19 @@ func TestAuditLog(t *testing.T) {
 	next := must2(core.Keys.Rotate(ctx, home, own(first), test.ID, 0))(t)
 	other := must2(core.Keys.Rotate(ctx, home, own(first), live.ID, time.Minute))(t)
 	ok(t, core.Keys.Delete(ctx, home, own(first), next.ID))
-	ok(t, core.RevokeSession(ctx, home, own(first), second.Session.ID))
-	third := must(core.SignIn(ctx, home, "ann@example.com", password))(t)
-	equal(t, "other sessions", must(core.RevokeOtherSessions(ctx, home, own(third)))(t), 1)
+	ok(t, core.Sessions.Revoke(ctx, home, own(first), second.Session.ID))
+	third := must(core.Persons.SignIn(ctx, home, "ann@example.com", password))(t)
+	equal(t, "other sessions", must(core.Sessions.RevokeOthers(ctx, home, own(third)))(t), 1)
 	// What fails leaves no trace.
 	is(t, "an unknown key", core.Keys.Delete(ctx, home, own(third), uuid.New()), account.ErrNotFound)
-	is(t, "an unknown session", core.RevokeSession(ctx, home, own(third), uuid.New()), account.ErrNotFound)
+	is(t, "an unknown session", core.Sessions.Revoke(ctx, home, own(third), uuid.New()), account.ErrNotFound)
 	is(t, "rotated twice", call2(core.Keys.Rotate(ctx, home, own(third), live.ID, time.Minute)), account.ErrKeyRotated)
-	is(t, "a wrong password", core.DeleteAccount(ctx, with(home, "a wrong password"), own(third)), identity.ErrPassword)
-	equal(t, "sessions", must(core.RevokeSessions(ctx, home, own(third)))(t), 1)
-	is(t, "an ended session", core.DeleteAccount(ctx, with(work, password), own(third)), identity.ErrSignedOut)
-	last := must(core.SignIn(ctx, home, "ann@example.com", password))(t)
-	ok(t, core.DeleteAccount(ctx, with(work, password), own(last)))
-	is(t, "deleted twice", core.DeleteAccount(ctx, with(work, password), own(last)), identity.ErrSignedOut)
+	is(t, "a wrong password", core.Persons.DeleteAccount(ctx, with(home, "a wrong password"), own(third)), identity.ErrPassword)
+	equal(t, "sessions", must(core.Sessions.RevokeAll(ctx, home, own(third)))(t), 1)
+	is(t, "an ended session", core.Persons.DeleteAccount(ctx, with(work, password), own(third)), identity.ErrSignedOut)
+	last := must(core.Persons.SignIn(ctx, home, "ann@example.com", password))(t)
+	ok(t, core.Persons.DeleteAccount(ctx, with(work, password), own(last)))
+	is(t, "deleted twice", core.Persons.DeleteAccount(ctx, with(work, password), own(last)), identity.ErrSignedOut)
 
 	stamp := func(at *time.Time) string { return at.UTC().Format(time.RFC3339) }
 	old := must(core.Store.Key(ctx, owner, live.ID))(t)
@@ -123,23 +123,23 @@ func TestAuditLog_Hourly(t *testing.T) {
 	here, there := identity.Client{IP: "203.0.113.7", UserAgent: "Here/1.0"}, identity.Client{IP: "203.0.113.8", UserAgent: "There/1.0"}
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET email_verified_at = now()`)
 	for range 3 {
-		is(t, "a wrong password", call(core.SignIn(t.Context(), here, "Ann@example.com", "a wrong password")), identity.ErrCredentials)
-		is(t, "nobody", call(core.SignIn(t.Context(), here, "nobody@example.com", password)), identity.ErrCredentials)
-		in := must(core.SignIn(t.Context(), here, "ann@example.com", password))(t)
+		is(t, "a wrong password", call(core.Persons.SignIn(t.Context(), here, "Ann@example.com", "a wrong password")), identity.ErrCredentials)
+		is(t, "nobody", call(core.Persons.SignIn(t.Context(), here, "nobody@example.com", password)), identity.ErrCredentials)
+		in := must(core.Persons.SignIn(t.Context(), here, "ann@example.com", password))(t)
 		leaving := here
 		leaving.Token = in.Token
-		is(t, "signed out", core.SignOut(t.Context(), leaving), nil)
-		is(t, "signed out again", core.SignOut(t.Context(), leaving), nil)
+		is(t, "signed out", core.Sessions.SignOut(t.Context(), leaving), nil)
+		is(t, "signed out again", core.Sessions.SignOut(t.Context(), leaving), nil)
 	}
-	is(t, "elsewhere", call(core.SignIn(t.Context(), there, "ann@example.com", "a wrong password")), identity.ErrCredentials)
+	is(t, "elsewhere", call(core.Persons.SignIn(t.Context(), there, "ann@example.com", "a wrong password")), identity.ErrCredentials)
 	for _, email := range []string{"ann@example.com", "ann@example.com", "nobody@example.com"} {
-		is(t, "a reset of "+email, core.RequestPasswordReset(t.Context(), there, email, ""), nil)
+		is(t, "a reset of "+email, core.Persons.RequestPasswordReset(t.Context(), there, email, ""), nil)
 	}
 	pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	for range 2 {
-		is(t, "switched", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
-		is(t, "the same again", core.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
-		is(t, "back", core.Act(t.Context(), bob.client, bob.principal(), bob.id), nil)
+		is(t, "switched", core.Members.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "the same again", core.Members.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
+		is(t, "back", core.Members.Act(t.Context(), bob.client, bob.principal(), bob.id), nil)
 	}
 	// log counts the entries of an account; an hour may end meanwhile, so it adds up what was done.
 	log := func(of uuid.UUID) map[string]int {

@@ -181,7 +181,7 @@ func (s *base) fresh(session *account.Session) bool {
 
 // Confirm confirms the session of a person without a passkey by the client's password, for what later requests of the session do. It
 // returns ErrPasskeyNeeded, ErrSignInNeeded, ErrPassword, ErrBusy or a *LimitedError.
-func (s *Service) Confirm(ctx context.Context, client Client, p *Principal) error {
+func (s *Sessions) Confirm(ctx context.Context, client Client, p *Principal) error {
 	c := s.Change(client, p)
 	switch err := c.needed(p.Session); {
 	case errors.Is(err, ErrPasswordNeeded):
@@ -202,7 +202,7 @@ func (s *Service) Confirm(ctx context.Context, client Client, p *Principal) erro
 
 // ConfirmationOf returns what a person would be asked for now to confirm an effect: nil in a fresh session, otherwise ErrPasskeyNeeded,
 // ErrPasswordNeeded or ErrSignInNeeded.
-func (s *Service) ConfirmationOf(p *Principal) error {
+func (s *Sessions) ConfirmationOf(p *Principal) error {
 	if s.fresh(p.Session) {
 		return nil
 	}

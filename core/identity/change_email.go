@@ -10,7 +10,7 @@ import (
 // ChangeEmail mails the links that change the address of a person's account: first to the current address, if that is verified,
 // and after its confirmation to the new one. It needs a fresh session or the client's password, and does not look up whether an account
 // has the new address. It returns ErrVerificationOff, an *account.InvalidError, or the errors of a confirmation.
-func (s *Service) ChangeEmail(ctx context.Context, client Client, p *Principal, newEmail, callback string) error {
+func (s *Persons) ChangeEmail(ctx context.Context, client Client, p *Principal, newEmail, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
 	}

@@ -9,7 +9,7 @@ import (
 // ChangePassword gives the account of a person another password, ends all of its sessions and starts a new one in the client's
 // browser. It returns an *account.InvalidError for a new password that breaks the rule, ErrNoPassword for an account that has none, and
 // ErrPassword for a wrong current one. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
-func (s *Service) ChangePassword(ctx context.Context, client Client, p *Principal, current, next string) (*SignedIn, error) {
+func (s *Persons) ChangePassword(ctx context.Context, client Client, p *Principal, current, next string) (*SignedIn, error) {
 	if err := account.CheckPassword("newPassword", next); err != nil {
 		return nil, err
 	}

@@ -13,13 +13,13 @@ func TestChangePassword(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
-	in := must(core.SignUp(t.Context(), home, "Ann", "ann@example.com", password, ""))(t)
+	in := must(core.Persons.SignUp(t.Context(), home, "Ann", "ann@example.com", password, ""))(t)
 	home.Device = in.Device
-	changed := must(core.ChangePassword(t.Context(), home, own(in), password, newPassword))(t)
+	changed := must(core.Persons.ChangePassword(t.Context(), home, own(in), password, newPassword))(t)
 	// What was read before the change is worth nothing after it, even with the password of then.
-	is(t, "with the account as it was", call(core.ChangePassword(t.Context(), home, own(in), password, "another password")), identity.ErrSignedOut)
-	ok(t, core.SignOut(t.Context(), identity.Client{Token: changed.Token}))
-	is(t, "with a session that has ended", call(core.ChangePassword(t.Context(), home, own(changed), newPassword, password)), identity.ErrSignedOut)
+	is(t, "with the account as it was", call(core.Persons.ChangePassword(t.Context(), home, own(in), password, "another password")), identity.ErrSignedOut)
+	ok(t, core.Sessions.SignOut(t.Context(), identity.Client{Token: changed.Token}))
+	is(t, "with a session that has ended", call(core.Persons.ChangePassword(t.Context(), home, own(changed), newPassword, password)), identity.ErrSignedOut)
 	if changed.Device == "" || changed.Device == in.Device {
 		t.Errorf("the device is %q, before the change %q", changed.Device, in.Device)
 	}
@@ -35,9 +35,9 @@ func TestChangePassword_Guesses(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t), func(c *identity.Config) { c.Limits.SignInPerAccountAndIP = 3 })
 	client := identity.Client{IP: "203.0.113.7"}
-	in := must(core.SignUp(t.Context(), client, "Ann", "ann@example.com", password, ""))(t)
+	in := must(core.Persons.SignUp(t.Context(), client, "Ann", "ann@example.com", password, ""))(t)
 	guess := func(current, next string) error {
-		return call(core.ChangePassword(t.Context(), client, own(in), current, next))
+		return call(core.Persons.ChangePassword(t.Context(), client, own(in), current, next))
 	}
 	for range 5 { // they are no guesses
 		isInvalid(t, "newPassword", guess(password, "short"))

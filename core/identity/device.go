@@ -69,7 +69,7 @@ func (d device) mac(owner *account.Account) string {
 
 // knownDevice returns the client's device if the account of this address has signed in on it, and otherwise none. It queries the
 // database only for a client with a device cookie.
-func (s *Service) knownDevice(ctx context.Context, client Client, email string) (device, error) {
+func (s *Persons) knownDevice(ctx context.Context, client Client, email string) (device, error) {
 	d := parseDevice(client.Device)
 	if d.id == "" {
 		return device{}, nil

@@ -14,7 +14,7 @@ import (
 // attempt signs in and tells how that ended.
 func attempt(t *testing.T, core *identity.Service, v identity.Client, email, password string) string {
 	t.Helper()
-	_, err := core.SignIn(t.Context(), v, email, password)
+	_, err := core.Persons.SignIn(t.Context(), v, email, password)
 	switch {
 	case err == nil:
 		return "in"
@@ -58,7 +58,7 @@ func newGuarded(t *testing.T, change ...func(*identity.Config)) *identity.Servic
 
 func signUp(t *testing.T, core *identity.Service, v identity.Client, email string) *identity.SignedIn {
 	t.Helper()
-	return must(core.SignUp(t.Context(), v, "", email, password, ""))(t)
+	return must(core.Persons.SignUp(t.Context(), v, "", email, password, ""))(t)
 }
 
 // Whatever strangers try, the owner's right password is taken from a device that has signed in before. All strangers together
@@ -118,7 +118,7 @@ func TestResetPassword_AfterGuessing(t *testing.T) {
 			for attempt(t, core.Service, home, "ann@example.com", "a wrong password") == "wrong" {
 			}
 			attack(t, core.Service, "ann@example.com", 4)
-			reset := must(core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: core.request(t, "ann@example.com"), NewPassword: newPassword}))(t)
+			reset := must(core.Persons.ResetPassword(t.Context(), home, identity.ResetRequest{Token: core.request(t, "ann@example.com"), NewPassword: newPassword}))(t)
 			attack(t, core.Service, "ann@example.com", 4)
 			for _, c := range []struct{ name, device, password, want string }{
 				{"the new password", reset.Device, newPassword, "in"}, {"a wrong one", reset.Device, password, "wrong"}, {"a stranger", "", newPassword, "limited"},
@@ -177,7 +177,7 @@ func TestSignIn_DeviceBudget(t *testing.T) {
 	first := identity.Client{IP: "203.0.113.7"}
 	first.Device = signUp(t, core, first, "ann@example.com").Device
 	second := identity.Client{IP: "203.0.113.7"}
-	in := must(core.SignIn(t.Context(), second, "ann@example.com", password))(t)
+	in := must(core.Persons.SignIn(t.Context(), second, "ann@example.com", password))(t)
 	if second.Device = in.Device; first.Device == second.Device {
 		t.Fatal("two browsers are one device")
 	}
@@ -262,9 +262,9 @@ func TestDeleteAccount_DistributedGuessing(t *testing.T) {
 	attack(t, core, "ann@example.com", 4)
 	v := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	for range 3 {
-		is(t, "a guess", core.DeleteAccount(t.Context(), with(v, "a wrong password"), own(in)), identity.ErrPassword)
+		is(t, "a guess", core.Persons.DeleteAccount(t.Context(), with(v, "a wrong password"), own(in)), identity.ErrPassword)
 	}
-	isLimited(t, "the fourth", core.DeleteAccount(t.Context(), with(v, password), own(in)), true)
-	other := must(core.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password))(t)
-	is(t, "another session", core.DeleteAccount(t.Context(), with(v, password), own(other)), nil)
+	isLimited(t, "the fourth", core.Persons.DeleteAccount(t.Context(), with(v, password), own(in)), true)
+	other := must(core.Persons.SignIn(t.Context(), identity.Client{IP: v.IP, Device: in.Device}, "ann@example.com", password))(t)
+	is(t, "another session", core.Persons.DeleteAccount(t.Context(), with(v, password), own(other)), nil)
 }

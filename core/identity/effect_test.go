@@ -97,11 +97,11 @@ func TestEffects_Roles(t *testing.T) {
 	age(t, core)
 	on := ann.principal()
 	change := func(role account.Role) func(identity.Client) error {
-		return func(v identity.Client) error { return call(core.ChangeMember(t.Context(), v, on, bob.id, role)) }
+		return func(v identity.Client) error { return call(core.Members.ChangeRole(t.Context(), v, on, bob.id, role)) }
 	}
 	invite := func(role account.Role) func(identity.Client) error {
 		return func(v identity.Client) error {
-			return call(core.Invite(t.Context(), v, on, string(role)+"@example.com", role, true))
+			return call(core.Members.Invite(t.Context(), v, on, string(role)+"@example.com", role, true))
 		}
 	}
 	try(t, ann.client, []write{
@@ -113,15 +113,15 @@ func TestEffects_Roles(t *testing.T) {
 		{"an invited viewer", invite(account.RoleViewer), true},
 		{"an invited developer", invite(account.RoleDeveloper), true},
 		{"an invited owner", invite(account.RoleOwner), true},
-		{"another name", func(v identity.Client) error { return call(core.RenameShared(t.Context(), v, on, "Kiosk")) }, false},
+		{"another name", func(v identity.Client) error { return call(core.Members.RenameShared(t.Context(), v, on, "Kiosk")) }, false},
 		{"the person's own role", func(v identity.Client) error {
-			return call(core.ChangeMember(t.Context(), v, on, ann.id, account.RoleViewer))
+			return call(core.Members.ChangeRole(t.Context(), v, on, ann.id, account.RoleViewer))
 		}, false},
 	})
 	pgtest.Exec(t, core.Store, `UPDATE members SET role = 'owner'`)
 	try(t, ann.client, []write{
-		{"a removed member", func(v identity.Client) error { return call(core.RemoveMember(t.Context(), v, on, bob.id)) }, true},
-		{"the shared account", func(v identity.Client) error { return core.DeleteShared(t.Context(), v, on) }, true},
+		{"a removed member", func(v identity.Client) error { return call(core.Members.Remove(t.Context(), v, on, bob.id)) }, true},
+		{"the shared account", func(v identity.Client) error { return core.Members.DeleteShared(t.Context(), v, on) }, true},
 	})
 }
 
@@ -167,7 +167,7 @@ func TestEffects_WithoutPassword(t *testing.T) {
 	pgtest.Exec(t, core.Store, `UPDATE accounts SET password_hash = ''`)
 	age(t, core)
 	for _, client := range []identity.Client{ann.client, with(ann.client, password)} {
-		err := call(core.Invite(t.Context(), client, ann.principal(), "bob@example.com", account.RoleViewer, false))
+		err := call(core.Members.Invite(t.Context(), client, ann.principal(), "bob@example.com", account.RoleViewer, false))
 		if !errors.Is(err, identity.ErrSignInNeeded) || !errors.Is(err, identity.ErrSessionNotFresh) {
 			t.Errorf("%v", err)
 		}

@@ -12,7 +12,7 @@ var ErrAccountDisabled = errors.New("the account is disabled")
 
 // signInIdentity signs in the account of a proven identity. If there is none it inserts the account that create returns, under the
 // conditions of SignUp; how is for the audit log, and confirms says by what the new session is confirmed.
-func (s *Service) signInIdentity(
+func (s *Persons) signInIdentity(
 	ctx context.Context, client Client, identity account.Identity, how string, confirms func(*account.Session), create func() (*account.Account, error),
 ) (*SignedIn, error) {
 	owner, err := s.Store.AccountByIdentity(ctx, identity)
@@ -33,7 +33,7 @@ func (s *Service) signInIdentity(
 	return signedIn, err
 }
 
-func (s *Service) signUpIdentity(
+func (s *Persons) signUpIdentity(
 	ctx context.Context, client Client, identity account.Identity, create func() (*account.Account, error),
 ) (*account.Account, error) {
 	if !s.SignUpOpen {

@@ -26,7 +26,7 @@ var newcomers = map[string]func(t *testing.T) newcomer{
 		w := newWallet(t)
 		return newcomer{func(*identity.Config) {}, func(s *identity.Service, client identity.Client, _ bool) (*identity.SignedIn, error) {
 			message := w.message(nonce(t, s, client))
-			return s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))
+			return s.Persons.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))
 		}, w.address, strings.ToLower(w.address) + "@eip155.invalid", "with a wallet"}
 	},
 	"OpenID Connect": func(t *testing.T) newcomer {
@@ -37,7 +37,7 @@ var newcomers = map[string]func(t *testing.T) newcomer{
 			if later {
 				claims["email"] = "other@example.com"
 			}
-			return s.FinishOIDC(t.Context(), client, b.flow, b.state, i.grant(b, claims))
+			return s.Persons.FinishOIDC(t.Context(), client, b.flow, b.state, i.grant(b, claims))
 		}, "Ann", "ann@example.com", "with Example"}
 	},
 }
@@ -56,7 +56,7 @@ func TestSignInIdentity(t *testing.T) {
 			is(t, "new where sign-up is closed", call(n.signIn(shut, client, false)), identity.ErrSignUpClosed)
 			first, second := must(n.signIn(s, client, false))(t), must(n.signIn(s, client, true))(t)
 			for _, in := range []*identity.SignedIn{first, second} {
-				if _, owner, err := s.Session(t.Context(), in.Token); err != nil || owner.ID != first.Account.ID {
+				if _, owner, err := s.Sessions.Get(t.Context(), in.Token); err != nil || owner.ID != first.Account.ID {
 					t.Errorf("the session: %v, %v", owner, err)
 				}
 				if a := in.Account; a.Name != n.name || a.Email != n.email || a.PasswordHash != "" {

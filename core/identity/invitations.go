@@ -24,7 +24,7 @@ type Invited struct {
 // address has an account here. It returns an *account.InvalidError, account.ErrAlreadyMember, account.ErrAlreadyInvited,
 // account.ErrTooManyMembers, ErrRole, ErrEmailNotVerified for a mail by a person with an unverified address, or a *LimitedError. It
 // needs a fresh session or the client's password, as whoever is invited can give the person in this browser all that the role allows.
-func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email string, role account.Role, again bool) (*Invited, error) {
+func (s *Members) Invite(ctx context.Context, client Client, p *Principal, email string, role account.Role, again bool) (*Invited, error) {
 	now := s.Store.Now()
 	invitation, err := account.NewInvitation(p.Account.ID, p.Person.ID, email, role, now)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Service) Invite(ctx context.Context, client Client, p *Principal, email
 }
 
 // limitInvitation counts an invitation to its account, its account and address, and, if it is mailed, as a mail that the client asks for.
-func (s *Service) limitInvitation(ctx context.Context, client Client, invitation *account.Invitation) error {
+func (s *Members) limitInvitation(ctx context.Context, client Client, invitation *account.Invitation) error {
 	if err := s.limits.invitationsPerAccount.take(ctx, invitation.AccountID.String()); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *base) Invitation(ctx context.Context, client Client, token string) (*ac
 
 // AcceptInvitation makes the person of a session a member by the token of a link, and lets the session act on the account. It returns
 // account.ErrNoInvitation, account.ErrNotInvited, account.ErrAlreadyMember, account.ErrTooManyMembers, or a *LimitedError.
-func (s *Service) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
+func (s *Members) AcceptInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, account.Member, error) {
 	c := s.Change(client, p)
 	return c.answerInvitation(ctx, token, account.MemberJoined, func(ctx context.Context, tx Tx, roster account.Roster, m account.Member) error {
 		if err := joinable(roster, m); err != nil {
@@ -177,7 +177,7 @@ func joinable(roster account.Roster, m account.Member) error {
 
 // DeclineInvitation ends an invitation by the token of its link. It returns account.ErrNoInvitation, account.ErrNotInvited, or a
 // *LimitedError.
-func (s *Service) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
+func (s *Members) DeclineInvitation(ctx context.Context, client Client, p *Principal, token string) (*account.Invitation, error) {
 	invitation, _, err := s.Change(client, p).answerInvitation(ctx, token, account.InvitationDeclined,
 		func(context.Context, Tx, account.Roster, account.Member) error { return nil })
 	return invitation, err
@@ -243,7 +243,7 @@ func (c *Change) answerInvitation(
 }
 
 // CancelInvitation ends an open invitation to an account, or returns account.ErrNoInvitation or ErrRole.
-func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
+func (s *Members) CancelInvitation(ctx context.Context, client Client, p *Principal, invitation *account.Invitation) error {
 	entry := s.entry(client, p.Account.ID, account.InvitationCanceled, fmt.Sprintf("%s as %s", invitation.Email, invitation.Role))
 	c := s.Change(client, p)
 	return c.write(ctx, p.Account.ID, Manage, func(ctx context.Context, tx Tx) error {
@@ -255,7 +255,7 @@ func (s *Service) CancelInvitation(ctx context.Context, client Client, p *Princi
 }
 
 // composeInvitation writes the message of an invitation, or nil if it is gone. A link that was mailed before stops working.
-func (s *Service) composeInvitation(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
+func (s *Members) composeInvitation(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
 	id, token, now := queued.InvitationID, account.NewLinkToken(), s.Store.Now()
 	invitation, err := s.Store.InvitationByID(ctx, id, now)
 	if err == nil {

@@ -28,15 +28,15 @@ func TestInvite_Mailed(t *testing.T) {
 	says(t, string(mailed.Data), []string{"Shop Bcc eve example com"}, []string{"evil.example", "<b>", "eve@example.com", "ann@example.com"})
 	token := invitationToken(t, mailed.Link())
 	is(t, "another person with the token", eve.accepts(token), account.ErrNotInvited)
-	is(t, "declined by another person", call(core.DeclineInvitation(t.Context(), eve.client, eve.principal(), token)), account.ErrNotInvited)
-	is(t, "invited twice", call(core.Invite(t.Context(), ann.client, ann.principal(), "BOB@example.com", account.RoleOwner, false)), account.ErrAlreadyInvited)
+	is(t, "declined by another person", call(core.Members.DeclineInvitation(t.Context(), eve.client, eve.principal(), token)), account.ErrNotInvited)
+	is(t, "invited twice", call(core.Members.Invite(t.Context(), ann.client, ann.principal(), "BOB@example.com", account.RoleOwner, false)), account.ErrAlreadyInvited)
 	invite := func(email string, role account.Role) (token string) {
 		ann.invites(email, role)
 		return invitationToken(t, (<-core.mails).Link())
 	}
 	again := invite("bob@example.com", account.RoleDeveloper)
 	is(t, "the link before", bob.accepts(token), account.ErrNoInvitation)
-	is(t, "declined", call(core.DeclineInvitation(t.Context(), bob.client, bob.principal(), again)), nil)
+	is(t, "declined", call(core.Members.DeclineInvitation(t.Context(), bob.client, bob.principal(), again)), nil)
 	is(t, "declined, then accepted", bob.accepts(again), account.ErrNoInvitation)
 
 	token = invite("bob@example.com", account.RoleViewer)
@@ -47,7 +47,7 @@ func TestInvite_Mailed(t *testing.T) {
 	if len(open) != 1 || open[0].Email != "carol@example.com" {
 		t.Fatalf("%d invitations are open", len(open))
 	}
-	is(t, "canceled", core.CancelInvitation(t.Context(), ann.client, ann.principal(), open[0]), nil)
+	is(t, "canceled", core.Members.CancelInvitation(t.Context(), ann.client, ann.principal(), open[0]), nil)
 	is(t, "canceled, then accepted", carol.accepts(token), account.ErrNoInvitation)
 	token = invite("carol@example.com", account.RoleViewer)
 	is(t, "accepted", carol.accepts(token), nil)
@@ -55,9 +55,9 @@ func TestInvite_Mailed(t *testing.T) {
 		t.Error("the address of the person who uses a mailed token is verified, and no other")
 	}
 	for range 3 {
-		is(t, "a member", call(core.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)
+		is(t, "a member", call(core.Members.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)), account.ErrAlreadyMember)
 	}
-	isLimited(t, "an address", call(core.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)), true)
+	isLimited(t, "an address", call(core.Members.Invite(t.Context(), ann.client, ann.principal(), "carol@example.com", account.RoleOwner, true)), true)
 }
 
 // An invitation by mail is a mail that its inviter asks for: it needs a verified address, and counts for the inviter's network and for
@@ -68,7 +68,7 @@ func TestInvite_MailLimits(t *testing.T) {
 	ann, bob := signedIn(t, core.Service, "ann@example.com"), signedIn(t, core.Service, "bob@example.com")
 	ann.shares("Shop")
 	invite := func(p somebody, email string) error {
-		return call(core.Invite(t.Context(), p.client, p.principal(), email, account.RoleViewer, true))
+		return call(core.Members.Invite(t.Context(), p.client, p.principal(), email, account.RoleViewer, true))
 	}
 	is(t, "an unverified inviter", invite(ann, "x@example.com"), identity.ErrEmailNotVerified)
 	if to := core.settle(t); len(to) > 0 {
@@ -112,13 +112,13 @@ func TestInvitation_InviterEnds(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return call(bob.core.ResetPassword(bob.t.Context(), bob.client, identity.ResetRequest{Token: token, NewPassword: newPassword}))
+			return call(bob.core.Persons.ResetPassword(bob.t.Context(), bob.client, identity.ResetRequest{Token: token, NewPassword: newPassword}))
 		},
 		"another password": func(_, bob somebody) error {
-			return call(bob.core.ChangePassword(bob.t.Context(), bob.client, bob.principal(), password, newPassword))
+			return call(bob.core.Persons.ChangePassword(bob.t.Context(), bob.client, bob.principal(), password, newPassword))
 		},
 		"removed": func(ann, bob somebody) error {
-			return call(ann.core.RemoveMember(bob.t.Context(), ann.client, ann.principal(), bob.id))
+			return call(ann.core.Members.Remove(bob.t.Context(), ann.client, ann.principal(), bob.id))
 		},
 		"gone": func(_, bob somebody) error {
 			return bob.core.Store.DeleteAccount(bob.t.Context(), bob.client.UserAgent, operator, time.Now())
@@ -174,7 +174,7 @@ func TestInvite_SessionEnded(t *testing.T) {
 	ann.shares("Shop")
 	underWay := ann.principal()
 	is(t, "reset", core.Store.SetPassword(t.Context(), "ann@example.com", "hash", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
+	is(t, "invited", call(core.Members.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
 	is(t, "disabled", core.Store.DisableAccount(t.Context(), "ann@example.com", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
+	is(t, "invited", call(core.Members.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
 }

@@ -119,7 +119,7 @@ type begun struct{ flow, state, nonce, challenge string }
 
 func begin(t *testing.T, s *identity.Service) begun {
 	t.Helper()
-	to, flow, err := s.StartOIDC(t.Context(), identity.Client{})
+	to, flow, err := s.Persons.StartOIDC(t.Context(), identity.Client{})
 	ok(t, err)
 	return newBegun(t, to, flow)
 }
@@ -134,7 +134,7 @@ func newBegun(t *testing.T, to, flow string) begun {
 func (i *issuer) signIn(t *testing.T, s *identity.Service, claims map[string]any) (*identity.SignedIn, error) {
 	t.Helper()
 	b := begin(t, s)
-	return s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, claims))
+	return s.Persons.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, claims))
 }
 
 // grant makes a code that is good for an ID token with these claims, and those that every token has unless they are here

@@ -32,7 +32,7 @@ func TestLimits_IPv6Network(t *testing.T) {
 		{"2001:db8::ffff:ffff:ffff:ffff", true},
 		{"2001:db8:0:1::1", false},
 	} {
-		isLimited(t, c.ip, call(core.WalletNonce(t.Context(), identity.Client{IP: c.ip})), c.limited)
+		isLimited(t, c.ip, call(core.Persons.WalletNonce(t.Context(), identity.Client{IP: c.ip})), c.limited)
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 )
 
 // Identities lists the identities of an account, oldest first.
-func (s *Service) Identities(ctx context.Context, owner uuid.UUID) ([]account.LinkedIdentity, error) {
+func (s *Persons) Identities(ctx context.Context, owner uuid.UUID) ([]account.LinkedIdentity, error) {
 	return s.Store.Identities(ctx, owner)
 }
 
 // LinkWallet links the wallet that signed a message for this site to the account of a person, as another way to sign in. The
 // session must be fresh, or the client's password must confirm it. It returns the errors of SignInWithEthereum and of FinishLink, and
 // those of a confirmation.
-func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, message, signature string) (account.Identity, error) {
+func (s *Persons) LinkWallet(ctx context.Context, client Client, p *Principal, message, signature string) (account.Identity, error) {
 	c := s.Change(client, p)
 	if err := c.Confirm(ctx, changesSignIn); err != nil {
 		return account.Identity{}, err
@@ -35,7 +35,7 @@ func (s *Service) LinkWallet(ctx context.Context, client Client, p *Principal, m
 
 // StartLink is StartOIDC for a flow that ends with a link to the account of a person. The session must be fresh, or the client's
 // password must confirm it: it may also return the errors of a confirmation.
-func (s *Service) StartLink(ctx context.Context, client Client, p *Principal) (redirectURL, opaque string, err error) {
+func (s *Persons) StartLink(ctx context.Context, client Client, p *Principal) (redirectURL, opaque string, err error) {
 	if err := s.Change(client, p).Confirm(ctx, changesSignIn); err != nil {
 		return "", "", err
 	}
@@ -56,12 +56,12 @@ func LinksAccount(opaque string) bool {
 // FinishLink links the person whom the provider authenticated to the account of the session that started the flow. It returns
 // ErrFlowExpired in any other session, ErrSignedOut if the session has ended, account.ErrIdentityTaken for a person with another account,
 // account.ErrTooManyIdentities, and the errors of FinishOIDC but account.ErrEmailTaken and those of sign-up.
-func (s *Service) FinishLink(ctx context.Context, client Client, opaque, state, code string) error {
+func (s *Persons) FinishLink(ctx context.Context, client Client, opaque, state, code string) error {
 	f, ok := parseFlow(opaque)
 	if !ok || !hmac.Equal([]byte(f.link), []byte(f.sessionMAC(client.Token))) {
 		return ErrFlowExpired
 	}
-	session, person, err := s.Session(ctx, client.Token)
+	session, person, err := s.sessions.Get(ctx, client.Token)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (c *Change) linkIdentity(ctx context.Context, identity account.Identity) er
 // UnlinkPassword removes the password of a person who has a passkey, and ends the person's other sessions. It needs a fresh session. It
 // returns account.ErrIdentityNotFound for a person without a password, account.ErrLastWayIn for one without a passkey, and the errors of
 // a confirmation.
-func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principal) error {
+func (s *Persons) UnlinkPassword(ctx context.Context, client Client, p *Principal) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, "the password; all other sessions ended")
 	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
@@ -117,7 +117,7 @@ func (s *Service) UnlinkPassword(ctx context.Context, client Client, p *Principa
 // Unlink removes a way to sign in from the account of a person, and ends its other sessions. The session must be fresh, or the
 // client's password must confirm it. It returns account.ErrIdentityNotFound, account.ErrLastWayIn for the last way to sign in, and the
 // errors of a confirmation.
-func (s *Service) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
+func (s *Persons) Unlink(ctx context.Context, client Client, p *Principal, identity account.Identity) error {
 	entry := s.entry(client, p.Person.ID, account.IdentityUnlinked, identity.String()+"; all other sessions ended")
 	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) (err error) {
@@ -143,6 +143,6 @@ func (s *base) issuers() []string {
 }
 
 // CanSignIn reports whether an identity can sign in with the operator's configuration.
-func (s *Service) CanSignIn(identity account.Identity) bool {
+func (s *Persons) CanSignIn(identity account.Identity) bool {
 	return slices.Contains(s.issuers(), identity.Issuer)
 }

@@ -18,7 +18,7 @@ func at(in *identity.SignedIn) identity.Client {
 // beginLink starts a flow that links to the account of a session.
 func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
 	t.Helper()
-	to, flow, err := s.StartLink(t.Context(), at(in), own(in))
+	to, flow, err := s.Persons.StartLink(t.Context(), at(in), own(in))
 	ok(t, err)
 	return newBegun(t, to, flow)
 }
@@ -26,13 +26,13 @@ func beginLink(t *testing.T, s *identity.Service, in *identity.SignedIn) begun {
 func (w wallet) signIn(t *testing.T, s *identity.Service) *identity.SignedIn {
 	t.Helper()
 	message := w.message(nonce(t, s, identity.Client{}))
-	return must(s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))(t)
+	return must(s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))(t)
 }
 
 func (w wallet) link(t *testing.T, s *identity.Service, in *identity.SignedIn, password string) error {
 	t.Helper()
 	message := w.message(nonce(t, s, identity.Client{}))
-	_, err := s.LinkWallet(t.Context(), with(at(in), password), own(in), message, w.sign(t, message))
+	_, err := s.Persons.LinkWallet(t.Context(), with(at(in), password), own(in), message, w.sign(t, message))
 	return err
 }
 
@@ -51,14 +51,14 @@ func TestFinishLink(t *testing.T) {
 	if !identity.LinksAccount(b.flow) || identity.LinksAccount(begin(t, s).flow) {
 		t.Error("a link and a sign-in are not told apart")
 	}
-	is(t, "a link that ends as a sign-in", call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), identity.ErrFlowExpired)
-	ok(t, s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)))
+	is(t, "a link that ends as a sign-in", call(s.Persons.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), identity.ErrFlowExpired)
+	ok(t, s.Persons.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)))
 	other, err := i.signIn(t, s, nil)
 	if err != nil || other.Account.ID != in.Account.ID || other.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
 		t.Errorf("the linked identity signs in to %+v, %v", other, err)
 	}
 	b = beginLink(t, s, in)
-	is(t, "linked again", s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), nil)
+	is(t, "linked again", s.Persons.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), nil)
 	want := []string{
 		"signed_up||| ", "signed_in||with a wallet| ", "identity_linked||ann at " + i.url + "|203.0.113.7 ", "signed_in||with Example| ",
 	}
@@ -83,12 +83,12 @@ func TestFinishLink_OfAnotherSession(t *testing.T) {
 		"another's, with a later time": strings.Replace(b.flow, b.state, signIn.state, 1),
 		"none":                         "",
 	} {
-		is(t, name, s.FinishLink(t.Context(), at(ann), flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
+		is(t, name, s.Persons.FinishLink(t.Context(), at(ann), flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
 	}
-	is(t, "signed out", s.FinishLink(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
-	is(t, "another state", s.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)), identity.ErrFlowExpired)
-	ok(t, s.SignOut(t.Context(), identity.Client{Token: mallory.Token}))
-	is(t, "a session that has ended", s.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)), identity.ErrSignedOut)
+	is(t, "signed out", s.Persons.FinishLink(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil)), identity.ErrFlowExpired)
+	is(t, "another state", s.Persons.FinishLink(t.Context(), at(mallory), b.flow, signIn.state, i.grant(b, nil)), identity.ErrFlowExpired)
+	ok(t, s.Sessions.SignOut(t.Context(), identity.Client{Token: mallory.Token}))
+	is(t, "a session that has ended", s.Persons.FinishLink(t.Context(), at(mallory), b.flow, b.state, i.grant(b, nil)), identity.ErrSignedOut)
 	equal(t, "identities are linked", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM identities WHERE issuer = $1`, i.url), 0)
 }
 
@@ -101,9 +101,9 @@ func TestLink_Taken(t *testing.T) {
 	ok(t, call(i.signIn(t, s, nil)))
 	in := w.signIn(t, s)
 	b := beginLink(t, s, in)
-	is(t, "another's person", s.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), account.ErrIdentityTaken)
+	is(t, "another's person", s.Persons.FinishLink(t.Context(), at(in), b.flow, b.state, i.grant(b, nil)), account.ErrIdentityTaken)
 	is(t, "another's wallet", theirs.link(t, s, in, ""), account.ErrIdentityTaken)
-	if linked, err := s.Identities(t.Context(), in.Account.ID); err != nil || len(linked) != 1 {
+	if linked, err := s.Persons.Identities(t.Context(), in.Account.ID); err != nil || len(linked) != 1 {
 		t.Errorf("the account has %v, %v", linked, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestLink_Confirmed(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config, withPasswords(t))
-	ann := must(s.SignUp(t.Context(), identity.Client{}, "Ann", "ann@example.com", password, ""))(t)
+	ann := must(s.Persons.SignUp(t.Context(), identity.Client{}, "Ann", "ann@example.com", password, ""))(t)
 	bob := newWallet(t)
 	in := bob.signIn(t, s)
 	age := func(ago string) {
@@ -121,15 +121,15 @@ func TestLink_Confirmed(t *testing.T) {
 		var err error
 		pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - $1::interval`, ago)
 		for _, one := range []*identity.SignedIn{ann, in} {
-			one.Session, one.Account, err = s.Session(t.Context(), one.Token)
+			one.Session, one.Account, err = s.Sessions.Get(t.Context(), one.Token)
 			ok(t, err)
 		}
 	}
 	age("11 minutes")
 	try := func(of *identity.SignedIn, password string) []error {
-		_, _, started := s.StartLink(t.Context(), with(at(of), password), own(of))
+		_, _, started := s.Persons.StartLink(t.Context(), with(at(of), password), own(of))
 		linked := newWallet(t).link(t, s, of, password)
-		unlinked := s.Unlink(t.Context(), with(at(of), password), own(of), bob.identity(t))
+		unlinked := s.Persons.Unlink(t.Context(), with(at(of), password), own(of), bob.identity(t))
 		return []error{started, linked, unlinked}
 	}
 	for name, c := range map[string]struct {
@@ -161,13 +161,13 @@ func TestUnlink(t *testing.T) {
 	s := newService(t, i.config)
 	first, second := newWallet(t), newWallet(t)
 	in := first.signIn(t, s)
-	is(t, "the last way in", s.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrLastWayIn)
+	is(t, "the last way in", s.Persons.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrLastWayIn)
 	ok(t, second.link(t, s, in, ""))
 	elsewhere := first.signIn(t, s)
-	ok(t, s.Unlink(t.Context(), at(in), own(in), first.identity(t)))
-	is(t, "another session", call2(s.Session(t.Context(), elsewhere.Token)), identity.ErrSignedOut)
-	is(t, "the session that unlinked", call2(s.Session(t.Context(), in.Token)), nil)
-	is(t, "a second time", s.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrIdentityNotFound)
+	ok(t, s.Persons.Unlink(t.Context(), at(in), own(in), first.identity(t)))
+	is(t, "another session", call2(s.Sessions.Get(t.Context(), elsewhere.Token)), identity.ErrSignedOut)
+	is(t, "the session that unlinked", call2(s.Sessions.Get(t.Context(), in.Token)), nil)
+	is(t, "a second time", s.Persons.Unlink(t.Context(), at(in), own(in), first.identity(t)), account.ErrIdentityNotFound)
 	if again := second.signIn(t, s); again.Account.ID != in.Account.ID {
 		t.Error("the wallet that is left signs in to another account")
 	}
@@ -194,6 +194,6 @@ func TestUnlink_UnusableLeft(t *testing.T) {
 		subject := strings.ToLower(w.address)
 		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
 		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
-		is(t, issuer+" is left", s.Unlink(t.Context(), at(in), own(in), w.identity(t)), want)
+		is(t, issuer+" is left", s.Persons.Unlink(t.Context(), at(in), own(in), w.identity(t)), want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // queueMail limits and queues a mail. It looks up nothing about its recipient.
-func (s *Service) queueMail(ctx context.Context, client Client, d mail.Draft) error {
+func (s *base) queueMail(ctx context.Context, client Client, d mail.Draft) error {
 	if err := s.limitMail(ctx, client, d.Recipient); err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (s *Service) queueMail(ctx context.Context, client Client, d mail.Draft) er
 }
 
 // limitMail counts a request for mail. Both buckets are the client's network's, so that nobody uses up those of others.
-func (s *Service) limitMail(ctx context.Context, client Client, recipients ...string) error {
+func (s *base) limitMail(ctx context.Context, client Client, recipients ...string) error {
 	if err := s.limits.mailsPerIP.take(ctx, client.network()); err != nil {
 		return err
 	}
@@ -37,19 +37,19 @@ func (s *Service) limitMail(ctx context.Context, client Client, recipients ...st
 // Composers compose the mails of this package.
 func (s *Service) Composers() mail.Composers {
 	return mail.Composers{
-		mail.KindResetPassword:      s.LimitMails(s.composeResetPassword),
-		mail.KindSignUp:             s.LimitMails(s.composeSignUp),
-		mail.KindVerifyEmail:        s.LimitMails(s.composeVerifyEmail),
-		mail.KindConfirmEmailChange: s.LimitMails(s.composeConfirmEmailChange),
-		mail.KindChangeEmail:        s.LimitMails(s.composeChangeEmail),
-		mail.KindInvitation:         s.LimitMails(s.composeInvitation),
+		mail.KindResetPassword:      s.LimitMails(s.Persons.composeResetPassword),
+		mail.KindSignUp:             s.LimitMails(s.Persons.composeSignUp),
+		mail.KindVerifyEmail:        s.LimitMails(s.Persons.composeVerifyEmail),
+		mail.KindConfirmEmailChange: s.LimitMails(s.Persons.composeConfirmEmailChange),
+		mail.KindChangeEmail:        s.LimitMails(s.Persons.composeChangeEmail),
+		mail.KindInvitation:         s.LimitMails(s.Members.composeInvitation),
 		mail.KindSecurityNotice:     composed(s.composeSecurityNotice),
 	}
 }
 
 // LimitMails composes nothing for an address that has got as many mails of the kind within the hour as it may from all networks
 // together: the links in those work.
-func (s *Service) LimitMails(compose mail.Compose) mail.Compose {
+func (s *base) LimitMails(compose mail.Compose) mail.Compose {
 	return func(ctx context.Context, queued *mail.Queued) (*mail.Message, error) {
 		if queued.Attempts <= 1 {
 			err := s.limits.mailsOfKind.take(ctx, string(queued.Kind)+":"+digest(queued.Recipient))
@@ -74,7 +74,7 @@ func composed(compose mail.Compose) mail.Compose {
 	}
 }
 
-func (s *Service) composeResetPassword(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
+func (s *Persons) composeResetPassword(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Service) composeResetPassword(ctx context.Context, m *mail.Queued) (*ma
 
 // composeSignUp writes the mail to an address with a sign-up: the link, also if an earlier sign-up is pending, or that another
 // account has the address.
-func (s *Service) composeSignUp(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
+func (s *Persons) composeSignUp(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	switch {
 	case err != nil:
@@ -106,7 +106,7 @@ func (s *Service) composeSignUp(ctx context.Context, m *mail.Queued) (*mail.Mess
 	return mail.Write(owner.Email, mail.SignUp, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeVerifyEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
+func (s *Persons) composeVerifyEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByEmail(ctx, m.Recipient)
 	if err != nil || !owner.HasEmail() || owner.EmailVerified() {
 		return nil, err
@@ -118,7 +118,7 @@ func (s *Service) composeVerifyEmail(ctx context.Context, m *mail.Queued) (*mail
 	return mail.Write(owner.Email, mail.VerifyEmail, mail.Addresses{Link: s.mailLink(to), Email: owner.Email})
 }
 
-func (s *Service) composeConfirmEmailChange(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
+func (s *Persons) composeConfirmEmailChange(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email != m.Recipient {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Service) composeConfirmEmailChange(ctx context.Context, m *mail.Queued)
 }
 
 // composeChangeEmail writes the mail to the new address of an account: the link, or that another account keeps the address.
-func (s *Service) composeChangeEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
+func (s *Persons) composeChangeEmail(ctx context.Context, m *mail.Queued) (*mail.Message, error) {
 	owner, err := s.Store.AccountByID(ctx, m.AccountID)
 	if err != nil || owner.Email == m.Recipient {
 		return nil, err
@@ -152,13 +152,13 @@ func (s *Service) composeChangeEmail(ctx context.Context, m *mail.Queued) (*mail
 	return mail.Write(m.Recipient, mail.ChangeEmail, mail.Addresses{Link: s.mailLink(to), Email: m.Recipient})
 }
 
-func (s *Service) writeAddressTaken(email string) (*mail.Message, error) {
+func (s *Persons) writeAddressTaken(email string) (*mail.Message, error) {
 	return mail.Write(email, mail.AddressTaken, mail.Addresses{Link: s.mailLink(s.PublicURL + "/console/sign-in"), Email: email})
 }
 
 // newLink stores a link and returns the URL of its page in the console. GET has no effect there, because programs that scan mail
 // follow links.
-func (s *Service) newLink(ctx context.Context, l Link, callback string) (string, error) {
+func (s *Persons) newLink(ctx context.Context, l Link, callback string) (string, error) {
 	token := account.NewLinkToken()
 	if err := s.Store.InsertLink(ctx, account.HashToken(token), l, s.Store.Now().Add(account.LinkLifetime)); err != nil {
 		return "", err
@@ -167,10 +167,10 @@ func (s *Service) newLink(ctx context.Context, l Link, callback string) (string,
 }
 
 // MailLink is what a message says about its link to a page of the console.
-func (s *Service) MailLink(page string) mail.Link { return s.mailLink(s.PublicURL + page) }
+func (s *base) MailLink(page string) mail.Link { return s.mailLink(s.PublicURL + page) }
 
 // mailLink is what a message says about its link.
-func (s *Service) mailLink(to string) mail.Link {
+func (s *base) mailLink(to string) mail.Link {
 	_, host, _ := strings.Cut(s.PublicURL, "://")
 	return mail.Link{Service: host, URL: to, ValidFor: account.LinkLifetime}
 }

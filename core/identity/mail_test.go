@@ -50,10 +50,10 @@ func TestRequestPasswordReset_Addresses(t *testing.T) {
 		"ended@example.com":      nil,
 		wallet.Email:             nil,
 	} {
-		is(t, email, core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""), nil)
+		is(t, email, core.Persons.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""), nil)
 		equal(t, fmt.Sprintf("%q is mailed to", email), core.settle(t), want)
 	}
-	isInvalid(t, "email", core.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, "kate@example.com, eve@example.com", ""))
+	isInvalid(t, "email", core.Persons.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, "kate@example.com, eve@example.com", ""))
 	if to := core.settle(t); len(to) > 0 {
 		t.Errorf("mails went to %q", to)
 	}
@@ -68,9 +68,9 @@ func TestMails_SameQueries(t *testing.T) {
 	varying := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\w+@example\.com|\d{4}-\d\d-\d\d [0-9:.+]+`)
 	v := identity.Client{IP: "203.0.113.7"}
 	for what, request := range map[string]func(email string) error{
-		"request-password-reset":  func(email string) error { return core.RequestPasswordReset(t.Context(), v, email, "") },
-		"send-verification-email": func(email string) error { return core.SendVerificationEmail(t.Context(), v, email, "") },
-		"sign-up":                 func(email string) error { return call(core.SignUp(t.Context(), v, "Ann", email, password, "")) },
+		"request-password-reset":  func(email string) error { return core.Persons.RequestPasswordReset(t.Context(), v, email, "") },
+		"send-verification-email": func(email string) error { return core.Persons.SendVerificationEmail(t.Context(), v, email, "") },
+		"sign-up":                 func(email string) error { return call(core.Persons.SignUp(t.Context(), v, "Ann", email, password, "")) },
 	} {
 		work := func(email string) []string {
 			before, after := what+" before "+email, what+" after "+email
@@ -99,7 +99,7 @@ func TestRequestPasswordReset_Flood(t *testing.T) {
 	core.signUp(t, identity.Client{}, "ann@example.com")
 	flood := func(client func(n int) identity.Client, email func(n int) string) (taken int) {
 		for n := range 36 {
-			err := core.RequestPasswordReset(t.Context(), client(n), email(n), "")
+			err := core.Persons.RequestPasswordReset(t.Context(), client(n), email(n), "")
 			if err == nil {
 				taken++
 			} else if wait := waits(t, err); wait <= 0 || wait > time.Hour {
@@ -133,13 +133,13 @@ func TestMails_StrangersLimit(t *testing.T) {
 	core.signUp(t, identity.Client{}, "ann@example.com")
 	stranger, owner := identity.Client{IP: "198.51.100.1"}, identity.Client{IP: "203.0.113.7"}
 	for _, email := range []string{"ann@example.com", "new@example.com"} {
-		for core.RequestPasswordReset(t.Context(), stranger, email, "") == nil {
+		for core.Persons.RequestPasswordReset(t.Context(), stranger, email, "") == nil {
 		}
 	}
 	core.settle(t)
-	is(t, "the owner asks for a link", core.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""), nil)
+	is(t, "the owner asks for a link", core.Persons.RequestPasswordReset(t.Context(), owner, "ann@example.com", ""), nil)
 	equal(t, "mailed to", core.settle(t), []string{"ann@example.com"})
-	is(t, "the owner signs up", call(core.SignUp(t.Context(), owner, "New", "new@example.com", password, "")), nil)
+	is(t, "the owner signs up", call(core.Persons.SignUp(t.Context(), owner, "New", "new@example.com", password, "")), nil)
 	equal(t, "mailed to", core.settle(t), []string{"new@example.com"})
 }
 
@@ -153,11 +153,11 @@ func TestMails_Destinations(t *testing.T) {
 		"": "", "/v2/health?": "", "/v2/health": "", "/auth/sign-out": "", "/app": "", "/console/../v2/health": "", "/console?x": "", "/consoles": "", "/console/%2e%2e/v2": "",
 		"/console": "/console", "/console/keys": "/console/keys", "http://intents.example/console/keys": "/console/keys",
 	} {
-		ok(t, core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", given))
+		ok(t, core.Persons.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", given))
 		if link := (<-core.mails).Link(); !strings.HasPrefix(link, "http://intents.example"+identity.ResetPath+"?token=") {
 			t.Errorf("%q: the link to a new password is %s", given, link)
 		}
-		ok(t, core.SendVerificationEmail(t.Context(), identity.Client{}, "bob@example.com", given))
+		ok(t, core.Persons.SendVerificationEmail(t.Context(), identity.Client{}, "bob@example.com", given))
 		link, err := url.Parse((<-core.mails).Link())
 		if err != nil || link.Path != identity.LinkPath || link.Query().Get("callbackURL") != callback {
 			t.Errorf("%q: the link that verifies an address is %s, %v", given, link, err)
@@ -168,7 +168,7 @@ func TestMails_Destinations(t *testing.T) {
 func TestRequestPasswordReset_NoMail(t *testing.T) {
 	t.Parallel()
 	core := newService(t, withPasswords(t))
-	is(t, "without a mail server", core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), identity.ErrMailOff)
+	is(t, "without a mail server", core.Persons.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), identity.ErrMailOff)
 	if message, err := core.Composers()[mail.KindResetPassword](t.Context(), &mail.Queued{Draft: mail.Draft{Recipient: "ann@example.com"}}); message != nil || err != nil {
 		t.Errorf("to nobody: %+v, %v", message, err)
 	}

@@ -30,7 +30,7 @@ var mailedTokens = map[string]mailedToken{
 		func(t *testing.T, m *mailing) string { t.Helper(); return m.askToVerify(t) },
 		func(t *testing.T, m *mailing, token string) error {
 			t.Helper()
-			return call(m.VerifyEmail(t.Context(), identity.Client{}, token, ""))
+			return call(m.Persons.VerifyEmail(t.Context(), identity.Client{}, token, ""))
 		},
 		"link_tokens", identity.ErrLink,
 	},
@@ -38,7 +38,7 @@ var mailedTokens = map[string]mailedToken{
 		func(t *testing.T, m *mailing) string { t.Helper(); return m.askToVerify(t) },
 		func(t *testing.T, m *mailing, token string) error {
 			t.Helper()
-			return call2(m.FollowLink(t.Context(), identity.Client{}, token, password, ""))
+			return call2(m.Persons.FollowLink(t.Context(), identity.Client{}, token, password, ""))
 		},
 		"link_tokens", identity.ErrLink,
 	},
@@ -47,7 +47,7 @@ var mailedTokens = map[string]mailedToken{
 // askToVerify asks for a link that verifies Ann's address, and returns its token.
 func (m *mailing) askToVerify(t *testing.T) string {
 	t.Helper()
-	ok(t, m.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", "/app"))
+	ok(t, m.Persons.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", "/app"))
 	return tokenOf(t, <-m.mails)
 }
 
@@ -74,7 +74,7 @@ func TestMailedTokens(t *testing.T) {
 					is(t, other, kind.use(t, m, of.ask(t, m)), kind.refused)
 				}
 			}
-			is(t, "the session after that", call2(m.Session(t.Context(), in.Token)), nil)
+			is(t, "the session after that", call2(m.Sessions.Get(t.Context(), in.Token)), nil)
 			equal(t, "verified addresses", pgtest.LookUp[int](t, m.Store, `SELECT count(*) FROM accounts WHERE email_verified_at IS NOT NULL`), 0)
 			earlier, token := kind.ask(t, m), kind.ask(t, m)
 			mustSucceedOnce(t, kind.refused, func(int) error { return kind.use(t, m, token) })
@@ -111,7 +111,7 @@ func TestResetPassword_Accounts(t *testing.T) {
 		is(t, what, m.reset(t, token), identity.ErrResetToken)
 	}
 	token := m.request(t, "ann@example.com")
-	isInvalid(t, "newPassword", call(m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: "short"})))
+	isInvalid(t, "newPassword", call(m.Persons.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: "short"})))
 	is(t, "after a short password", m.reset(t, token), nil)
 }
 
@@ -122,5 +122,5 @@ func TestFollowLink_OtherSession(t *testing.T) {
 	m.signUpUnverified(t, identity.Client{}, "ann@example.com")
 	other := m.signUp(t, identity.Client{}, "bob@example.com")
 	token := m.askToVerify(t)
-	is(t, "signed in to another account", call2(m.FollowLink(t.Context(), identity.Client{Token: other.Token}, token, "", "")), identity.ErrPassword)
+	is(t, "signed in to another account", call2(m.Persons.FollowLink(t.Context(), identity.Client{Token: other.Token}, token, "", "")), identity.ErrPassword)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Act makes a session act on another account of its person. It returns account.ErrNotMember.
-func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
+func (s *Members) Act(ctx context.Context, client Client, p *Principal, accountID uuid.UUID) error {
 	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		if err := tx.SetActing(ctx, c.rights, accountID); err != nil || accountID == p.Session.ActingID() {
@@ -21,16 +21,16 @@ func (s *Service) Act(ctx context.Context, client Client, p *Principal, accountI
 	}, accountID)
 }
 
-// ChangeMember changes the role of a member. A role that allows more, and one that takes something from another person, needs a fresh
+// ChangeRole changes the role of a member. A role that allows more, and one that takes something from another person, needs a fresh
 // session or the client's password. It returns the errors of a confirmation, account.ErrNoSuchMember, account.ErrHolder,
 // account.ErrLastOwner, and ErrRole for a person who is no longer an owner.
-func (s *Service) ChangeMember(ctx context.Context, client Client, p *Principal, person uuid.UUID, role account.Role) (account.Member, error) {
+func (s *Members) ChangeRole(ctx context.Context, client Client, p *Principal, person uuid.UUID, role account.Role) (account.Member, error) {
 	return s.changeMember(ctx, client, p, person, account.MemberChanged, role)
 }
 
-// RemoveMember ends the membership of another person, and all of that person's sessions that act on the account. It needs a fresh
-// session or the client's password, and returns what ChangeMember returns. Persons remove themselves with Leave.
-func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal, person uuid.UUID) (account.Member, error) {
+// Remove ends the membership of another person, and all of that person's sessions that act on the account. It needs a fresh
+// session or the client's password, and returns what ChangeRole returns. Persons remove themselves with Leave.
+func (s *Members) Remove(ctx context.Context, client Client, p *Principal, person uuid.UUID) (account.Member, error) {
 	if person == p.Person.ID {
 		return s.Leave(ctx, client, p)
 	}
@@ -39,7 +39,7 @@ func (s *Service) RemoveMember(ctx context.Context, client Client, p *Principal,
 
 // changeMember gives a member another role, none to remove the member. The person must be an owner under the lock: if two owners remove
 // each other, the second call fails.
-func (s *Service) changeMember(
+func (s *Members) changeMember(
 	ctx context.Context, client Client, p *Principal, person uuid.UUID, action account.Action, role account.Role,
 ) (member account.Member, err error) {
 	c := s.Change(client, p)
@@ -88,7 +88,7 @@ func applyRole(ctx context.Context, tx Tx, by access.Rights, roster account.Rost
 
 // Leave ends the person's own membership of an account, and all sessions of the person that act on it except the current one,
 // which then acts on the person's own account. It returns account.ErrHolder or account.ErrLastOwner.
-func (s *Service) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
+func (s *Members) Leave(ctx context.Context, client Client, p *Principal) (member account.Member, err error) {
 	entry := s.entry(client, p.Account.ID, account.MemberLeft, "")
 	c := s.Change(client, p)
 	err = c.write(ctx, p.Account.ID, Person, func(ctx context.Context, tx Tx) error {

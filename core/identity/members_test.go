@@ -37,7 +37,7 @@ func signedIn(t *testing.T, core *identity.Service, email string) somebody {
 // acting is what the person's next request finds, nil for a session that has ended.
 func (p somebody) principal() *identity.Principal {
 	p.t.Helper()
-	a, err := p.core.Principal(p.t.Context(), p.token)
+	a, err := p.core.Sessions.Principal(p.t.Context(), p.token)
 	if err != nil && !errors.Is(err, identity.ErrSignedOut) {
 		p.t.Fatal(err)
 	}
@@ -47,13 +47,13 @@ func (p somebody) principal() *identity.Principal {
 // shares makes a shared account and acts on it.
 func (p somebody) shares(name string) uuid.UUID {
 	p.t.Helper()
-	return must(p.core.CreateShared(p.t.Context(), p.client, p.principal(), identity.SharedRequest{Name: name}))(p.t).ID
+	return must(p.core.Members.CreateShared(p.t.Context(), p.client, p.principal(), identity.SharedRequest{Name: name}))(p.t).ID
 }
 
 // invites invites somebody to the account that the person acts on, and returns the token of the link that the inviter is shown.
 func (p somebody) invites(email string, role account.Role) string {
 	p.t.Helper()
-	return invitationToken(p.t, must(p.core.Invite(p.t.Context(), p.client, p.principal(), email, role, true))(p.t).Link)
+	return invitationToken(p.t, must(p.core.Members.Invite(p.t.Context(), p.client, p.principal(), email, role, true))(p.t).Link)
 }
 
 func invitationToken(t *testing.T, link string) string {
@@ -67,7 +67,7 @@ func invitationToken(t *testing.T, link string) string {
 
 func (p somebody) accepts(token string) error {
 	p.t.Helper()
-	_, _, err := p.core.AcceptInvitation(p.t.Context(), p.client, p.principal(), token)
+	_, _, err := p.core.Members.AcceptInvitation(p.t.Context(), p.client, p.principal(), token)
 	return err
 }
 
@@ -110,26 +110,26 @@ func TestMembers(t *testing.T) {
 		t.Errorf("bob acts on %+v as %s", a.Account, a.Role)
 	}
 	key := must2(core.Keys.Create(t.Context(), bob.client, bob.principal(), account.KeyRequest{Name: "ci"}))(t)
-	is(t, "another role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
+	is(t, "another role", call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
 	if a := bob.principal(); a.Role != account.RoleViewer {
 		t.Errorf("bob's next request has the role %s", a.Role)
 	}
 	for what, err := range map[string]error{
-		"a viewer changes himself": call(core.ChangeMember(t.Context(), bob.client, bob.principal(), bob.id, account.RoleOwner)),
-		"a viewer removes":         call(core.RemoveMember(t.Context(), bob.client, bob.principal(), ann.id)),
-		"a viewer invites":         call(core.Invite(t.Context(), bob.client, bob.principal(), "x@example.com", account.RoleOwner, false)),
-		"a viewer on the account":  call(core.On(t.Context(), bob.principal(), shop, identity.Develop)),
+		"a viewer changes himself": call(core.Members.ChangeRole(t.Context(), bob.client, bob.principal(), bob.id, account.RoleOwner)),
+		"a viewer removes":         call(core.Members.Remove(t.Context(), bob.client, bob.principal(), ann.id)),
+		"a viewer invites":         call(core.Members.Invite(t.Context(), bob.client, bob.principal(), "x@example.com", account.RoleOwner, false)),
+		"a viewer on the account":  call(core.Sessions.On(t.Context(), bob.principal(), shop, identity.Develop)),
 	} {
 		is(t, what, err, identity.ErrRole)
 	}
-	is(t, "a stranger", call(core.On(t.Context(), eve.principal(), shop, identity.Read)), account.ErrNotMember)
-	is(t, "a stranger acts", core.Act(t.Context(), eve.client, eve.principal(), shop), account.ErrNotMember)
-	is(t, "nobody's role", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
-	is(t, "the last owner demotes herself", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), ann.id, account.RoleViewer)), account.ErrLastOwner)
-	is(t, "the last owner leaves", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrLastOwner)
-	is(t, "the last owner deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), account.ErrLastOwner)
+	is(t, "a stranger", call(core.Sessions.On(t.Context(), eve.principal(), shop, identity.Read)), account.ErrNotMember)
+	is(t, "a stranger acts", core.Members.Act(t.Context(), eve.client, eve.principal(), shop), account.ErrNotMember)
+	is(t, "nobody's role", call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)), account.ErrNoSuchMember)
+	is(t, "the last owner demotes herself", call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), ann.id, account.RoleViewer)), account.ErrLastOwner)
+	is(t, "the last owner leaves", call(core.Members.Leave(t.Context(), ann.client, ann.principal())), account.ErrLastOwner)
+	is(t, "the last owner deletes herself", core.Persons.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), account.ErrLastOwner)
 
-	is(t, "removed", call(core.RemoveMember(t.Context(), ann.client, ann.principal(), bob.id)), nil)
+	is(t, "removed", call(core.Members.Remove(t.Context(), ann.client, ann.principal(), bob.id)), nil)
 	if a := bob.principal(); a != nil {
 		t.Errorf("who was removed is still signed in, on %s", a.Account.Name)
 	}
@@ -154,19 +154,19 @@ func TestMembers_Holder(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleOwner)), nil)
-	is(t, "demoted", call(core.ChangeMember(t.Context(), bob.client, bob.principal(), ann.id, account.RoleViewer)), account.ErrHolder)
-	is(t, "removed", call(core.RemoveMember(t.Context(), bob.client, bob.principal(), ann.id)), account.ErrHolder)
-	is(t, "left", call(core.Leave(t.Context(), ann.client, ann.principal())), account.ErrHolder)
-	is(t, "ended as a shared one", core.DeleteShared(t.Context(), with(bob.client, password), bob.principal()), account.ErrNotShared)
+	is(t, "demoted", call(core.Members.ChangeRole(t.Context(), bob.client, bob.principal(), ann.id, account.RoleViewer)), account.ErrHolder)
+	is(t, "removed", call(core.Members.Remove(t.Context(), bob.client, bob.principal(), ann.id)), account.ErrHolder)
+	is(t, "left", call(core.Members.Leave(t.Context(), ann.client, ann.principal())), account.ErrHolder)
+	is(t, "ended as a shared one", core.Members.DeleteShared(t.Context(), with(bob.client, password), bob.principal()), account.ErrNotShared)
 	// The invitations of an owner end with the ownership.
 	token := bob.invites("back-door@example.com", account.RoleOwner)
-	is(t, "bob demoted", call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
+	is(t, "bob demoted", call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), bob.id, account.RoleViewer)), nil)
 	is(t, "the back door", signedIn(t, core, "back-door@example.com").accepts(token), account.ErrNoInvitation)
-	is(t, "bob leaves", call(core.Leave(t.Context(), bob.client, bob.principal())), nil)
+	is(t, "bob leaves", call(core.Members.Leave(t.Context(), bob.client, bob.principal())), nil)
 	if a := bob.principal(); a == nil || a.Account.ID != bob.id || a.Role != account.RoleOwner {
 		t.Errorf("who leaves acts on %+v", a)
 	}
-	is(t, "ended", core.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), nil)
+	is(t, "ended", core.Persons.DeleteAccount(t.Context(), with(ann.client, password), ann.principal()), nil)
 }
 
 // Of two owners who leave at once, or remove each other, one stays.
@@ -177,13 +177,13 @@ func TestMembers_LastOwner(t *testing.T) {
 	for round := range 8 {
 		shop := ann.shares(fmt.Sprint("Shop ", round))
 		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
-		is(t, "bob", core.Act(t.Context(), bob.client, bob.principal(), shop), nil)
+		is(t, "bob", core.Members.Act(t.Context(), bob.client, bob.principal(), shop), nil)
 		onAnn, onBob := ann.principal(), bob.principal()
 		step := func(p somebody, on *identity.Principal, other somebody) error {
 			if round%2 == 0 {
-				return call(core.Leave(t.Context(), p.client, on))
+				return call(core.Members.Leave(t.Context(), p.client, on))
 			}
-			return call(core.ChangeMember(t.Context(), p.client, on, other.id, account.RoleViewer))
+			return call(core.Members.ChangeRole(t.Context(), p.client, on, other.id, account.RoleViewer))
 		}
 		var errs [2]error
 		var both sync.WaitGroup
@@ -209,9 +209,9 @@ func TestMembers_Bounds(t *testing.T) {
 	for range account.MaxSharedAccounts {
 		ann.shares("Shop")
 	}
-	is(t, "one more account", call(core.CreateShared(t.Context(), ann.client, ann.principal(), identity.SharedRequest{Name: "Shop"})), account.ErrTooManyShared)
+	is(t, "one more account", call(core.Members.CreateShared(t.Context(), ann.client, ann.principal(), identity.SharedRequest{Name: "Shop"})), account.ErrTooManyShared)
 	invite := func(n int) error {
-		return call(core.Invite(t.Context(), ann.client, ann.principal(), fmt.Sprintf("%d@example.com", n), account.RoleViewer, false))
+		return call(core.Members.Invite(t.Context(), ann.client, ann.principal(), fmt.Sprintf("%d@example.com", n), account.RoleViewer, false))
 	}
 	shop := ann.principal().Account.ID
 	pgtest.Exec(t, core.Store, `INSERT INTO invitations (id, account_id, inviter_id, email, role, mailed, expires_at, created_at)
@@ -237,8 +237,8 @@ func TestMembers_DisabledOwner(t *testing.T) {
 	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleOwner)), nil)
 	is(t, "disabled", core.Store.DisableAccount(t.Context(), "bob@example.com", account.Actor{Operator: true}, time.Now()), nil)
 	on := ann.principal()
-	is(t, "leaves", call(core.Leave(t.Context(), ann.client, on)), account.ErrLastOwner)
-	is(t, "demotes herself", call(core.ChangeMember(t.Context(), ann.client, on, ann.id, account.RoleViewer)), account.ErrLastOwner)
-	is(t, "deletes herself", core.DeleteAccount(t.Context(), with(ann.client, password), on), account.ErrLastOwner)
-	is(t, "removes the other", call(core.RemoveMember(t.Context(), ann.client, on, bob.id)), nil)
+	is(t, "leaves", call(core.Members.Leave(t.Context(), ann.client, on)), account.ErrLastOwner)
+	is(t, "demotes herself", call(core.Members.ChangeRole(t.Context(), ann.client, on, ann.id, account.RoleViewer)), account.ErrLastOwner)
+	is(t, "deletes herself", core.Persons.DeleteAccount(t.Context(), with(ann.client, password), on), account.ErrLastOwner)
+	is(t, "removes the other", call(core.Members.Remove(t.Context(), ann.client, on, bob.id)), nil)
 }

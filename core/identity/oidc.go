@@ -129,7 +129,7 @@ func (o *OIDC) discover(ctx context.Context) (*provider, error) {
 }
 
 // OIDCName is the provider's name on the sign-in page, empty without a provider.
-func (s *Service) OIDCName() string {
+func (s *Persons) OIDCName() string {
 	if s.OIDC == nil {
 		return ""
 	}
@@ -137,7 +137,7 @@ func (s *Service) OIDCName() string {
 }
 
 // ConfirmingOIDCName is OIDCName for a provider whose sign-ins can be a second factor, empty for others.
-func (s *Service) ConfirmingOIDCName() string {
+func (s *Persons) ConfirmingOIDCName() string {
 	if s.OIDC == nil || s.OIDC.config.ACRValues == "" {
 		return ""
 	}
@@ -146,7 +146,7 @@ func (s *Service) ConfirmingOIDCName() string {
 
 // StartOIDC returns the URL to redirect the browser to, and the flow for its cookie. It returns ErrOIDCOff, ErrOIDCUnavailable or a
 // *LimitedError.
-func (s *Service) StartOIDC(ctx context.Context, client Client) (redirectURL, opaque string, err error) {
+func (s *Persons) StartOIDC(ctx context.Context, client Client) (redirectURL, opaque string, err error) {
 	f, redirectURL, err := s.startFlow(ctx, client)
 	if err != nil {
 		return "", "", err
@@ -154,7 +154,7 @@ func (s *Service) StartOIDC(ctx context.Context, client Client) (redirectURL, op
 	return redirectURL, f.String(), nil
 }
 
-func (s *Service) startFlow(ctx context.Context, client Client) (f flow, redirectURL string, err error) {
+func (s *Persons) startFlow(ctx context.Context, client Client) (f flow, redirectURL string, err error) {
 	o := s.OIDC
 	if o == nil {
 		return flow{}, "", ErrOIDCOff
@@ -179,7 +179,7 @@ func (s *Service) startFlow(ctx context.Context, client Client) (f flow, redirec
 // address that the provider has verified counts. If another account has it, the error is account.ErrEmailTaken, because that
 // account's owner may not own the address. It returns ErrFlowExpired, ErrOIDC, ErrOIDCUnavailable, ErrOIDCOff, ErrSignUpClosed,
 // ErrAccountDisabled or a *LimitedError.
-func (s *Service) FinishOIDC(ctx context.Context, client Client, opaque, state, code string) (*SignedIn, error) {
+func (s *Persons) FinishOIDC(ctx context.Context, client Client, opaque, state, code string) (*SignedIn, error) {
 	f, ok := parseFlow(opaque)
 	if ok && f.link != "" {
 		return nil, ErrFlowExpired
@@ -207,7 +207,7 @@ type confirmation struct {
 }
 
 // finishFlow exchanges the code that ends a flow. It returns ErrFlowExpired for the zero flow, which is none.
-func (s *Service) finishFlow(ctx context.Context, client Client, f flow, state, code string) (*confirmation, error) {
+func (s *Persons) finishFlow(ctx context.Context, client Client, f flow, state, code string) (*confirmation, error) {
 	o := s.OIDC
 	if o == nil {
 		return nil, ErrOIDCOff

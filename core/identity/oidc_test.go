@@ -28,10 +28,10 @@ func TestStartOIDC(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	s := newService(t, i.config)
-	if s.OIDCName() != "Example" {
-		t.Errorf("name %q", s.OIDCName())
+	if s.Persons.OIDCName() != "Example" {
+		t.Errorf("name %q", s.Persons.OIDCName())
 	}
-	to := must2(s.StartOIDC(t.Context(), identity.Client{}))(t)
+	to := must2(s.Persons.StartOIDC(t.Context(), identity.Client{}))(t)
 	at, query, _ := strings.Cut(to, "?")
 	got := must(url.ParseQuery(query))(t)
 	for _, random := range []string{"state", "nonce", "code_challenge"} {
@@ -52,15 +52,15 @@ func TestStartOIDC(t *testing.T) {
 	}
 
 	i.down.Store(true)
-	is(t, "a provider that is down after discovery", call2(s.StartOIDC(t.Context(), identity.Client{})), nil)
+	is(t, "a provider that is down after discovery", call2(s.Persons.StartOIDC(t.Context(), identity.Client{})), nil)
 	i.down.Store(false)
 	off := newServiceOn(t, roomsOf(s))
-	if _, _, err := off.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.OIDCName() != "" {
+	if _, _, err := off.Persons.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCOff) || off.Persons.OIDCName() != "" {
 		t.Errorf("without a provider: %v", err)
 	}
 	limited := newServiceOn(t, roomsOf(s), func(c *identity.Config) { c.Limits.SignInPerIP = 1 }, i.config)
-	_, _, _ = limited.StartOIDC(t.Context(), identity.Client{})
-	isLimited(t, "too often", call2(limited.StartOIDC(t.Context(), identity.Client{})), true)
+	_, _, _ = limited.Persons.StartOIDC(t.Context(), identity.Client{})
+	isLimited(t, "too often", call2(limited.Persons.StartOIDC(t.Context(), identity.Client{})), true)
 }
 
 // Sign-in answers ErrOIDCUnavailable until a provider that was down is discovered.
@@ -73,8 +73,8 @@ func TestDiscover_Retries(t *testing.T) {
 	var discovery sync.WaitGroup
 	discovery.Go(func() { s.OIDC.Discover(t.Context(), slog.New(slog.NewJSONHandler(&log, nil))) })
 	asynctest.Eventually(t, "the provider was asked", func() bool { return i.refused.Load() > 0 })
-	_, _, started := s.StartOIDC(t.Context(), identity.Client{})
-	_, finished := s.FinishOIDC(t.Context(), identity.Client{}, "state.nonce.verifier.9999999999", "state", "code")
+	_, _, started := s.Persons.StartOIDC(t.Context(), identity.Client{})
+	_, finished := s.Persons.FinishOIDC(t.Context(), identity.Client{}, "state.nonce.verifier.9999999999", "state", "code")
 	for _, err := range []error{started, finished} {
 		if !errors.Is(err, identity.ErrOIDCUnavailable) {
 			t.Errorf("while the provider is down: %v", err)
@@ -98,7 +98,7 @@ func TestDiscover_AnotherIssuer(t *testing.T) {
 	defer cancel()
 	var log bytes.Buffer
 	o.Discover(ctx, slog.New(slog.NewJSONHandler(&log, nil)))
-	if _, _, err := s.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCUnavailable) || !strings.Contains(log.String(), "did not match") {
+	if _, _, err := s.Persons.StartOIDC(t.Context(), identity.Client{}); !errors.Is(err, identity.ErrOIDCUnavailable) || !strings.Contains(log.String(), "did not match") {
 		t.Errorf("%v\n%s", err, &log)
 	}
 }
@@ -141,7 +141,7 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		}),
 	} {
 		b := begin(t, s)
-		is(t, name, call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code(b))), identity.ErrOIDC)
+		is(t, name, call(s.Persons.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code(b))), identity.ErrOIDC)
 	}
 
 	b, other := begin(t, s), begin(t, s)
@@ -157,10 +157,10 @@ func TestFinishOIDC_Refused(t *testing.T) {
 		"a cookie with a bad time":      {strings.Join(parts[:3], ".") + ".x", b.state},
 		"a cookie that has expired":     {strings.Join(parts[:3], ".") + ".1700000000", b.state},
 	} {
-		is(t, name, call(s.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(b, nil))), identity.ErrFlowExpired)
+		is(t, name, call(s.Persons.FinishOIDC(t.Context(), identity.Client{}, c.flow, c.state, i.grant(b, nil))), identity.ErrFlowExpired)
 	}
 	equal(t, "accounts were made", pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`), 0)
-	is(t, "after all that, the sign-in itself", call(s.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), nil)
+	is(t, "after all that, the sign-in itself", call(s.Persons.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, i.grant(b, nil))), nil)
 }
 
 func TestLocalPath(t *testing.T) {

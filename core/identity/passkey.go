@@ -76,10 +76,10 @@ func newRelyingParty(publicURL string) *webauthn.WebAuthn {
 }
 
 // PasskeysOn reports whether people can have passkeys at the public URL.
-func (s *Service) PasskeysOn() bool { return s.relyingParty != nil }
+func (s *Persons) PasskeysOn() bool { return s.relyingParty != nil }
 
 // Passkeys lists the passkeys of a person, oldest first. It returns ErrPasskeysOff.
-func (s *Service) Passkeys(ctx context.Context, person uuid.UUID) ([]*account.Passkey, error) {
+func (s *Persons) Passkeys(ctx context.Context, person uuid.UUID) ([]*account.Passkey, error) {
 	if !s.PasskeysOn() {
 		return nil, ErrPasskeysOff
 	}
@@ -87,7 +87,7 @@ func (s *Service) Passkeys(ctx context.Context, person uuid.UUID) ([]*account.Pa
 }
 
 // RenamePasskey renames a passkey of a person. It returns ErrPasskeysOff, an *account.InvalidError, and account.ErrNoPasskey.
-func (s *Service) RenamePasskey(ctx context.Context, client Client, p *Principal, id uuid.UUID, name string) (passkey *account.Passkey, err error) {
+func (s *Persons) RenamePasskey(ctx context.Context, client Client, p *Principal, id uuid.UUID, name string) (passkey *account.Passkey, err error) {
 	if !s.PasskeysOn() {
 		return nil, ErrPasskeysOff
 	}
@@ -105,7 +105,7 @@ func (s *Service) RenamePasskey(ctx context.Context, client Client, p *Principal
 // DeletePasskey removes a passkey of a person, which needs a fresh session. It returns ErrPasskeysOff, account.ErrNoPasskey,
 // account.ErrLastWayIn, ErrSecondFactor for the last passkey of an owner of live keys where these need one, and the errors of a
 // confirmation.
-func (s *Service) DeletePasskey(ctx context.Context, client Client, p *Principal, id uuid.UUID) error {
+func (s *Persons) DeletePasskey(ctx context.Context, client Client, p *Principal, id uuid.UUID) error {
 	if !s.PasskeysOn() {
 		return ErrPasskeysOff
 	}
@@ -160,7 +160,7 @@ func newChallenge() (cookie string, hash [32]byte) {
 }
 
 // takeChallenge uses the challenge of a cookie. It returns ErrChallenge.
-func (s *Service) takeChallenge(ctx context.Context, cookie string) (Challenge, error) {
+func (s *Persons) takeChallenge(ctx context.Context, cookie string) (Challenge, error) {
 	if cookie == "" {
 		return Challenge{}, ErrChallenge
 	}

@@ -43,19 +43,19 @@ func TestFreshness_Passkey(t *testing.T) {
 	is(t, "the passkey", call(ann.adds(device)), nil)
 	is(t, "the session that added it", ann.makesLiveKey(ann.client), nil)
 
-	thief := ann.again(must(core.SignIn(t.Context(), identity.Client{IP: "203.0.113.9"}, "ann@example.com", password))(t))
+	thief := ann.again(must(core.Persons.SignIn(t.Context(), identity.Client{IP: "203.0.113.9"}, "ann@example.com", password))(t))
 	is(t, "a sign-in by password", thief.makesLiveKey(thief.client), identity.ErrPasskeyNeeded)
 	is(t, "the password", thief.makesLiveKey(with(thief.client, password)), identity.ErrPasskeyNeeded)
-	is(t, "the page with the password", core.Confirm(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
+	is(t, "the page with the password", core.Sessions.Confirm(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
 	is(t, "a test key", call2(core.Keys.Create(t.Context(), thief.client, thief.principal(), account.KeyRequest{Name: "test"})), nil)
-	is(t, "the end of the account", core.DeleteAccount(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
-	is(t, "another passkey", call(core.StartRegistration(t.Context(), thief.client, thief.principal(), "", "")), identity.ErrPasskeyNeeded)
-	is(t, "the passkey's end", core.DeletePasskey(t.Context(), thief.client, thief.principal(), must(core.Passkeys(t.Context(), ann.id))(t)[0].ID), identity.ErrPasskeyNeeded)
-	is(t, "no password", core.UnlinkPassword(t.Context(), thief.client, thief.principal()), identity.ErrPasskeyNeeded)
+	is(t, "the end of the account", core.Persons.DeleteAccount(t.Context(), with(thief.client, password), thief.principal()), identity.ErrPasskeyNeeded)
+	is(t, "another passkey", call(core.Persons.StartRegistration(t.Context(), thief.client, thief.principal(), "", "")), identity.ErrPasskeyNeeded)
+	is(t, "the passkey's end", core.Persons.DeletePasskey(t.Context(), thief.client, thief.principal(), must(core.Persons.Passkeys(t.Context(), ann.id))(t)[0].ID), identity.ErrPasskeyNeeded)
+	is(t, "no password", core.Persons.UnlinkPassword(t.Context(), thief.client, thief.principal()), identity.ErrPasskeyNeeded)
 
 	ageConfirmations(t, core)
 	is(t, "an old confirmation", ann.makesLiveKey(ann.client), identity.ErrPasskeyNeeded)
-	is(t, "what the person is asked for", core.ConfirmationOf(ann.principal()), identity.ErrPasskeyNeeded)
+	is(t, "what the person is asked for", core.Sessions.ConfirmationOf(ann.principal()), identity.ErrPasskeyNeeded)
 	before := ann.principal().Session.ID
 	is(t, "a confirmation", ann.confirms(device), nil)
 	is(t, "after it", ann.makesLiveKey(ann.client), nil)
@@ -64,7 +64,7 @@ func TestFreshness_Passkey(t *testing.T) {
 
 	there := ann.again(must(answerChallenge(t, core, identity.Client{IP: "203.0.113.8"}, nil, device))(t))
 	is(t, "a sign-in with the passkey", there.makesLiveKey(there.client), nil)
-	is(t, "the end of the account, confirmed", core.DeleteAccount(t.Context(), ann.client, ann.principal()), nil)
+	is(t, "the end of the account, confirmed", core.Persons.DeleteAccount(t.Context(), ann.client, ann.principal()), nil)
 	equal(t, "passkeys of an account that has ended", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM passkeys`), 0)
 }
 
@@ -74,7 +74,7 @@ func TestFinishRegistration_OtherSessions(t *testing.T) {
 	core := newService(t, withPasswords(t), withPasskeys)
 	ann := signedIn(t, core, "ann@example.com")
 	signInAgain := func() somebody {
-		return ann.again(must(core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t))
+		return ann.again(must(core.Persons.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t))
 	}
 	other := signInAgain()
 	is(t, "the first passkey", call(ann.adds(passkeytest.NewP256(t, site, siteHost))), nil)
@@ -94,11 +94,11 @@ func TestConfirm_Password(t *testing.T) {
 	core := newService(t, withPasswords(t), withPasskeys)
 	ann := signedIn(t, core, "ann@example.com")
 	age(t, core)
-	is(t, "an old session", call(core.StartRegistration(t.Context(), ann.client, ann.principal(), "", "")), identity.ErrPasswordNeeded)
-	is(t, "no password", core.Confirm(t.Context(), ann.client, ann.principal()), identity.ErrPassword)
-	is(t, "a wrong password", core.Confirm(t.Context(), with(ann.client, "wrong"), ann.principal()), identity.ErrPassword)
+	is(t, "an old session", call(core.Persons.StartRegistration(t.Context(), ann.client, ann.principal(), "", "")), identity.ErrPasswordNeeded)
+	is(t, "no password", core.Sessions.Confirm(t.Context(), ann.client, ann.principal()), identity.ErrPassword)
+	is(t, "a wrong password", core.Sessions.Confirm(t.Context(), with(ann.client, "wrong"), ann.principal()), identity.ErrPassword)
 	is(t, "still an old session", ann.makesLiveKey(ann.client), identity.ErrPasswordNeeded)
-	is(t, "the password", core.Confirm(t.Context(), with(ann.client, password), ann.principal()), nil)
+	is(t, "the password", core.Sessions.Confirm(t.Context(), with(ann.client, password), ann.principal()), nil)
 	is(t, "a passkey", call(ann.adds(passkeytest.NewP256(t, site, siteHost))), nil)
 }
 
@@ -120,11 +120,11 @@ func TestPasskey_SurvivesTheMailbox(t *testing.T) {
 	ann := core.verified(t, "ann@example.com")
 	device := passkeytest.NewP256(t, site, siteHost)
 	is(t, "the passkey", call(ann.adds(device)), nil)
-	is(t, "the request", core.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), nil)
-	must(core.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: core.token(t), NewPassword: "the thief's own", UnlinkAccounts: true}))(t)
-	thief := ann.again(must(core.SignIn(t.Context(), identity.Client{IP: "203.0.113.9"}, "ann@example.com", "the thief's own"))(t))
+	is(t, "the request", core.Persons.RequestPasswordReset(t.Context(), identity.Client{}, "ann@example.com", ""), nil)
+	must(core.Persons.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: core.token(t), NewPassword: "the thief's own", UnlinkAccounts: true}))(t)
+	thief := ann.again(must(core.Persons.SignIn(t.Context(), identity.Client{IP: "203.0.113.9"}, "ann@example.com", "the thief's own"))(t))
 	is(t, "a live key of the thief", thief.makesLiveKey(with(thief.client, "the thief's own")), identity.ErrPasskeyNeeded)
-	is(t, "another address", core.ChangeEmail(t.Context(), with(thief.client, "the thief's own"), thief.principal(), "thief@example.com", ""), identity.ErrPasskeyNeeded)
+	is(t, "another address", core.Persons.ChangeEmail(t.Context(), with(thief.client, "the thief's own"), thief.principal(), "thief@example.com", ""), identity.ErrPasskeyNeeded)
 	there := ann.again(must(answerChallenge(t, core.Service, identity.Client{}, nil, device))(t))
 	is(t, "a live key of the person", there.makesLiveKey(there.client), nil)
 }
@@ -136,10 +136,10 @@ func TestDeletePasskey(t *testing.T) {
 	first := must(ann.adds(passkeytest.NewP256(t, site, siteHost)))(t)
 	second := must(ann.adds(passkeytest.NewP256(t, site, siteHost)))(t)
 	remove := func(p somebody, id uuid.UUID) error {
-		return core.DeletePasskey(t.Context(), p.client, p.principal(), id)
+		return core.Persons.DeletePasskey(t.Context(), p.client, p.principal(), id)
 	}
 	rename := func(p somebody, id uuid.UUID, name string) error {
-		return call(core.RenamePasskey(t.Context(), p.client, p.principal(), id, name))
+		return call(core.Persons.RenamePasskey(t.Context(), p.client, p.principal(), id, name))
 	}
 	is(t, "another's", remove(bob, first.ID), account.ErrNoPasskey)
 	is(t, "another's name", rename(bob, first.ID, "mine"), account.ErrNoPasskey)
@@ -150,15 +150,15 @@ func TestDeletePasskey(t *testing.T) {
 	pgtest.Exec(t, core.Store, `UPDATE sessions SET confirmed_at = now()`)
 	is(t, "one of two", remove(ann, first.ID), nil)
 	is(t, "the same again", remove(ann, first.ID), account.ErrNoPasskey)
-	is(t, "no password", core.UnlinkPassword(t.Context(), ann.client, ann.principal()), nil)
-	is(t, "no password again", core.UnlinkPassword(t.Context(), ann.client, ann.principal()), account.ErrIdentityNotFound)
+	is(t, "no password", core.Persons.UnlinkPassword(t.Context(), ann.client, ann.principal()), nil)
+	is(t, "no password again", core.Persons.UnlinkPassword(t.Context(), ann.client, ann.principal()), account.ErrIdentityNotFound)
 	is(t, "the last way in", remove(ann, second.ID), account.ErrLastWayIn)
 	pgtest.Exec(t, core.Store, `INSERT INTO identities VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
 	wallet := account.Identity{Issuer: "eip155", Subject: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"}
-	is(t, "the wallet, beside a passkey", core.Unlink(t.Context(), ann.client, ann.principal(), wallet), nil)
+	is(t, "the wallet, beside a passkey", core.Persons.Unlink(t.Context(), ann.client, ann.principal(), wallet), nil)
 	pgtest.Exec(t, core.Store, `INSERT INTO identities VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
 	is(t, "the last passkey, beside a wallet", remove(ann, second.ID), nil)
-	is(t, "the password without a passkey", core.UnlinkPassword(t.Context(), bob.client, bob.principal()), account.ErrLastWayIn)
+	is(t, "the password without a passkey", core.Persons.UnlinkPassword(t.Context(), bob.client, bob.principal()), account.ErrLastWayIn)
 	equal(t, "the audit log", pgtest.LookUp[string](t, core.Store,
 		`SELECT string_agg(action || ' ' || detail, ', ' ORDER BY id) FROM audit_log WHERE action LIKE 'passkey%'`),
 		"passkey_added laptop, passkey_added laptop, passkey_deleted desk, passkey_deleted laptop")
@@ -189,10 +189,10 @@ func TestSecondFactor(t *testing.T) {
 			return hooks.Create(t.Context(), hooks.Person(ann.client, ann.principal()), hook, [32]byte{})
 		},
 		"an owner": func() error {
-			return call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner))
+			return call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner))
 		},
 		"an invited owner": func() error {
-			return call(core.Invite(t.Context(), ann.client, ann.principal(), "eve@example.com", account.RoleOwner, true))
+			return call(core.Members.Invite(t.Context(), ann.client, ann.principal(), "eve@example.com", account.RoleOwner, true))
 		},
 	}
 	for what, write := range writes {
@@ -201,7 +201,7 @@ func TestSecondFactor(t *testing.T) {
 	is(t, "the password", ann.makesLiveKey(with(ann.client, password)), identity.ErrSecondFactor)
 	for what, err := range map[string]error{
 		"a test key":          call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "test"})),
-		"a developer":         call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleDeveloper)),
+		"a developer":         call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), bob.id, account.RoleDeveloper)),
 		"a disabled live key": call(core.Keys.Update(t.Context(), ann.client, ann.principal(), key.ID, account.KeyChange{Enabled: new(false)})),
 	} {
 		is(t, what+" without a passkey", err, nil)
@@ -210,9 +210,9 @@ func TestSecondFactor(t *testing.T) {
 	for _, what := range []string{"an enabled live key", "a live key", "another live key", "an owner", "an invited owner"} {
 		is(t, what+" with a passkey", writes[what](), nil)
 	}
-	is(t, "the last passkey of an owner of live keys", core.DeletePasskey(t.Context(), ann.client, ann.principal(), passkey.ID), identity.ErrSecondFactor)
+	is(t, "the last passkey of an owner of live keys", core.Persons.DeletePasskey(t.Context(), ann.client, ann.principal(), passkey.ID), identity.ErrSecondFactor)
 	pgtest.Exec(t, store, `UPDATE api_keys SET deleted_at = now(), enabled = false`)
-	is(t, "the last passkey of an owner without live keys", core.DeletePasskey(t.Context(), ann.client, ann.principal(), passkey.ID), nil)
+	is(t, "the last passkey of an owner without live keys", core.Persons.DeletePasskey(t.Context(), ann.client, ann.principal(), passkey.ID), nil)
 }
 
 // With acr values a sign-in is a second factor for ten minutes after the person authenticated, and not fresh without that time.
@@ -225,7 +225,7 @@ func TestFinishOIDC_ACR(t *testing.T) {
 		i.acr = "urn:example:mfa phr"
 		i.config(c)
 	})
-	to, _, err := withACR.StartOIDC(t.Context(), identity.Client{})
+	to, _, err := withACR.Persons.StartOIDC(t.Context(), identity.Client{})
 	ok(t, err)
 	says(t, to, []string{"acr_values=urn%3Aexample%3Amfa+phr", "max_age=600"}, nil)
 	now := time.Now().Unix()
@@ -249,7 +249,7 @@ func TestFinishOIDC_ACR(t *testing.T) {
 		is(t, name, p.makesLiveKey(p.client), c.want)
 	}
 	without := newServiceOn(t, store, withPasswords(t), func(c *identity.Config) { i.acr = ""; i.config(c) })
-	to, _, err = without.StartOIDC(t.Context(), identity.Client{})
+	to, _, err = without.Persons.StartOIDC(t.Context(), identity.Client{})
 	ok(t, err)
 	says(t, to, nil, []string{"acr_values", "max_age"})
 	in, err := i.signIn(t, without, map[string]any{"acr": "phr", "auth_time": now - 660})

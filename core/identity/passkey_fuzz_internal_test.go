@@ -24,7 +24,7 @@ func FuzzVerifyRegistration(f *testing.F) {
 	f.Add(passkeytest.NewEd25519(f, fuzzSite, fuzzHost).Register(f, []byte(fuzzOptions)))
 	f.Add([]byte(`{"id":"AA","rawId":"AA","type":"public-key","response":{"attestationObject":"o2NmbXRkbm9uZQ","clientDataJSON":"e30"}}`))
 	f.Add([]byte(`{}`))
-	s := &Service{base: &base{relyingParty: newRelyingParty(fuzzSite)}}
+	s := &Persons{relyingParty: newRelyingParty(fuzzSite)}
 	f.Fuzz(func(t *testing.T, response []byte) {
 		passkey, err := s.verifyRegistration(Challenge{Text: fuzzChallenge}, response)
 		switch {
@@ -43,7 +43,7 @@ func FuzzVerifyRegistration(f *testing.F) {
 
 // Any response to a sign-in is refused, unless the passkey has signed for this site and verified its user.
 func FuzzVerifyAuthentication(f *testing.F) {
-	s := &Service{base: &base{relyingParty: newRelyingParty(fuzzSite)}}
+	s := &Persons{relyingParty: newRelyingParty(fuzzSite)}
 	device := passkeytest.NewEd25519(f, fuzzSite, fuzzHost)
 	registered, err := s.verifyRegistration(Challenge{Text: fuzzChallenge}, device.Register(f, []byte(fuzzOptions)))
 	if err != nil {

@@ -22,7 +22,7 @@ type Registration struct {
 // StartRegistration begins the registration of a passkey, which needs a fresh session. The name is what the authenticator calls the
 // account, the e-mail address if it is empty; attachment is platform, cross-platform or empty for both. It returns ErrPasskeysOff, an
 // *account.InvalidError, a *LimitedError and the errors of a confirmation.
-func (s *Service) StartRegistration(ctx context.Context, client Client, p *Principal, name, attachment string) (*Registration, error) {
+func (s *Persons) StartRegistration(ctx context.Context, client Client, p *Principal, name, attachment string) (*Registration, error) {
 	if !s.PasskeysOn() {
 		return nil, ErrPasskeysOff
 	}
@@ -74,7 +74,7 @@ func (s *Service) StartRegistration(ctx context.Context, client Client, p *Princ
 	return &registration, nil
 }
 
-func (s *Service) creationOptions(user passkeyUser, attachment string) (protocol.PublicKeyCredentialCreationOptions, error) {
+func (s *Persons) creationOptions(user passkeyUser, attachment string) (protocol.PublicKeyCredentialCreationOptions, error) {
 	selection := s.relyingParty.Config.AuthenticatorSelection
 	selection.AuthenticatorAttachment = protocol.AuthenticatorAttachment(attachment)
 	creation, _, err := s.relyingParty.BeginRegistration(user,
@@ -98,7 +98,7 @@ func credentialParameters() []protocol.CredentialParameter {
 // FinishRegistration stores the passkey of a response to the challenge of a cookie, and confirms the session. The first passkey ends the
 // person's other sessions. Without a name it has that of the browser. It returns ErrPasskeysOff, an *account.InvalidError, ErrChallenge,
 // ErrRegistration, ErrRegistrationOfOther, account.ErrPasskeyRegistered, account.ErrTooManyPasskeys and the errors of a confirmation.
-func (s *Service) FinishRegistration(
+func (s *Persons) FinishRegistration(
 	ctx context.Context, client Client, p *Principal, cookie string, response []byte, name string,
 ) (*account.Passkey, error) {
 	passkey, err := s.finishRegistration(ctx, client, p, cookie, response, name)
@@ -106,7 +106,7 @@ func (s *Service) FinishRegistration(
 	return passkey, err
 }
 
-func (s *Service) finishRegistration(
+func (s *Persons) finishRegistration(
 	ctx context.Context, client Client, p *Principal, cookie string, response []byte, name string,
 ) (*account.Passkey, error) {
 	if !s.PasskeysOn() {
@@ -149,7 +149,7 @@ func (s *Service) finishRegistration(
 }
 
 // verifyRegistration returns the passkey of a response, or ErrRegistration.
-func (s *Service) verifyRegistration(challenge Challenge, response []byte) (*account.Passkey, error) {
+func (s *Persons) verifyRegistration(challenge Challenge, response []byte) (*account.Passkey, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(response)
 	if err != nil {
 		return nil, refusedBy(ErrRegistration, err)
@@ -180,7 +180,7 @@ func (s *Service) verifyRegistration(challenge Challenge, response []byte) (*acc
 }
 
 // ceremony is the state of a ceremony, of which only the challenge is stored.
-func (s *Service) ceremony(challenge Challenge) webauthn.SessionData {
+func (s *Persons) ceremony(challenge Challenge) webauthn.SessionData {
 	return webauthn.SessionData{
 		Challenge: challenge.Text, RelyingPartyID: s.relyingParty.Config.RPID, UserVerification: protocol.VerificationRequired,
 	}

@@ -20,7 +20,7 @@ type Authentication struct {
 
 // StartAuthentication begins a sign-in with a passkey, or the confirmation of a session, whose options name the person's passkeys. p is nil
 // for nobody: then the options are the same whoever has passkeys. It returns ErrPasskeysOff or a *LimitedError.
-func (s *Service) StartAuthentication(ctx context.Context, client Client, p *Principal) (*Authentication, error) {
+func (s *Persons) StartAuthentication(ctx context.Context, client Client, p *Principal) (*Authentication, error) {
 	if !s.PasskeysOn() {
 		return nil, ErrPasskeysOff
 	}
@@ -50,13 +50,13 @@ func (s *Service) StartAuthentication(ctx context.Context, client Client, p *Pri
 // FinishAuthentication signs in the person of a passkey that answered the challenge of a cookie. If that person is signed in as p it
 // confirms that session instead, and SignedIn.Token is the client's. It returns ErrPasskeysOff, ErrChallenge, ErrUnknownPasskey,
 // ErrAuthentication, ErrAccountDisabled or a *LimitedError.
-func (s *Service) FinishAuthentication(ctx context.Context, client Client, p *Principal, cookie string, response []byte) (*SignedIn, error) {
+func (s *Persons) FinishAuthentication(ctx context.Context, client Client, p *Principal, cookie string, response []byte) (*SignedIn, error) {
 	in, err := s.finishAuthentication(ctx, client, p, cookie, response)
 	s.passkeys.count(ceremonyAuthentication, err)
 	return in, err
 }
 
-func (s *Service) finishAuthentication(ctx context.Context, client Client, p *Principal, cookie string, response []byte) (*SignedIn, error) {
+func (s *Persons) finishAuthentication(ctx context.Context, client Client, p *Principal, cookie string, response []byte) (*SignedIn, error) {
 	if !s.PasskeysOn() {
 		return nil, ErrPasskeysOff
 	}
@@ -117,7 +117,7 @@ type passkeyUse struct {
 }
 
 // verifyAuthentication returns the use that a response proves, ErrAuthentication, or errSignCount.
-func (s *Service) verifyAuthentication(
+func (s *Persons) verifyAuthentication(
 	challenge Challenge, owner *PasskeyOwner, parsed *protocol.ParsedCredentialAssertionData,
 ) (passkeyUse, error) {
 	if challenge.PersonID != uuid.Nil && challenge.PersonID != owner.Account.ID {
@@ -136,7 +136,7 @@ func (s *Service) verifyAuthentication(
 }
 
 // refuseSignCount tells the person of a passkey whose sign count fell, and returns ErrAuthentication.
-func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *PasskeyOwner, cause error) error {
+func (s *Persons) refuseSignCount(ctx context.Context, client Client, owner *PasskeyOwner, cause error) error {
 	entry := s.entry(client, owner.Account.ID, account.PasskeyRefused, owner.Passkey.Name)
 	entry.Notice = s.notice(account.NoticeToPerson)
 	if err := s.Store.RefusedPasskey(ctx, entry); err != nil {
@@ -147,7 +147,7 @@ func (s *Service) refuseSignCount(ctx context.Context, client Client, owner *Pas
 }
 
 // confirmByPasskey confirms the session of a person who has shown a passkey.
-func (s *Service) confirmByPasskey(ctx context.Context, client Client, p *Principal, use passkeyUse) error {
+func (s *Persons) confirmByPasskey(ctx context.Context, client Client, p *Principal, use passkeyUse) error {
 	c := s.Change(client, p)
 	return c.write(ctx, p.Person.ID, Person, func(ctx context.Context, tx Tx) error {
 		now := s.Store.Now()
@@ -159,7 +159,7 @@ func (s *Service) confirmByPasskey(ctx context.Context, client Client, p *Princi
 }
 
 // startPasskeySession signs in the person of a passkey.
-func (s *Service) startPasskeySession(ctx context.Context, client Client, owner *account.Account, use passkeyUse) (*SignedIn, error) {
+func (s *Persons) startPasskeySession(ctx context.Context, client Client, owner *account.Account, use passkeyUse) (*SignedIn, error) {
 	insert := func(ctx context.Context, session *account.Session, owner *account.Account, entry account.AuditEntry) error {
 		session.Factor = account.FactorPasskey
 		return s.Store.InTx(ctx, postgres.TurnOf(owner.ID), func(ctx context.Context, tx Tx) error {
@@ -173,7 +173,7 @@ func (s *Service) startPasskeySession(ctx context.Context, client Client, owner 
 }
 
 // usePasskey records the use in the transaction that confirms by it, so that one of several uses of a count succeeds.
-func (s *Service) usePasskey(ctx context.Context, tx Tx, use passkeyUse) error {
+func (s *Persons) usePasskey(ctx context.Context, tx Tx, use passkeyUse) error {
 	allowed, err := tx.UsePasskey(ctx, use.id, use.signCount, use.backedUp, s.Store.Now())
 	if err == nil && !allowed {
 		err = errSignCount

@@ -32,7 +32,7 @@ func options(t *testing.T, o any) []byte {
 // begins begins the registration of a passkey.
 func (p somebody) begins() *identity.Registration {
 	p.t.Helper()
-	return must(p.core.StartRegistration(p.t.Context(), p.client, p.principal(), "", ""))(p.t)
+	return must(p.core.Persons.StartRegistration(p.t.Context(), p.client, p.principal(), "", ""))(p.t)
 }
 
 // adds registers the passkey of an authenticator.
@@ -40,7 +40,7 @@ func (p somebody) adds(a *passkeytest.Authenticator) (*account.Passkey, error) {
 	p.t.Helper()
 	begun := p.begins()
 	response := a.Register(p.t, options(p.t, begun.Options))
-	return p.core.FinishRegistration(p.t.Context(), p.client, p.principal(), begun.Cookie, response, "laptop")
+	return p.core.Persons.FinishRegistration(p.t.Context(), p.client, p.principal(), begun.Cookie, response, "laptop")
 }
 
 // confirms confirms the session with a passkey.
@@ -54,8 +54,8 @@ func answerChallenge(
 	t *testing.T, core *identity.Service, client identity.Client, p *identity.Principal, a *passkeytest.Authenticator,
 ) (*identity.SignedIn, error) {
 	t.Helper()
-	begun := must(core.StartAuthentication(t.Context(), client, p))(t)
-	return core.FinishAuthentication(t.Context(), client, p, begun.Cookie, a.Authenticate(t, options(t, begun.Options)))
+	begun := must(core.Persons.StartAuthentication(t.Context(), client, p))(t)
+	return core.Persons.FinishAuthentication(t.Context(), client, p, begun.Cookie, a.Authenticate(t, options(t, begun.Options)))
 }
 
 func TestPasskey_RegisterAndSignIn(t *testing.T) {
@@ -98,7 +98,7 @@ func TestPasskey_SyncedWithoutCount(t *testing.T) {
 	for range 2 {
 		is(t, "a use", call(answerChallenge(t, core, identity.Client{}, nil, device)), nil)
 	}
-	listed := must(core.Passkeys(t.Context(), ann.id))(t)
+	listed := must(core.Persons.Passkeys(t.Context(), ann.id))(t)
 	if len(listed) != 1 || listed[0].ID != added.ID || listed[0].SignCount != 0 || !listed[0].BackupEligible || !listed[0].BackedUp {
 		t.Errorf("the passkeys are %+v", listed)
 	}
@@ -127,7 +127,7 @@ func TestFinishRegistration_Refused(t *testing.T) {
 		is(t, name, call(ann.adds(device)), identity.ErrRegistration)
 	}
 	finish := func(p somebody, cookie string, response []byte) error {
-		return call(core.FinishRegistration(t.Context(), p.client, p.principal(), cookie, response, ""))
+		return call(core.Persons.FinishRegistration(t.Context(), p.client, p.principal(), cookie, response, ""))
 	}
 	device := passkeytest.NewP256(t, site, siteHost)
 	begun := ann.begins()
@@ -136,7 +136,7 @@ func TestFinishRegistration_Refused(t *testing.T) {
 	is(t, "another's challenge", finish(bob, begun.Cookie, response), identity.ErrRegistrationOfOther)
 	is(t, "a challenge that another has taken", finish(ann, begun.Cookie, response), identity.ErrChallenge)
 
-	nobody := must(core.StartAuthentication(t.Context(), ann.client, nil))(t)
+	nobody := must(core.Persons.StartAuthentication(t.Context(), ann.client, nil))(t)
 	is(t, "the challenge of a sign-in", finish(ann, nobody.Cookie, response), identity.ErrRegistrationOfOther)
 
 	begun = ann.begins()
@@ -184,10 +184,10 @@ func TestFinishAuthentication_Refused(t *testing.T) {
 	is(t, "an unknown passkey", call(answerChallenge(t, core, identity.Client{}, nil, stranger)), identity.ErrUnknownPasskey)
 	is(t, "another person's passkey as confirmation", call(answerChallenge(t, core, ann.client, ann.principal(), bobs)), identity.ErrAuthentication)
 
-	begun := must(core.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
+	begun := must(core.Persons.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
 	response := device.Authenticate(t, options(t, begun.Options))
 	finish := func(cookie string, response []byte) error {
-		return call(core.FinishAuthentication(t.Context(), identity.Client{}, nil, cookie, response))
+		return call(core.Persons.FinishAuthentication(t.Context(), identity.Client{}, nil, cookie, response))
 	}
 	is(t, "no cookie", finish("", response), identity.ErrChallenge)
 	is(t, "no JSON", finish(begun.Cookie, []byte(`[]`)), identity.ErrAuthentication)
@@ -231,23 +231,23 @@ func TestPasskey_TwinsOverTwoCores(t *testing.T) {
 	device := passkeytest.NewEd25519(t, site, siteHost)
 	is(t, "the passkey", call(ann.adds(device)), nil)
 	for range 10 {
-		begun := must(first.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
+		begun := must(first.Persons.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
 		response := device.Authenticate(t, options(t, begun.Options))
 		outcomes := twins(func(core *identity.Service) error {
-			return call(core.FinishAuthentication(t.Context(), identity.Client{}, nil, begun.Cookie, response))
+			return call(core.Persons.FinishAuthentication(t.Context(), identity.Client{}, nil, begun.Cookie, response))
 		}, first, second)
 		if done(outcomes) != 1 || !errors.Is(errors.Join(outcomes...), identity.ErrChallenge) {
 			t.Errorf("twins of a challenge: %v", outcomes)
 		}
 	}
 	twin := *device
-	begunFirst, begunSecond := must(first.StartAuthentication(t.Context(), identity.Client{}, nil))(t), must(second.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
+	begunFirst, begunSecond := must(first.Persons.StartAuthentication(t.Context(), identity.Client{}, nil))(t), must(second.Persons.StartAuthentication(t.Context(), identity.Client{}, nil))(t)
 	responses := map[*identity.Service][]byte{
 		first: device.Authenticate(t, options(t, begunFirst.Options)), second: twin.Authenticate(t, options(t, begunSecond.Options)),
 	}
 	cookies := map[*identity.Service]string{first: begunFirst.Cookie, second: begunSecond.Cookie}
 	outcomes := twins(func(core *identity.Service) error {
-		return call(core.FinishAuthentication(t.Context(), identity.Client{}, nil, cookies[core], responses[core]))
+		return call(core.Persons.FinishAuthentication(t.Context(), identity.Client{}, nil, cookies[core], responses[core]))
 	}, first, second)
 	if done(outcomes) != 1 || !errors.Is(errors.Join(outcomes...), identity.ErrAuthentication) {
 		t.Errorf("twins of a sign count: %v", outcomes)
@@ -255,7 +255,7 @@ func TestPasskey_TwinsOverTwoCores(t *testing.T) {
 	begun := ann.begins()
 	registration := passkeytest.NewP256(t, site, siteHost).Register(t, options(t, begun.Options))
 	outcomes = twins(func(core *identity.Service) error {
-		return call(core.FinishRegistration(t.Context(), ann.client, ann.principal(), begun.Cookie, registration, ""))
+		return call(core.Persons.FinishRegistration(t.Context(), ann.client, ann.principal(), begun.Cookie, registration, ""))
 	}, first, second)
 	if done(outcomes) != 1 || !errors.Is(errors.Join(outcomes...), identity.ErrChallenge) {
 		t.Errorf("twins of a registration: %v", outcomes)
@@ -290,10 +290,10 @@ func TestStartAuthentication_Secrecy(t *testing.T) {
 	ann := signedIn(t, core, "ann@example.com")
 	device := passkeytest.NewP256(t, site, siteHost)
 	is(t, "the passkey", call(ann.adds(device)), nil)
-	without := must(core.StartAuthentication(t.Context(), identity.Client{}, nil))(t).Options
+	without := must(core.Persons.StartAuthentication(t.Context(), identity.Client{}, nil))(t).Options
 	without.Challenge = nil
 	equal(t, "without a session", string(options(t, without)), `{"challenge":null,"timeout":60000,"rpId":"intents.example","userVerification":"required"}`)
-	within := must(core.StartAuthentication(t.Context(), ann.client, ann.principal()))(t).Options
+	within := must(core.Persons.StartAuthentication(t.Context(), ann.client, ann.principal()))(t).Options
 	if len(within.AllowedCredentials) != 1 || string(within.AllowedCredentials[0].CredentialID) != string(device.ID) {
 		t.Errorf("with a session: %+v", within)
 	}
@@ -307,21 +307,21 @@ func TestPasskeys_PublicURL(t *testing.T) {
 		"http://intents.example": false, "http://127.0.0.1:8080": false, "https://203.0.113.7": false, "https://[::1]:8443": false,
 	} {
 		core := newServiceOn(t, store, func(c *identity.Config) { c.PublicURL = url })
-		if core.PasskeysOn() != on {
-			t.Errorf("%s: passkeys are on is %v", url, core.PasskeysOn())
+		if core.Persons.PasskeysOn() != on {
+			t.Errorf("%s: passkeys are on is %v", url, core.Persons.PasskeysOn())
 		}
 	}
 	core := newServiceOn(t, store, withPasswords(t))
 	ann := signedIn(t, core, "ann@example.com")
 	p := ann.principal()
 	for what, err := range map[string]error{
-		"register":      call(core.StartRegistration(t.Context(), ann.client, p, "", "")),
-		"registered":    call(core.FinishRegistration(t.Context(), ann.client, p, "", nil, "")),
-		"authenticate":  call(core.StartAuthentication(t.Context(), ann.client, nil)),
-		"authenticated": call(core.FinishAuthentication(t.Context(), ann.client, nil, "", nil)),
-		"list":          call(core.Passkeys(t.Context(), ann.id)),
-		"rename":        call(core.RenamePasskey(t.Context(), ann.client, p, uuid.New(), "x")),
-		"delete":        core.DeletePasskey(t.Context(), ann.client, p, uuid.New()),
+		"register":      call(core.Persons.StartRegistration(t.Context(), ann.client, p, "", "")),
+		"registered":    call(core.Persons.FinishRegistration(t.Context(), ann.client, p, "", nil, "")),
+		"authenticate":  call(core.Persons.StartAuthentication(t.Context(), ann.client, nil)),
+		"authenticated": call(core.Persons.FinishAuthentication(t.Context(), ann.client, nil, "", nil)),
+		"list":          call(core.Persons.Passkeys(t.Context(), ann.id)),
+		"rename":        call(core.Persons.RenamePasskey(t.Context(), ann.client, p, uuid.New(), "x")),
+		"delete":        core.Persons.DeletePasskey(t.Context(), ann.client, p, uuid.New()),
 	} {
 		is(t, what, err, identity.ErrPasskeysOff)
 	}

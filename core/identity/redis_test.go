@@ -182,7 +182,7 @@ func TestLimits_RedisHangs(t *testing.T) {
 	core := newService(t, countingIn(t, "redis://"+redis.Address+"/0", 50*time.Millisecond))
 	began := time.Now()
 	for range 50 {
-		ok(t, call(core.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"})))
+		ok(t, call(core.Persons.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.7"})))
 	}
 	if most := 2 + int(time.Since(began)/time.Second); redis.Passed() > most {
 		t.Errorf("%d dials in %s", redis.Passed(), time.Since(began))
@@ -196,7 +196,7 @@ func TestLimits_RequestCanceled(t *testing.T) {
 	core := newService(t, countingIn(t, startRedis(t).URL, generous), func(c *identity.Config) { c.Metrics = registry })
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	is(t, "a client that has left", call(core.WalletNonce(gone, identity.Client{})), context.Canceled)
+	is(t, "a client that has left", call(core.Persons.WalletNonce(gone, identity.Client{})), context.Canceled)
 	for name, n := range metricstest.Values(t, registry) {
 		if n != 0 {
 			t.Errorf("counted %g %s", n, name)
@@ -267,7 +267,7 @@ func TestMetrics_Passwords(t *testing.T) {
 	})
 	refused := make(chan error, 1)
 	go func() {
-		_, err := core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
+		_, err := core.Persons.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)
 		refused <- err
 	}()
 	var err error

@@ -31,7 +31,7 @@ const foundSessions = 1 << 14
 // over it costs no query: the limit of the person whose session this core has found before, else that of the network, which gets its
 // token back when the session is found. So a flood from a network does not end the work of those who are signed in there. It returns
 // ErrSignedOut or a *LimitedError.
-func (s *Service) Admit(ctx context.Context, client Client, method string) (*Principal, error) {
+func (s *Sessions) Admit(ctx context.Context, client Client, method string) (*Principal, error) {
 	person, known := s.personOf(client.Token)
 	if !known {
 		return s.admitUnknown(ctx, client, method)
@@ -48,7 +48,7 @@ func (s *Service) Admit(ctx context.Context, client Client, method string) (*Pri
 }
 
 // admitUnknown is Admit for a session that this core has not found before, or for none.
-func (s *Service) admitUnknown(ctx context.Context, client Client, method string) (*Principal, error) {
+func (s *Sessions) admitUnknown(ctx context.Context, client Client, method string) (*Principal, error) {
 	if err := s.limits.requestsPerNetwork.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) admitUnknown(ctx context.Context, client Client, method string
 }
 
 // limitPerson counts a request for a person.
-func (s *Service) limitPerson(ctx context.Context, person uuid.UUID, method string) error {
+func (s *Sessions) limitPerson(ctx context.Context, person uuid.UUID, method string) error {
 	if method == http.MethodGet || method == http.MethodHead {
 		return s.limits.readsPerPerson.take(ctx, person.String())
 	}
@@ -70,14 +70,14 @@ func (s *Service) limitPerson(ctx context.Context, person uuid.UUID, method stri
 }
 
 // personOf returns the person of a session that this core has found. It may have ended since.
-func (s *Service) personOf(token string) (person uuid.UUID, found bool) {
+func (s *Sessions) personOf(token string) (person uuid.UUID, found bool) {
 	if token == "" {
 		return uuid.Nil, false
 	}
 	return s.found.Get(account.HashToken(token))
 }
 
-func (s *Service) remember(token string, person uuid.UUID) {
+func (s *Sessions) remember(token string, person uuid.UUID) {
 	s.found.Add(account.HashToken(token), person)
 }
 
@@ -91,7 +91,7 @@ type Visitor struct {
 
 // AdmitAnyone is Admit for a route that needs no session. It returns only a *LimitedError, so that such a route works without the
 // database if it can.
-func (s *Service) AdmitAnyone(ctx context.Context, client Client, method string) (Visitor, error) {
+func (s *Sessions) AdmitAnyone(ctx context.Context, client Client, method string) (Visitor, error) {
 	principal, err := s.Admit(ctx, client, method)
 	if _, limited := errors.AsType[*LimitedError](err); limited {
 		return Visitor{}, err

@@ -24,7 +24,7 @@ func admitted(t *testing.T, request func() error) (n int) {
 // admits is a request of a route that needs a session, which the client may lack.
 func admits(t *testing.T, core *identity.Service, v identity.Client, method string) error {
 	t.Helper()
-	_, err := core.Admit(t.Context(), v, method)
+	_, err := core.Sessions.Admit(t.Context(), v, method)
 	if errors.Is(err, identity.ErrSignedOut) {
 		return nil
 	}
@@ -38,7 +38,7 @@ func TestAdmit_Writes(t *testing.T) {
 	core := newService(t, withPasswords(t))
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	here := identity.Client{IP: "203.0.113.7", Token: ann.token, Person: ann.id}
-	second := must(core.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t)
+	second := must(core.Persons.SignIn(t.Context(), identity.Client{}, "ann@example.com", password))(t)
 	there := identity.Client{IP: "203.0.113.8", Token: second.Token}
 	key := must2(core.Keys.Create(t.Context(), here, ann.principal(), account.KeyRequest{Name: "ci"}))(t)
 	on := false

@@ -18,7 +18,7 @@ const ResetPath = "/console/reset-password"
 // one: the account is looked up when the mail is sent. The link leads to the console's page, the only one that takes its token;
 // redirectTo, which better-auth's client sends, must only be on this site. It returns ErrMailOff, an *account.InvalidError for a
 // malformed address or another site, or a *LimitedError.
-func (s *Service) RequestPasswordReset(ctx context.Context, client Client, email, redirectTo string) error {
+func (s *Persons) RequestPasswordReset(ctx context.Context, client Client, email, redirectTo string) error {
 	if s.MailQueued == nil {
 		return ErrMailOff
 	}
@@ -48,7 +48,7 @@ type ResetRequest struct {
 
 // IdentitiesToReset lists the other ways to sign in to the account of a link, which stay unless the reset ends them, oldest first. It
 // lists none for a link that does not work.
-func (s *Service) IdentitiesToReset(ctx context.Context, token string) ([]account.LinkedIdentity, error) {
+func (s *Persons) IdentitiesToReset(ctx context.Context, token string) ([]account.LinkedIdentity, error) {
 	return s.Store.IdentitiesByResetToken(ctx, account.HashToken(token), s.Store.Now())
 }
 
@@ -64,7 +64,7 @@ type Reset struct {
 // the browser a known device. A mailed link proves the address. An account that never proved its address, and never created a live
 // key, loses the address to a new account with this password, which is fresh. It returns an *account.InvalidError for a password that
 // breaks the rule, ErrResetToken, ErrBusy, or a *LimitedError.
-func (s *Service) ResetPassword(ctx context.Context, client Client, r ResetRequest) (*Reset, error) {
+func (s *Persons) ResetPassword(ctx context.Context, client Client, r ResetRequest) (*Reset, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (s *Service) ResetPassword(ctx context.Context, client Client, r ResetReque
 	return reset, err
 }
 
-func (s *Service) resetPassword(ctx context.Context, client Client, owner *account.Account, tokenHash [32]byte, r ResetRequest) (*Reset, error) {
+func (s *Persons) resetPassword(ctx context.Context, client Client, owner *account.Account, tokenHash [32]byte, r ResetRequest) (*Reset, error) {
 	hash, err := s.hash(ctx, r.NewPassword)
 	if err != nil {
 		return nil, err

@@ -97,14 +97,14 @@ func (m *mailing) token(t *testing.T) string {
 // request asks for a link and returns its token.
 func (m *mailing) request(t *testing.T, email string) string {
 	t.Helper()
-	ok(t, m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""))
+	ok(t, m.Persons.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, email, ""))
 	return m.token(t)
 }
 
 // reset sets the new password by a token.
 func (m *mailing) reset(t *testing.T, token string) error {
 	t.Helper()
-	return call(m.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword}))
+	return call(m.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: token, NewPassword: newPassword}))
 }
 
 func TestResetPassword(t *testing.T) {
@@ -113,7 +113,7 @@ func TestResetPassword(t *testing.T) {
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in := core.signUp(t, home, "ann@example.com")
 	other := core.signUp(t, home, "bob@example.com")
-	ok(t, core.RequestPasswordReset(t.Context(), home, "ANN@example.com", ""))
+	ok(t, core.Persons.RequestPasswordReset(t.Context(), home, "ANN@example.com", ""))
 	got := <-core.mails
 	link := got.Link()
 	token, found := strings.CutPrefix(link, "http://intents.example/console/reset-password?token=")
@@ -123,13 +123,13 @@ func TestResetPassword(t *testing.T) {
 	if n := pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM reset_tokens AS r WHERE strpos(r::text, $1) > 0`, token); n != 0 {
 		t.Error("the token is stored")
 	}
-	if reset, err := core.ResetPassword(t.Context(), home, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
+	if reset, err := core.Persons.ResetPassword(t.Context(), home, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatal(reset, err)
 	}
-	is(t, "a session after the reset", call2(core.Session(t.Context(), in.Token)), identity.ErrSignedOut)
-	is(t, "another account's session", call2(core.Session(t.Context(), other.Token)), nil)
-	is(t, "the old password", call(core.SignIn(t.Context(), home, "ann@example.com", password)), identity.ErrCredentials)
-	is(t, "the new password", call(core.SignIn(t.Context(), home, "ann@example.com", newPassword)), nil)
+	is(t, "a session after the reset", call2(core.Sessions.Get(t.Context(), in.Token)), identity.ErrSignedOut)
+	is(t, "another account's session", call2(core.Sessions.Get(t.Context(), other.Token)), nil)
+	is(t, "the old password", call(core.Persons.SignIn(t.Context(), home, "ann@example.com", password)), identity.ErrCredentials)
+	is(t, "the new password", call(core.Persons.SignIn(t.Context(), home, "ann@example.com", newPassword)), nil)
 	want := []string{
 		"signed_up|||203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
 		"password_reset||by a link; all sessions ended|203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
@@ -182,21 +182,21 @@ func TestResetPassword_UnlinkAccounts(t *testing.T) {
 			first, second := newWallet(t), newWallet(t)
 			is(t, "a wallet", first.link(t, core.Service, in, ""), nil)
 			token := core.request(t, "ann@example.com")
-			listed, err := core.IdentitiesToReset(t.Context(), token)
+			listed, err := core.Persons.IdentitiesToReset(t.Context(), token)
 			if err != nil || len(listed) != c.listed || c.listed > 0 && listed[0].Identity != first.identity(t) {
 				t.Errorf("listed %+v, %v", listed, err)
 			}
-			if none, err := core.IdentitiesToReset(t.Context(), account.NewLinkToken()); len(none) > 0 || err != nil {
+			if none, err := core.Persons.IdentitiesToReset(t.Context(), account.NewLinkToken()); len(none) > 0 || err != nil {
 				t.Errorf("a guess lists %+v, %v", none, err)
 			}
 			is(t, "another wallet", second.link(t, core.Service, in, ""), nil)
-			reset, err := core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{
+			reset, err := core.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{
 				Token: token, NewPassword: newPassword, UnlinkAccounts: c.unlink,
 			})
 			if err != nil || reset.Fresh != c.unproven {
 				t.Fatalf("%+v, %v", reset, err)
 			}
-			left, err := core.Identities(t.Context(), in.Account.ID)
+			left, err := core.Persons.Identities(t.Context(), in.Account.ID)
 			if err != nil || len(left) != c.left {
 				t.Errorf("left %+v, %v", left, err)
 			}
@@ -222,11 +222,11 @@ func TestResetPassword_UnlinkAccounts_UsedLink(t *testing.T) {
 	in := core.signUp(t, identity.Client{}, "ann@example.com")
 	token := core.request(t, "ann@example.com")
 	r := identity.ResetRequest{Token: token, NewPassword: newPassword, UnlinkAccounts: true}
-	ok(t, call(core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)))
-	again := must(core.SignIn(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", newPassword))(t)
+	ok(t, call(core.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)))
+	again := must(core.Persons.SignIn(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", newPassword))(t)
 	is(t, "a wallet", newWallet(t).link(t, core.Service, again, ""), nil)
-	is(t, "the link again", call(core.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)), identity.ErrResetToken)
-	if left, err := core.Identities(t.Context(), in.Account.ID); err != nil || len(left) != 1 {
+	is(t, "the link again", call(core.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)), identity.ErrResetToken)
+	if left, err := core.Persons.Identities(t.Context(), in.Account.ID); err != nil || len(left) != 1 {
 		t.Errorf("left %+v, %v", left, err)
 	}
 }

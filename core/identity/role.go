@@ -66,8 +66,8 @@ func (p *Principal) SeesBrowserOf(member uuid.UUID) bool {
 
 // Principal finds the live session of a token, its person and the account that it acts on, or returns ErrSignedOut. It reads the
 // role each time, so that a change applies to the next request.
-func (s *Service) Principal(ctx context.Context, token string) (*Principal, error) {
-	session, person, err := s.Session(ctx, token)
+func (s *Sessions) Principal(ctx context.Context, token string) (*Principal, error) {
+	session, person, err := s.Get(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) Principal(ctx context.Context, token string) (*Principal, erro
 
 // On returns the same person acting on another account, for one request. It returns account.ErrNotMember, and ErrRole unless the
 // role there allows need.
-func (s *Service) On(ctx context.Context, p *Principal, accountID uuid.UUID, need Need) (*Principal, error) {
+func (s *Sessions) On(ctx context.Context, p *Principal, accountID uuid.UUID, need Need) (*Principal, error) {
 	if accountID == p.Account.ID {
 		return p, p.Check(need)
 	}

@@ -48,7 +48,7 @@ func changesLimits(t *testing.T, store *rooms.Rooms, mode topology.Mode, url str
 	before, raised := coreOf(3), coreOf(raisedLimit)
 	for _, ip := range []string{"203.0.113.7", "203.0.113.8", "203.0.113.9", "2001:db8::1"} { // on any of the masters
 		nonce := func(core *identity.Service) time.Duration {
-			return waits(t, call(core.WalletNonce(t.Context(), identity.Client{IP: ip})))
+			return waits(t, call(core.Persons.WalletNonce(t.Context(), identity.Client{IP: ip})))
 		}
 		usesUp(t, "sign-ins of "+ip, 3, func() time.Duration { return nonce(before) })
 		passesAfter(t, "sign-ins of "+ip, time.Minute/raisedLimit, func() time.Duration { return nonce(raised) })

@@ -53,19 +53,19 @@ func TestSecurityNotices(t *testing.T) {
 	shop := ann.shares("Shop <x.y>")
 	join := func(p somebody, email string, role account.Role) {
 		t.Helper()
-		ok(t, call(core.Invite(t.Context(), ann.client, ann.principal(), email, role, true)))
+		ok(t, call(core.Members.Invite(t.Context(), ann.client, ann.principal(), email, role, true)))
 		is(t, email+" joins", p.accepts(core.token(t)), nil)
 	}
 	join(bob, "bob@example.com", account.RoleDeveloper)
 	compare("a developer has joined", "ann@example.com: Somebody was invited to the account Shop x y at intents.example: bob@example.com as developer")
-	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner)))
+	ok(t, call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), bob.id, account.RoleOwner)))
 	const owner = "The account Shop x y at intents.example has a new owner: bob@example.com: owner, was developer"
 	compare("a new owner", "ann@example.com: "+owner, "bob@example.com: "+owner)
 	join(eve, "eve@example.com", account.RoleOwner) // the invitation's link proves the address
 	const joined = "The account Shop x y at intents.example has a new owner: eve@example.com as owner"
 	const invited = "Somebody was invited to the account Shop x y at intents.example: eve@example.com as owner"
 	compare("an owner has joined", "ann@example.com: "+invited, "ann@example.com: "+joined, "bob@example.com: "+invited, "bob@example.com: "+joined, "eve@example.com: "+joined)
-	ok(t, call(core.ChangeMember(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)))
+	ok(t, call(core.Members.ChangeRole(t.Context(), ann.client, ann.principal(), eve.id, account.RoleViewer)))
 	const demoted = "A member of the account Shop x y at intents.example has another role: eve@example.com: viewer, was owner"
 	compare("an owner is a viewer", "ann@example.com: "+demoted, "bob@example.com: "+demoted, "eve@example.com: "+demoted)
 
@@ -82,15 +82,15 @@ func TestSecurityNotices(t *testing.T) {
 
 	is(t, "a wallet", newWallet(t).link(t, core.Service, ann.in, ""), nil)
 	compare("a wallet", "ann@example.com: Your account at intents.example has another way to sign in now: a wallet or an identity provider was linked.")
-	changed := must(core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword))(t)
+	changed := must(core.Persons.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword))(t)
 	compare("another password", "ann@example.com: The password of your account at intents.example was changed.")
-	ok(t, call(core.ResetPassword(t.Context(), ann.client, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword})))
+	ok(t, call(core.Persons.ResetPassword(t.Context(), ann.client, identity.ResetRequest{Token: core.request(t, "bob@example.com"), NewPassword: newPassword})))
 	compare("a reset", "bob@example.com: The password of your account at intents.example was set by a link for a forgotten password.")
 
 	here := identity.Client{IP: "203.0.113.7", Token: changed.Token}
-	ok(t, core.ChangeEmail(t.Context(), here, own(changed), "new@example.com", ""))
+	ok(t, core.Persons.ChangeEmail(t.Context(), here, own(changed), "new@example.com", ""))
 	for range 2 { // at the present address, and at the new one
-		ok(t, call(core.VerifyEmail(t.Context(), here, core.token(t), "")))
+		ok(t, call(core.Persons.VerifyEmail(t.Context(), here, core.token(t), "")))
 	}
 	compare("another address", "ann@example.com: Your account at intents.example has another e-mail address now. This one no longer signs in.")
 
@@ -126,7 +126,7 @@ func TestSecurityNotices_Bound(t *testing.T) {
 		ok(t, call2(core.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "ci", Environment: network.Live})))
 	}
 	equal(t, "notices of 8 keys", len(core.told(t)), 5)
-	ok(t, call(core.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)))
+	ok(t, call(core.Persons.ChangePassword(t.Context(), ann.client, ann.principal(), password, newPassword)))
 	equal(t, "notices of a password", len(core.told(t)), 1)
 }
 

@@ -93,12 +93,37 @@ type Config struct {
 	Chains *rpc.Client
 }
 
-// Service has the operations of people, sessions and members; Keys has those of keys. It is safe for concurrent use.
+// Service is the operations of identity, by noun. It is safe for concurrent use.
 type Service struct {
 	*base
 
-	Keys *Keys
+	Persons  *Persons
+	Sessions *Sessions
+	Members  *Members
+	Keys     *Keys
 }
+
+// Persons are the operations by which people get an account and a session, and on what they sign in with: addresses, passwords, wallets, passkeys
+// and the provider's identities.
+type Persons struct {
+	*base
+
+	sessions *Sessions
+	passkeys passkeyMetrics
+	// relyingParty is nil where browsers know no passkeys.
+	relyingParty *webauthn.WebAuthn
+}
+
+// Sessions are the operations on sessions: whose request it is, what it may do, which sessions a person has and which end.
+type Sessions struct {
+	*base
+
+	// found are the persons of the sessions that this core has found, by the hash of the token.
+	found *lru.Cache[[32]byte, uuid.UUID]
+}
+
+// Members are the operations on shared accounts: who belongs to them, in which role, and who is invited.
+type Members struct{ *base }
 
 // base is what the services share: the configuration, the limits, and what decides on a write of a session.
 type base struct {
@@ -106,11 +131,6 @@ type base struct {
 	limiter   *limiter
 	limits    limits
 	passwords passwordMetrics
-	passkeys  passkeyMetrics
-	// relyingParty is nil where browsers know no passkeys.
-	relyingParty *webauthn.WebAuthn
-	// found are the persons of the sessions that this core has found, by the hash of the token.
-	found *lru.Cache[[32]byte, uuid.UUID]
 }
 
 // New returns the service of a config. It sends no request.
@@ -121,10 +141,11 @@ func New(config Config) *Service {
 		panic(err) // it is for a size below 1
 	}
 	shared := &base{
-		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics), found: found,
-		passkeys: newPasskeyMetrics(config.Metrics), relyingParty: newRelyingParty(config.PublicURL),
+		Config: config, limiter: limiter, limits: newLimits(limiter, config.Limits), passwords: newPasswordMetrics(config.Metrics),
 	}
-	return &Service{base: shared, Keys: &Keys{shared}}
+	sessions := &Sessions{shared, found}
+	persons := &Persons{shared, sessions, newPasskeyMetrics(config.Metrics), newRelyingParty(config.PublicURL)}
+	return &Service{base: shared, Persons: persons, Sessions: sessions, Members: &Members{shared}, Keys: &Keys{shared}}
 }
 
 // Client is the browser that sends a request, signed in or not.

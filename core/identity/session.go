@@ -14,7 +14,7 @@ import (
 const maxFreshAge = 10 * time.Minute
 
 // SignOut ends the client's session; an empty or unknown token is no error.
-func (s *Service) SignOut(ctx context.Context, client Client) error {
+func (s *Sessions) SignOut(ctx context.Context, client Client) error {
 	if client.Token == "" {
 		return nil
 	}
@@ -25,8 +25,8 @@ func (s *Service) SignOut(ctx context.Context, client Client) error {
 	})
 }
 
-// Session finds the live session of a token and its account, or returns ErrSignedOut.
-func (s *Service) Session(ctx context.Context, token string) (*account.Session, *account.Account, error) {
+// Get finds the live session of a token and its account, or returns ErrSignedOut.
+func (s *Sessions) Get(ctx context.Context, token string) (*account.Session, *account.Account, error) {
 	if token == "" {
 		return nil, nil, ErrSignedOut
 	}
@@ -37,13 +37,13 @@ func (s *Service) Session(ctx context.Context, token string) (*account.Session, 
 	return session, owner, err
 }
 
-// Sessions lists an account's live sessions, newest first.
-func (s *Service) Sessions(ctx context.Context, owner uuid.UUID) ([]*account.Session, error) {
+// List lists an account's live sessions, newest first.
+func (s *Sessions) List(ctx context.Context, owner uuid.UUID) ([]*account.Session, error) {
 	return s.Store.Sessions(ctx, owner, s.Store.Now())
 }
 
-// RevokeSession ends one session of a person. It returns account.ErrNotFound for a session the person does not have.
-func (s *Service) RevokeSession(ctx context.Context, client Client, p *Principal, sessionID uuid.UUID) error {
+// Revoke ends one session of a person. It returns account.ErrNotFound for a session the person does not have.
+func (s *Sessions) Revoke(ctx context.Context, client Client, p *Principal, sessionID uuid.UUID) error {
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, "one session")
 	c := s.Change(client, p)
@@ -52,17 +52,17 @@ func (s *Service) RevokeSession(ctx context.Context, client Client, p *Principal
 	})
 }
 
-// RevokeOtherSessions ends all sessions of a person except the one that asks for it, and returns their number.
-func (s *Service) RevokeOtherSessions(ctx context.Context, client Client, p *Principal) (int, error) {
-	return s.revokeSessions(ctx, client, p, p.Session.ID, "all other sessions")
+// RevokeOthers ends all sessions of a person except the one that asks for it, and returns their number.
+func (s *Sessions) RevokeOthers(ctx context.Context, client Client, p *Principal) (int, error) {
+	return s.revokeAll(ctx, client, p, p.Session.ID, "all other sessions")
 }
 
-// RevokeSessions ends all sessions of a person and returns their number.
-func (s *Service) RevokeSessions(ctx context.Context, client Client, p *Principal) (int, error) {
-	return s.revokeSessions(ctx, client, p, uuid.Nil, "all sessions")
+// RevokeAll ends all sessions of a person and returns their number.
+func (s *Sessions) RevokeAll(ctx context.Context, client Client, p *Principal) (int, error) {
+	return s.revokeAll(ctx, client, p, uuid.Nil, "all sessions")
 }
 
-func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principal, keep uuid.UUID, which string) (ended int, err error) {
+func (s *Sessions) revokeAll(ctx context.Context, client Client, p *Principal, keep uuid.UUID, which string) (ended int, err error) {
 	person := p.Person.ID
 	entry := s.entry(client, person, account.SessionsRevoked, which)
 	c := s.Change(client, p)
@@ -76,7 +76,7 @@ func (s *Service) revokeSessions(ctx context.Context, client Client, p *Principa
 // DeleteAccount permanently ends the account of a person: its sessions end, its keys are rejected, its intents are kept for
 // audit. The client's password confirms it, otherwise ErrPassword; a person with a passkey, and an account without a password, need a fresh
 // session, otherwise ErrPasskeyNeeded or ErrSignInNeeded. It is limited like a sign-in, so it may return ErrBusy and a *LimitedError.
-func (s *Service) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
+func (s *Persons) DeleteAccount(ctx context.Context, client Client, p *Principal) error {
 	c := s.Change(client, p)
 	if p.Person.PasswordHash != "" && (!p.Session.HasPasskey || client.Password != "") {
 		if err := c.checkPassword(ctx, client.Password); err != nil {

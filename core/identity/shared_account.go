@@ -19,7 +19,7 @@ type SharedRequest struct {
 
 // CreateShared creates an account without a sign-in, whose owner is the person of a session. It returns an *account.InvalidError,
 // account.ErrTooManyShared, account.ErrFormUsed, or a *LimitedError.
-func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal, r SharedRequest) (*account.Account, error) {
+func (s *Members) CreateShared(ctx context.Context, client Client, p *Principal, r SharedRequest) (*account.Account, error) {
 	now := s.Store.Now()
 	shared, err := account.NewSharedAccount(r.Name, now)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) CreateShared(ctx context.Context, client Client, p *Principal,
 
 // RenameShared renames a shared account. It returns account.ErrNotShared, an *account.InvalidError, account.ErrNotMember, and
 // ErrRole for a person who is no longer an owner.
-func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal, name string) (*account.Account, error) {
+func (s *Members) RenameShared(ctx context.Context, client Client, p *Principal, name string) (*account.Account, error) {
 	renamed, now := *p.Account, s.Store.Now()
 	if err := renamed.Rename(name); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Service) RenameShared(ctx context.Context, client Client, p *Principal,
 // DeleteShared permanently ends a shared account. If the client has a password it must be the person's, otherwise ErrPassword;
 // without one the session must be of the last ten minutes, otherwise ErrPasswordNeeded or ErrSignInNeeded. It returns account.ErrNotShared for an account
 // with a sign-in.
-func (s *Service) DeleteShared(ctx context.Context, client Client, p *Principal) error {
+func (s *Members) DeleteShared(ctx context.Context, client Client, p *Principal) error {
 	if !p.Account.Shared {
 		return account.ErrNotShared
 	}

@@ -15,7 +15,7 @@ import (
 // SignIn checks a password and starts a session. An address without an account and a wrong password get the same
 // ErrCredentials in the same time, and so does an account whose address must be verified first. It returns an *account.InvalidError for a
 // text that is no address, ErrBusy or a *LimitedError; a try counts before the check, and a right password is refunded.
-func (s *Service) SignIn(ctx context.Context, client Client, email, password string) (*SignedIn, error) {
+func (s *Persons) SignIn(ctx context.Context, client Client, email, password string) (*SignedIn, error) {
 	began := time.Now()
 	email, err := account.ParseEmail(email)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) SignIn(ctx context.Context, client Client, email, password str
 
 // failSignIn records a failed sign-in for the account of an address, if there is one, and returns ErrCredentials after a whole number of
 // steps, which hides the difference.
-func (s *Service) failSignIn(ctx context.Context, client Client, email string, began time.Time) error {
+func (s *Persons) failSignIn(ctx context.Context, client Client, email string, began time.Time) error {
 	if err := s.Store.AuditAttempt(ctx, email, account.NewHourlyEntry(uuid.Nil, email, client.Actor(), account.SignInFailed, s.Store.Now())); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (s *Service) failSignIn(ctx context.Context, client Client, email string, b
 
 // limitPassword counts a password attempt and returns the refund for a correct one. Devices that have signed in to the account
 // have separate limits, which nobody else can use up.
-func (s *Service) limitPassword(ctx context.Context, client Client, email string, known device) (refund func(), err error) {
+func (s *Persons) limitPassword(ctx context.Context, client Client, email string, known device) (refund func(), err error) {
 	emailHash := digest(email)
 	if known.id != "" {
 		subject := passwordOf(email, known)
@@ -100,7 +100,7 @@ func digest(email string) string {
 }
 
 // startPasswordSession signs in a client after a password check or sign-up.
-func (s *Service) startPasswordSession(ctx context.Context, client Client, owner *account.Account) (*SignedIn, error) {
+func (s *Persons) startPasswordSession(ctx context.Context, client Client, owner *account.Account) (*SignedIn, error) {
 	in, err := s.startSession(ctx, client, owner, "with a password", s.Store.InsertSession)
 	if err != nil {
 		return nil, err
@@ -111,11 +111,11 @@ func (s *Service) startPasswordSession(ctx context.Context, client Client, owner
 
 // startSession signs a client in; how is for the audit log, and insert stores the session. It ends the browser's previous session,
 // which prevents session fixation.
-func (s *Service) startSession(
+func (s *Persons) startSession(
 	ctx context.Context, client Client, owner *account.Account, how string,
 	insert func(context.Context, *account.Session, *account.Account, account.AuditEntry) error,
 ) (*SignedIn, error) {
-	if err := s.SignOut(ctx, client); err != nil {
+	if err := s.sessions.SignOut(ctx, client); err != nil {
 		return nil, err
 	}
 	session, token, err := account.NewSession(owner.ID, client.IP, client.UserAgent, s.Store.Now())
@@ -132,6 +132,6 @@ func (s *Service) startSession(
 	if err != nil {
 		return nil, err
 	}
-	s.remember(token, owner.ID)
+	s.sessions.remember(token, owner.ID)
 	return &SignedIn{Account: owner, Session: session, Token: token}, nil
 }

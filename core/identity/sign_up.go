@@ -11,7 +11,7 @@ import (
 // and gives the account this name and password, or the notice that the address has an account, and returns the same in both cases.
 // callback is the path to which the link finally leads. It returns ErrSignUpClosed, an *account.InvalidError, ErrBusy, a *LimitedError, or, if no mail is configured,
 // account.ErrEmailTaken.
-func (s *Service) SignUp(ctx context.Context, client Client, name, email, password, callback string) (*SignedIn, error) {
+func (s *Persons) SignUp(ctx context.Context, client Client, name, email, password, callback string) (*SignedIn, error) {
 	if !s.SignUpOpen {
 		return nil, ErrSignUpClosed
 	}
@@ -55,7 +55,7 @@ func waitForStep(ctx context.Context, began time.Time) {
 }
 
 // signUpByMail stores a sign-up and mails to its address.
-func (s *Service) signUpByMail(ctx context.Context, client Client, owner *account.Account, callback string) (*SignedIn, error) {
+func (s *Persons) signUpByMail(ctx context.Context, client Client, owner *account.Account, callback string) (*SignedIn, error) {
 	if err := s.limitMail(ctx, client, owner.Email); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ var (
 )
 
 // WalletNonce returns a nonce for one message, which is valid for ten minutes. It may return a *LimitedError.
-func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error) {
+func (s *Persons) WalletNonce(ctx context.Context, client Client) (string, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return "", err
 	}
@@ -53,7 +53,7 @@ func (s *Service) WalletNonce(ctx context.Context, client Client) (string, error
 // SignInWithEthereum signs in the signer of an ERC-4361 message for this site, and makes an account at the first sign-in. A message
 // that is valid but for its signature uses up its nonce. It returns a *siwe.SyntaxError, one of the
 // ErrWallet errors, a *screening.NotAllowedError, siwe.ErrSignature, an *rpc.NoAnswerError, ErrSignUpClosed, ErrAccountDisabled or a *LimitedError.
-func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
+func (s *Persons) SignInWithEthereum(ctx context.Context, client Client, message, signature string) (*SignedIn, error) {
 	identity, err := s.provenWallet(ctx, client, message, signature)
 	if err != nil {
 		return nil, s.Screening.Refused(ctx, screening.About{Stage: screening.AtSignIn}, err)
@@ -68,7 +68,7 @@ func (s *Service) SignInWithEthereum(ctx context.Context, client Client, message
 }
 
 // provenWallet returns the wallet that signed a message for this site, with the errors of SignInWithEthereum.
-func (s *Service) provenWallet(ctx context.Context, client Client, message, signature string) (account.Identity, error) {
+func (s *Persons) provenWallet(ctx context.Context, client Client, message, signature string) (account.Identity, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return account.Identity{}, err
 	}
@@ -105,7 +105,7 @@ func (s *Service) provenWallet(ctx context.Context, client Client, message, sign
 // transaction of its account and can revoke the delegation, and nobody has the key of a contract's address. A signature that a
 // contract accepts proves the account only on its own chain, because the same address elsewhere may have other code or other
 // owners.
-func (s *Service) signer(ctx context.Context, m *siwe.Message, signed string) (account.Identity, error) {
+func (s *Persons) signer(ctx context.Context, m *siwe.Message, signed string) (account.Identity, error) {
 	raw, err := siwe.ParseSignature(signed)
 	if err != nil {
 		return account.Identity{}, err
@@ -131,7 +131,7 @@ func (s *Service) signer(ctx context.Context, m *siwe.Message, signed string) (a
 }
 
 // checkMessage returns an ErrWallet error unless the message is for this site and this time.
-func (s *Service) checkMessage(m *siwe.Message, now time.Time) error {
+func (s *Persons) checkMessage(m *siwe.Message, now time.Time) error {
 	site, err := url.Parse(s.PublicURL)
 	if err != nil {
 		return fmt.Errorf("read the public URL: %w", err)

@@ -64,12 +64,12 @@ func (w wallet) sign(t *testing.T, message string) string {
 // send signs a message and signs in with it.
 func (w wallet) send(t *testing.T, s *identity.Service, message string) error {
 	t.Helper()
-	return call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))
+	return call(s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message)))
 }
 
 func nonce(t *testing.T, s *identity.Service, v identity.Client) string {
 	t.Helper()
-	return must(s.WalletNonce(t.Context(), v))(t)
+	return must(s.Persons.WalletNonce(t.Context(), v))(t)
 }
 
 // What is refused before the nonce is looked at leaves it good; what is refused after has used it up.
@@ -121,7 +121,7 @@ func TestSignInWithEthereum_Refused(t *testing.T) {
 		if signature == "" {
 			wanted = siwe.ErrSignature
 		}
-		is(t, name, call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, signature)), wanted)
+		is(t, name, call(s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, signature)), wanted)
 		is(t, name+": after that the nonce", w.send(t, s, w.message(n)), identity.ErrWalletNonce)
 	}
 	message := w.message(nonce(t, s, identity.Client{}), "<end>", "\nJust this once")
@@ -150,10 +150,10 @@ func TestSignInWithEthereum_Limited(t *testing.T) {
 	client := identity.Client{IP: "203.0.113.7"}
 	w := newWallet(t)
 	message := w.message(nonce(t, s, client))
-	ok(t, call(s.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))))
-	isLimited(t, "a nonce too many", call(s.WalletNonce(t.Context(), client)), true)
-	isLimited(t, "a message too many", call(s.SignInWithEthereum(t.Context(), client, message, "")), true)
-	is(t, "somebody else", call(s.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.8"})), nil)
+	ok(t, call(s.Persons.SignInWithEthereum(t.Context(), client, message, w.sign(t, message))))
+	isLimited(t, "a nonce too many", call(s.Persons.WalletNonce(t.Context(), client)), true)
+	isLimited(t, "a message too many", call(s.Persons.SignInWithEthereum(t.Context(), client, message, "")), true)
+	is(t, "somebody else", call(s.Persons.WalletNonce(t.Context(), identity.Client{IP: "203.0.113.8"})), nil)
 
 	s = newService(t, func(c *identity.Config) { c.Limits.SignUpPerIP = 1 })
 	for n := range 2 {
@@ -224,7 +224,7 @@ func TestSignInWithEthereum_SmartAccount(t *testing.T) {
 	w := newWallet(t)
 	signIn := func(answer string, changes ...string) (*identity.SignedIn, error) {
 		node.answer.Store(answer)
-		return s.SignInWithEthereum(t.Context(), identity.Client{}, w.message(nonce(t, s, identity.Client{}), changes...), "0xabcd")
+		return s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, w.message(nonce(t, s, identity.Client{}), changes...), "0xabcd")
 	}
 	smart := must(signIn(word("1626ba7e")))(t)
 	if smart.Account.Name != w.address || smart.Account.Email != strings.ToLower(w.address)+"@11155111.eip155.invalid" {
@@ -240,7 +240,7 @@ func TestSignInWithEthereum_SmartAccount(t *testing.T) {
 	}
 	// The key of the address is asked first, and is an account of its own, whatever code the address has.
 	message := w.message(nonce(t, s, identity.Client{}))
-	key, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
+	key, err := s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, w.sign(t, message))
 	if err != nil || key.Account.ID == smart.Account.ID || key.Account.Email != strings.ToLower(w.address)+"@eip155.invalid" {
 		t.Errorf("the key of the address: %+v, %v", key, err)
 	}
@@ -260,7 +260,7 @@ func TestSignInWithEthereum_NodeDown(t *testing.T) {
 	for _, answer := range []string{"down", `"0x"`, `"0x1626ba7e"`, `null`, `"0x` + strings.Repeat("16", 1<<20) + `"`, `true`} {
 		node.answer.Store(answer)
 		message := w.message(nonce(t, s, identity.Client{}))
-		_, err := s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd")
+		_, err := s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd")
 		if _, unanswered := errors.AsType[*rpc.NoAnswerError](err); !unanswered || errors.Is(err, siwe.ErrSignature) {
 			t.Errorf("%.20s: %v", answer, err)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -268,7 +268,7 @@ func TestSignInWithEthereum_NodeDown(t *testing.T) {
 		}
 		node.answer.Store(word("1626ba7e"))
 		for what, want := range []error{nil, identity.ErrWalletNonce} {
-			err := call(s.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd"))
+			err := call(s.Persons.SignInWithEthereum(t.Context(), identity.Client{}, message, "0xabcd"))
 			is(t, fmt.Sprintf("%.20s: the same message after that, time %d", answer, what+1), err, want)
 		}
 	}

@@ -56,8 +56,8 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 	}
 	in := signUp(t, core, v, "ann@example.com")
 	note(in)
-	is(t, "an address that is taken", call(core.SignUp(ctx, v, "", "ann@example.com", password, "")), account.ErrEmailTaken)
-	again := must(core.SignIn(ctx, v, "ann@example.com", password))(t)
+	is(t, "an address that is taken", call(core.Persons.SignUp(ctx, v, "", "ann@example.com", password, "")), account.ErrEmailTaken)
+	again := must(core.Persons.SignIn(ctx, v, "ann@example.com", password))(t)
 	note(again)
 	form := sha256.Sum256([]byte("a form"))
 	secrets["form"] = form[:]
@@ -69,20 +69,20 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		ok(t, err)
 	}
 	ok(t, call(store.Identities.Keys(ctx, in.Account.ID)))
-	ok(t, call2(core.Session(ctx, again.Token)))
-	ok(t, call(core.Sessions(ctx, in.Account.ID)))
-	nonce := must(core.WalletNonce(ctx, v))(t)
+	ok(t, call2(core.Sessions.Get(ctx, again.Token)))
+	ok(t, call(core.Sessions.List(ctx, in.Account.ID)))
+	nonce := must(core.Persons.WalletNonce(ctx, v))(t)
 	nonceHash := sha256.Sum256([]byte(nonce))
 	secrets["nonce"] = nonceHash[:]
 	ok(t, call(store.Identities.TakeNonce(ctx, nonceHash, time.Now())))
-	ok(t, core.SignOut(ctx, identity.Client{Token: again.Token}))
-	changed := must(core.ChangePassword(ctx, v, own(in), password, newPassword))(t)
+	ok(t, core.Sessions.SignOut(ctx, identity.Client{Token: again.Token}))
+	changed := must(core.Persons.ChangePassword(ctx, v, own(in), password, newPassword))(t)
 	changedToken := account.HashToken(changed.Token)
 	secrets["changed password"], secrets["session of the change"] = []byte(changed.Account.PasswordHash), changedToken[:]
 	resetToken := account.HashToken("a token")
 	secrets["reset token"] = resetToken[:]
 	ok(t, store.Identities.InsertResetToken(ctx, in.Account, resetToken, time.Now().Add(time.Hour), nil))
-	ok(t, call(core.ResetPassword(ctx, v, identity.ResetRequest{Token: "a token", NewPassword: password})))
+	ok(t, call(core.Persons.ResetPassword(ctx, v, identity.ResetRequest{Token: "a token", NewPassword: password})))
 	linkToken := account.HashToken("a link")
 	secrets["link token"] = linkToken[:]
 	const reset = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0c2FsdA$aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g"
@@ -96,7 +96,7 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		pgtest.Exec(t, store, "ALTER TABLE "+table+" RENAME TO no_"+table)
 	}
 	for what, err := range map[string]error{
-		"session":   call2(core.Session(ctx, again.Token)),
+		"session":   call2(core.Sessions.Get(ctx, again.Token)),
 		"key":       call2(store.Identities.UsableKey(ctx, next.Hash, time.Now())),
 		"nonce":     call(store.Identities.TakeNonce(ctx, nonceHash, time.Now())),
 		"form":      call2(core.Keys.Create(ctx, v, own(in), account.KeyRequest{Name: "ci", FormToken: form})),
@@ -107,7 +107,7 @@ func useSecrets(t *testing.T, store *rooms.Rooms) map[string][]byte {
 		"use link":  call(store.Identities.UseLink(ctx, linkToken, &link, mail.Draft{}, account.Actor{}, time.Now())),
 		"sign-up":   store.Identities.InsertSignUp(ctx, in.Account, ""),
 		"reset":     call(store.Identities.ResetPassword(ctx, resetToken, reset, false, account.AuditEntry{AccountID: in.Account.ID})),
-		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.SignOut(ctx, identity.Client{Token: in.Token}),
+		"account":   store.Identities.InsertAccount(ctx, in.Account, account.AuditEntry{}), "sign-out": core.Sessions.SignOut(ctx, identity.Client{Token: in.Token}),
 		"password": store.Identities.SetPassword(ctx, "ann@example.com", reset, account.Actor{}, time.Now()),
 		"sign-in":  store.Identities.InsertSession(ctx, in.Session, in.Account, account.AuditEntry{}),
 		"change": store.Identities.InTx(ctx, postgres.NoTurn, func(ctx context.Context, tx identity.Tx) error {

@@ -33,22 +33,28 @@ func TestTurns_EveryWrite(t *testing.T) {
 	ok(t, err)
 	owner, member, stranger := ann.principal(), bob.principal(), eve.principal()
 	ofShop := map[string]func(context.Context) error{
-		"act": func(ctx context.Context) error { return core.Act(ctx, bob.client, member, shop) },
+		"act": func(ctx context.Context) error { return core.Members.Act(ctx, bob.client, member, shop) },
 		"change a member": func(ctx context.Context) error {
-			return call(core.ChangeMember(ctx, ann.client, owner, bob.id, account.RoleViewer))
+			return call(core.Members.ChangeRole(ctx, ann.client, owner, bob.id, account.RoleViewer))
 		},
-		"remove a member": func(ctx context.Context) error { return call(core.RemoveMember(ctx, ann.client, owner, bob.id)) },
-		"leave":           func(ctx context.Context) error { return call(core.Leave(ctx, bob.client, member)) },
+		"remove a member": func(ctx context.Context) error { return call(core.Members.Remove(ctx, ann.client, owner, bob.id)) },
+		"leave":           func(ctx context.Context) error { return call(core.Members.Leave(ctx, bob.client, member)) },
 		"invite": func(ctx context.Context) error {
-			return call(core.Invite(ctx, ann.client, owner, "dan@example.com", account.RoleViewer, false))
+			return call(core.Members.Invite(ctx, ann.client, owner, "dan@example.com", account.RoleViewer, false))
 		},
-		"accept":  func(ctx context.Context) error { return call2(core.AcceptInvitation(ctx, eve.client, stranger, token)) },
-		"decline": func(ctx context.Context) error { return call(core.DeclineInvitation(ctx, eve.client, stranger, token)) },
+		"accept": func(ctx context.Context) error {
+			return call2(core.Members.AcceptInvitation(ctx, eve.client, stranger, token))
+		},
+		"decline": func(ctx context.Context) error {
+			return call(core.Members.DeclineInvitation(ctx, eve.client, stranger, token))
+		},
 		"cancel an invitation": func(ctx context.Context) error {
-			return core.CancelInvitation(ctx, ann.client, owner, &account.Invitation{ID: uuid.New()})
+			return core.Members.CancelInvitation(ctx, ann.client, owner, &account.Invitation{ID: uuid.New()})
 		},
-		"rename": func(ctx context.Context) error { return call(core.RenameShared(ctx, ann.client, owner, "Store")) },
-		"end":    func(ctx context.Context) error { return core.DeleteShared(ctx, ann.client, owner) },
+		"rename": func(ctx context.Context) error {
+			return call(core.Members.RenameShared(ctx, ann.client, owner, "Store"))
+		},
+		"end": func(ctx context.Context) error { return core.Members.DeleteShared(ctx, ann.client, owner) },
 		"create a key": func(ctx context.Context) error {
 			return call2(core.Keys.Create(ctx, ann.client, owner, account.KeyRequest{Name: "more"}))
 		},
@@ -69,20 +75,20 @@ func TestTurns_EveryWrite(t *testing.T) {
 	}
 	ofPerson := map[string]func(context.Context) error{
 		"share": func(ctx context.Context) error {
-			return call(core.CreateShared(ctx, ann.client, owner, identity.SharedRequest{Name: "Two"}))
+			return call(core.Members.CreateShared(ctx, ann.client, owner, identity.SharedRequest{Name: "Two"}))
 		},
-		"revoke a session":    func(ctx context.Context) error { return core.RevokeSession(ctx, ann.client, owner, uuid.New()) },
-		"revoke all sessions": func(ctx context.Context) error { return call(core.RevokeSessions(ctx, ann.client, owner)) },
+		"revoke a session":    func(ctx context.Context) error { return core.Sessions.Revoke(ctx, ann.client, owner, uuid.New()) },
+		"revoke all sessions": func(ctx context.Context) error { return call(core.Sessions.RevokeAll(ctx, ann.client, owner)) },
 		"change the password": func(ctx context.Context) error {
-			return call(core.ChangePassword(ctx, ann.client, owner, password, newPassword))
+			return call(core.Persons.ChangePassword(ctx, ann.client, owner, password, newPassword))
 		},
 		"end": func(ctx context.Context) error {
 			client := ann.client
 			client.Password = password
-			return core.DeleteAccount(ctx, client, owner)
+			return core.Persons.DeleteAccount(ctx, client, owner)
 		},
 		"sign in": func(ctx context.Context) error {
-			return call(core.SignIn(ctx, ann.client, "ann@example.com", password))
+			return call(core.Persons.SignIn(ctx, ann.client, "ann@example.com", password))
 		},
 		"a write on an account": ofShop["rename"],
 	}
@@ -119,7 +125,7 @@ func TestBounds_BeforeTheLock(t *testing.T) {
 	lock := pgtest.Lock(t, rooms, "SELECT FROM accounts FOR UPDATE")
 	_, _, err := core.Keys.Create(t.Context(), ann.client, owner, account.KeyRequest{Name: "one more"})
 	is(t, "a key", err, account.ErrTooMany)
-	is(t, "an invitation", call(core.Invite(t.Context(), ann.client, owner, "dan@example.com", account.RoleViewer, false)), account.ErrTooManyMembers)
-	is(t, "a member", call2(core.AcceptInvitation(t.Context(), bob.client, stranger, token)), account.ErrTooManyMembers)
+	is(t, "an invitation", call(core.Members.Invite(t.Context(), ann.client, owner, "dan@example.com", account.RoleViewer, false)), account.ErrTooManyMembers)
+	is(t, "a member", call2(core.Members.AcceptInvitation(t.Context(), bob.client, stranger, token)), account.ErrTooManyMembers)
 	ok(t, lock.Rollback())
 }

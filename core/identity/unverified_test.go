@@ -53,11 +53,11 @@ const squatted = "squat@example.com"
 // lost checks that an account has lost its address and nothing else, and that its holder is told.
 func lost(t *testing.T, m *mailing, in *identity.SignedIn) {
 	t.Helper()
-	_, owner, err := m.Session(t.Context(), in.Token)
+	_, owner, err := m.Sessions.Get(t.Context(), in.Token)
 	if err != nil || owner.ID != in.Account.ID || owner.HasEmail() || owner.EmailVerified() {
 		t.Fatalf("the session of the account: %+v, %v", owner, err)
 	}
-	if again, err := m.SignIn(t.Context(), identity.Client{}, owner.Email, password); err != nil || again.Account.ID != in.Account.ID {
+	if again, err := m.Persons.SignIn(t.Context(), identity.Client{}, owner.Email, password); err != nil || again.Account.ID != in.Account.ID {
 		t.Errorf("the password with the address that it got: %v", err)
 	}
 	says(t, strings.Join(auditLog(t, m.Service, owner.ID), "\n"), []string{"email_lost||its owner proved", "sign in as " + owner.Email}, nil)
@@ -93,18 +93,18 @@ func TestUnverified_Reset(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
 			in := c.signUp(t, m)
-			ok(t, m.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, squatted, ""))
+			ok(t, m.Persons.RequestPasswordReset(t.Context(), identity.Client{IP: "203.0.113.7"}, squatted, ""))
 			if name == "an operator who disabled it" {
 				if to := m.settle(t); len(to) > 0 {
 					t.Errorf("mails went to %q", to)
 				}
 				return
 			}
-			reset, err := m.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: m.token(t), NewPassword: newPassword})
+			reset, err := m.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, identity.ResetRequest{Token: m.token(t), NewPassword: newPassword})
 			if err != nil || reset.Fresh != c.loses {
 				t.Fatalf("a new account: %+v, %v", reset, err)
 			}
-			got, err := m.SignIn(t.Context(), identity.Client{}, squatted, newPassword)
+			got, err := m.Persons.SignIn(t.Context(), identity.Client{}, squatted, newPassword)
 			if err != nil || (got.Account.ID != in.Account.ID) != c.loses || !got.Account.EmailVerified() {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -112,7 +112,7 @@ func TestUnverified_Reset(t *testing.T) {
 				lost(t, m, in)
 				return
 			}
-			is(t, "a session after the reset", call2(m.Session(t.Context(), in.Token)), identity.ErrSignedOut)
+			is(t, "a session after the reset", call2(m.Sessions.Get(t.Context(), in.Token)), identity.ErrSignedOut)
 		})
 	}
 }
@@ -125,10 +125,10 @@ func TestUnverified_OperatorsLink(t *testing.T) {
 	token, entry := account.NewLinkToken(), account.AuditEntry{AccountID: in.Account.ID, Action: account.ResetLinkMade}
 	entry.ID, entry.OccurredAt, entry.Actor = in.Session.ID, m.Store.Now(), account.Actor{Operator: true}
 	ok(t, m.Store.InsertResetToken(t.Context(), in.Account, account.HashToken(token), m.Store.Now().Add(account.LinkLifetime), &entry))
-	if reset, err := m.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
+	if reset, err := m.Persons.ResetPassword(t.Context(), identity.Client{}, identity.ResetRequest{Token: token, NewPassword: newPassword}); err != nil || reset.Fresh {
 		t.Fatalf("a new account: %+v, %v", reset, err)
 	}
-	if got, err := m.SignIn(t.Context(), identity.Client{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
+	if got, err := m.Persons.SignIn(t.Context(), identity.Client{}, squatted, newPassword); err != nil || got.Account.ID != in.Account.ID || got.Account.EmailVerified() {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -145,7 +145,7 @@ func TestUnverified_Concurrent(t *testing.T) {
 		b := begin(t, m.Service)
 		code := i.grant(b, map[string]any{"email": squatted})
 		done.Go(func() {
-			if _, err := m.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code); err != nil && !errors.Is(err, account.ErrEmailTaken) {
+			if _, err := m.Persons.FinishOIDC(t.Context(), identity.Client{}, b.flow, b.state, code); err != nil && !errors.Is(err, account.ErrEmailTaken) {
 				t.Error(err)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 
 // SitePath returns the path of a URL on this site, empty for none. It returns an *account.InvalidError of the field for another
 // site.
-func (s *Service) SitePath(field, given string) (path string, err error) {
+func (s *base) SitePath(field, given string) (path string, err error) {
 	path = strings.TrimPrefix(given, s.PublicURL)
 	if _, err := url.Parse(path); given != "" && (err != nil || !LocalPath(path)) {
 		return "", &account.InvalidError{Field: field, Message: "must be a path on this site, such as /console"}
@@ -24,7 +24,7 @@ const homePath = "/console"
 // Callback returns the page of the console to which a mailed link finally leads, empty for the default. It leads to no other path,
 // such as an endpoint of the API, because the person who asks for a mail may not be its recipient. It returns an *account.InvalidError of the
 // field for another site.
-func (s *Service) Callback(field, given string) (page string, err error) {
+func (s *base) Callback(field, given string) (page string, err error) {
 	local, err := s.SitePath(field, given)
 	if err != nil || local != homePath && !strings.HasPrefix(local, homePath+"/") || local != path.Clean(local) || strings.ContainsAny(local, "?#%") {
 		return "", err

@@ -17,7 +17,7 @@ const LinkPath = "/console/verify-email"
 // SendVerificationEmail mails a link that verifies an address, if an account has it and has not verified it. For a client
 // without a session it does the same for every address. It returns ErrVerificationOff, ErrEmailMismatch or ErrEmailVerified about
 // the signed-in account, an *account.InvalidError for a malformed address or another site, or a *LimitedError.
-func (s *Service) SendVerificationEmail(ctx context.Context, client Client, email, callback string) error {
+func (s *Persons) SendVerificationEmail(ctx context.Context, client Client, email, callback string) error {
 	if s.MailQueued == nil {
 		return ErrVerificationOff
 	}
@@ -28,7 +28,7 @@ func (s *Service) SendVerificationEmail(ctx context.Context, client Client, emai
 	if callback, err = s.Callback("callbackURL", callback); err != nil {
 		return err
 	}
-	_, owner, err := s.Session(ctx, client.Token)
+	_, owner, err := s.sessions.Get(ctx, client.Token)
 	switch {
 	case errors.Is(err, ErrSignedOut):
 	case err != nil:
@@ -43,12 +43,12 @@ func (s *Service) SendVerificationEmail(ctx context.Context, client Client, emai
 
 // mustVerify reports whether a correct password does not sign in. The response is that to a wrong password, so that nobody learns
 // by signing up and in whether an address had an account.
-func (s *Service) mustVerify(owner *account.Account) bool {
+func (s *base) mustVerify(owner *account.Account) bool {
 	return s.MailQueued != nil && owner.VerificationRequired && !owner.EmailVerified()
 }
 
 // Link returns the effect of a token's link, and its account. It returns ErrLink, or a *LimitedError.
-func (s *Service) Link(ctx context.Context, client Client, token string) (*Link, error) {
+func (s *Persons) Link(ctx context.Context, client Client, token string) (*Link, error) {
 	if err := s.limits.signInPerIP.take(ctx, client.network()); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) Link(ctx context.Context, client Client, token string) (*Link,
 // VerifyEmail uses a link without further proof, like better-auth: it verifies the address of an account and signs nobody in. A
 // link that changes an address works only if the client is signed in to its account. It returns ErrLink, ErrLinkSignedOut,
 // account.ErrEmailTaken or a *LimitedError.
-func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callback string) (changed *account.Account, err error) {
+func (s *Persons) VerifyEmail(ctx context.Context, client Client, token, callback string) (changed *account.Account, err error) {
 	l, err := s.Link(ctx, client, token)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (s *Service) VerifyEmail(ctx context.Context, client Client, token, callbac
 // FollowLink uses a link in a browser. The client must be signed in to the link's account, or give its password or that of its
 // sign-up, because the owner of an address must not confirm it for somebody else's account. A password also signs in; without it
 // signedIn is nil. It returns ErrLink, ErrLinkSignedOut for an account that has no password, ErrPassword, account.ErrEmailTaken, ErrBusy or a *LimitedError.
-func (s *Service) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *Link, signedIn *SignedIn, err error) {
+func (s *Persons) FollowLink(ctx context.Context, client Client, token, password, callback string) (l *Link, signedIn *SignedIn, err error) {
 	if l, err = s.Link(ctx, client, token); err != nil {
 		return nil, nil, err
 	}
@@ -125,12 +125,12 @@ func (s *Service) FollowLink(ctx context.Context, client Client, token, password
 }
 
 // isSignedIn reports whether the client is signed in to the account of a link.
-func (s *Service) isSignedIn(ctx context.Context, client Client, l *Link) bool {
-	session, _, err := s.Session(ctx, client.Token)
+func (s *Persons) isSignedIn(ctx context.Context, client Client, l *Link) bool {
+	session, _, err := s.sessions.Get(ctx, client.Token)
 	return err == nil && session.AccountID == l.AccountID
 }
 
-func (s *Service) useLink(ctx context.Context, client Client, token string, l *Link, callback string) (uuid.UUID, error) {
+func (s *Persons) useLink(ctx context.Context, client Client, token string, l *Link, callback string) (uuid.UUID, error) {
 	next := mail.Draft{Kind: mail.KindChangeEmail, Recipient: l.NewEmail, AccountID: l.AccountID, Callback: callback}
 	used := *l
 	used.Notice = s.notice(account.NoticeToPerson)

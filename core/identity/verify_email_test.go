@@ -17,7 +17,7 @@ import (
 // register signs up as a browser does where mail is configured, and returns the mail.
 func (m *mailing) register(t *testing.T, v identity.Client, email string) (*identity.SignedIn, embedded.Mail) {
 	t.Helper()
-	in := must(m.SignUp(t.Context(), v, "Ann", email, password, ""))(t)
+	in := must(m.Persons.SignUp(t.Context(), v, "Ann", email, password, ""))(t)
 	return in, <-m.mails
 }
 
@@ -38,10 +38,10 @@ func TestVerification_Floods(t *testing.T) {
 	m.signUpUnverified(t, identity.Client{}, "new@example.com")
 	asked, changes := 0, 0
 	for range 50 {
-		if m.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "new@example.com", "") == nil {
+		if m.Persons.SendVerificationEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, "new@example.com", "") == nil {
 			asked++
 		}
-		if m.ChangeEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, own(in), "victim@example.com", "") == nil {
+		if m.Persons.ChangeEmail(t.Context(), identity.Client{IP: "203.0.113.7"}, own(in), "victim@example.com", "") == nil {
 			changes++
 		}
 	}
@@ -56,20 +56,20 @@ func TestChangeEmail(t *testing.T) {
 	m := newMailing(t)
 	in := m.signUp(t, identity.Client{}, "ann@example.com")
 	here := identity.Client{IP: "203.0.113.7", Token: in.Token}
-	ok(t, m.ChangeEmail(t.Context(), here, must(m.Principal(t.Context(), in.Token))(t), "New@example.com", "/console/keys"))
+	ok(t, m.Persons.ChangeEmail(t.Context(), here, must(m.Sessions.Principal(t.Context(), in.Token))(t), "New@example.com", "/console/keys"))
 	old := <-m.mails
 	if parts, _ := old.Parts(); !cmp.Equal(old.To, []string{"ann@example.com"}) || !strings.Contains(parts["text/plain"], "new@example.com") || !strings.Contains(old.Link(), "callbackURL=%2Fconsole%2Fkeys") {
 		t.Errorf("to %q:\n%s", old.To, parts["text/plain"])
 	}
 	for _, purpose := range []account.LinkPurpose{account.ConfirmEmailChange, account.ChangeEmail} {
 		token := tokenOf(t, old)
-		if _, err := m.VerifyEmail(t.Context(), identity.Client{}, token, ""); !errors.Is(err, identity.ErrLinkSignedOut) {
+		if _, err := m.Persons.VerifyEmail(t.Context(), identity.Client{}, token, ""); !errors.Is(err, identity.ErrLinkSignedOut) {
 			t.Errorf("%s without a session: %v", purpose, err)
 		}
-		if l, _, err := m.FollowLink(t.Context(), here, token, "", "/console/keys"); err != nil || l.Purpose != purpose {
+		if l, _, err := m.Persons.FollowLink(t.Context(), here, token, "", "/console/keys"); err != nil || l.Purpose != purpose {
 			t.Fatalf("%+v, %v", l, err)
 		}
-		if _, _, err := m.FollowLink(t.Context(), here, token, "", ""); !errors.Is(err, identity.ErrLink) {
+		if _, _, err := m.Persons.FollowLink(t.Context(), here, token, "", ""); !errors.Is(err, identity.ErrLink) {
 			t.Errorf("%s again: %v", purpose, err)
 		}
 		if purpose == account.ConfirmEmailChange {
@@ -78,7 +78,7 @@ func TestChangeEmail(t *testing.T) {
 			}
 		}
 	}
-	if _, owner, err := m.Session(t.Context(), in.Token); err != nil || owner.Email != "new@example.com" || !owner.EmailVerified() {
+	if _, owner, err := m.Sessions.Get(t.Context(), in.Token); err != nil || owner.Email != "new@example.com" || !owner.EmailVerified() {
 		t.Errorf("%+v, %v", owner, err)
 	}
 	log := auditLog(t, m.Service, in.Account.ID)
@@ -95,7 +95,7 @@ func TestChangeEmail_Taken(t *testing.T) {
 	here := identity.Client{IP: "203.0.113.7", Token: in.Token}
 	m.signUp(t, identity.Client{}, "kept@example.com")
 	squatter := m.signUpUnverified(t, identity.Client{}, squatted)
-	change := func(email string) error { return m.ChangeEmail(t.Context(), here, own(in), email, "") }
+	change := func(email string) error { return m.Persons.ChangeEmail(t.Context(), here, own(in), email, "") }
 	for _, email := range []string{"kept@example.com", "free@example.com"} {
 		if err := change(email); err != nil {
 			t.Errorf("%s: %v", email, err)
@@ -105,16 +105,16 @@ func TestChangeEmail_Taken(t *testing.T) {
 		}
 	}
 	ok(t, change(squatted))
-	ok(t, call2(m.FollowLink(t.Context(), identity.Client{}, tokenOf(t, <-m.mails), password, "")))
+	ok(t, call2(m.Persons.FollowLink(t.Context(), identity.Client{}, tokenOf(t, <-m.mails), password, "")))
 	lost(t, m, squatter)
 	isInvalid(t, "newEmail", change("ann@example.com"))
 	isInvalid(t, "newEmail", change("a@b.invalid"))
-	isInvalid(t, "callbackURL", m.ChangeEmail(t.Context(), here, own(in), "x@example.com", "https://evil.example"))
+	isInvalid(t, "callbackURL", m.Persons.ChangeEmail(t.Context(), here, own(in), "x@example.com", "https://evil.example"))
 	for _, verified := range []string{"NULL", "now()"} {
 		pgtest.Exec(t, m.Store, `UPDATE accounts SET email_verified_at = `+verified)
 		pgtest.Exec(t, m.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-		old := must(m.Principal(t.Context(), here.Token))(t)
-		is(t, "an old session", m.ChangeEmail(t.Context(), here, old, "x@example.com", ""), identity.ErrPasswordNeeded)
-		is(t, "with the password", m.ChangeEmail(t.Context(), with(here, password), old, "x@example.com", ""), nil)
+		old := must(m.Sessions.Principal(t.Context(), here.Token))(t)
+		is(t, "an old session", m.Persons.ChangeEmail(t.Context(), here, old, "x@example.com", ""), identity.ErrPasswordNeeded)
+		is(t, "with the password", m.Persons.ChangeEmail(t.Context(), with(here, password), old, "x@example.com", ""), nil)
 	}
 }

@@ -22,7 +22,7 @@ func (s *Server) acceptInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	invitation, member, err := s.Identity.AcceptInvitation(r.Context(), s.client(r), identity.PrincipalOf(r), request.Token)
+	invitation, member, err := s.Identity.Members.AcceptInvitation(r.Context(), s.client(r), identity.PrincipalOf(r), request.Token)
 	if err != nil {
 		return err
 	}

@@ -25,11 +25,11 @@ func (s *Server) cancelInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	on, err := s.Identity.On(r.Context(), identity.PrincipalOf(r), invitation.AccountID, identity.Manage)
+	on, err := s.Identity.Sessions.On(r.Context(), identity.PrincipalOf(r), invitation.AccountID, identity.Manage)
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.CancelInvitation(r.Context(), s.client(r), on, invitation); err != nil {
+	if err := s.Identity.Members.CancelInvitation(r.Context(), s.client(r), on, invitation); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, newInvitationJSON(invitation, "canceled"))

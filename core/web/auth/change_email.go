@@ -18,7 +18,7 @@ func (s *Server) changeEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = s.Identity.ChangeEmail(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL.Get())
+	err = s.Identity.Persons.ChangeEmail(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.NewEmail, request.CallbackURL.Get())
 	if err != nil {
 		return err
 	}

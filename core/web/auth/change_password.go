@@ -18,7 +18,7 @@ func (s *Server) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Identity.ChangePassword(r.Context(), s.client(r), identity.PrincipalOf(r), request.CurrentPassword, request.NewPassword)
+	in, err := s.Identity.Persons.ChangePassword(r.Context(), s.client(r), identity.PrincipalOf(r), request.CurrentPassword, request.NewPassword)
 	if err != nil {
 		return err
 	}

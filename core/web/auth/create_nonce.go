@@ -25,7 +25,7 @@ func (s *Server) createNonce(w http.ResponseWriter, r *http.Request) error {
 	if _, err := account.NewWalletIdentity(request.WalletAddress); err != nil {
 		return err
 	}
-	nonce, err := s.Identity.WalletNonce(r.Context(), s.client(r))
+	nonce, err := s.Identity.Persons.WalletNonce(r.Context(), s.client(r))
 	if err != nil {
 		return err
 	}

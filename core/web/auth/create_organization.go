@@ -20,7 +20,7 @@ func (s *Server) createOrganization(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	principal := identity.PrincipalOf(r)
-	shared, err := s.Identity.CreateShared(r.Context(), s.client(r), principal, identity.SharedRequest{Name: request.Name, Stay: request.Keep})
+	shared, err := s.Identity.Members.CreateShared(r.Context(), s.client(r), principal, identity.SharedRequest{Name: request.Name, Stay: request.Keep})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (s *Server) deleteOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteShared(r.Context(), s.confirming(r, request.Password), on); err != nil {
+	if err := s.Identity.Members.DeleteShared(r.Context(), s.confirming(r, request.Password), on); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, newOrganizationJSON(on.Account))

@@ -20,7 +20,7 @@ func (s *Server) deletePasskey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return account.ErrNoPasskey
 	}
-	if err := s.Identity.DeletePasskey(r.Context(), s.client(r), identity.PrincipalOf(r), id); err != nil {
+	if err := s.Identity.Persons.DeletePasskey(r.Context(), s.client(r), identity.PrincipalOf(r), id); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, statusJSON)

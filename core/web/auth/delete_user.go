@@ -17,7 +17,7 @@ func (s *Server) deleteUser(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.DeleteAccount(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r)); err != nil {
+	if err := s.Identity.Persons.DeleteAccount(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

@@ -51,7 +51,7 @@ func (s *Server) signInByFlow(r *http.Request, flow string) (*identity.SignedIn,
 	if err != nil {
 		return nil, err
 	}
-	return s.Identity.FinishOIDC(r.Context(), s.client(r), flow, state, code)
+	return s.Identity.Persons.FinishOIDC(r.Context(), s.client(r), flow, state, code)
 }
 
 // linkByFlow starts no session: the browser already has one.
@@ -60,7 +60,7 @@ func (s *Server) linkByFlow(r *http.Request, flow string) (*identity.SignedIn, e
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.Identity.FinishLink(r.Context(), s.client(r), flow, state, code)
+	return nil, s.Identity.Persons.FinishLink(r.Context(), s.client(r), flow, state, code)
 }
 
 // readCallback reads the provider's response. It ignores unknown parameters, because providers add their own.

@@ -15,7 +15,7 @@ func (s *Server) generateAuthenticateOptions(w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
-	begun, err := s.Identity.StartAuthentication(r.Context(), s.client(r), principal)
+	begun, err := s.Identity.Persons.StartAuthentication(r.Context(), s.client(r), principal)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func (s *Server) generateRegisterOptions(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	begun, err := s.Identity.StartRegistration(r.Context(), s.client(r), identity.PrincipalOf(r), given["name"], given["authenticatorAttachment"])
+	begun, err := s.Identity.Persons.StartRegistration(r.Context(), s.client(r), identity.PrincipalOf(r), given["name"], given["authenticatorAttachment"])
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s *Server) inviteMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	invited, err := s.Identity.Invite(r.Context(), s.confirming(r, request.Password), on, request.Email, role, request.Resend)
+	invited, err := s.Identity.Members.Invite(r.Context(), s.confirming(r, request.Password), on, request.Email, role, request.Resend)
 	if err != nil {
 		return err
 	}

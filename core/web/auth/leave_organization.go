@@ -19,7 +19,7 @@ func (s *Server) leaveOrganization(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	member, err := s.Identity.Leave(r.Context(), s.client(r), on)
+	member, err := s.Identity.Members.Leave(r.Context(), s.client(r), on)
 	if err != nil {
 		return err
 	}

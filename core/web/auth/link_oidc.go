@@ -21,7 +21,7 @@ func (s *Server) linkOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStart(request.ProviderID, request.CallbackURL.Get()); err != nil {
 		return err
 	}
-	to, flow, err := s.Identity.StartLink(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r))
+	to, flow, err := s.Identity.Persons.StartLink(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r))
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (s *Server) linkSIWE(w http.ResponseWriter, r *http.Request) error {
 	if _, err := readWalletMessage(request.Message, request.WalletAddress, request.ChainID.Value); err != nil {
 		return err
 	}
-	_, err = s.Identity.LinkWallet(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.Message, request.Signature)
+	_, err = s.Identity.Persons.LinkWallet(r.Context(), s.confirming(r, request.Password), identity.PrincipalOf(r), request.Message, request.Signature)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (s *Server) listAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	identities, err := s.Identity.Identities(r.Context(), owner.ID)
+	identities, err := s.Identity.Persons.Identities(r.Context(), owner.ID)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Server) providerOf(i account.Identity) (provider, accountID string) {
 	if chain, wallet := i.IsWallet(); wallet {
 		return walletProvider, strings.TrimSuffix(i.Address()+":"+chain.Reference, ":")
 	}
-	if s.Identity.CanSignIn(i) {
+	if s.Identity.Persons.CanSignIn(i) {
 		return oidcProvider, i.Subject
 	}
 	return i.Issuer, i.Subject

@@ -9,7 +9,7 @@ import (
 
 // listPasskeys answers GET /auth/passkey/list-user-passkeys with the person's passkeys, oldest first.
 func (s *Server) listPasskeys(w http.ResponseWriter, r *http.Request) error {
-	passkeys, err := s.Identity.Passkeys(r.Context(), identity.PrincipalOf(r).Person.ID)
+	passkeys, err := s.Identity.Persons.Passkeys(r.Context(), identity.PrincipalOf(r).Person.ID)
 	if err != nil {
 		return err
 	}

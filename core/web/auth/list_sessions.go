@@ -12,7 +12,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sessions, err := s.Identity.Sessions(r.Context(), owner.ID)
+	sessions, err := s.Identity.Sessions.List(r.Context(), owner.ID)
 	if err != nil {
 		return err
 	}

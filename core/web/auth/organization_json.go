@@ -83,5 +83,5 @@ func (s *Server) on(r *http.Request, id, slug string, need identity.Need) (*iden
 	if err != nil {
 		return nil, account.ErrNotMember
 	}
-	return s.Identity.On(r.Context(), principal, accountID, need)
+	return s.Identity.Sessions.On(r.Context(), principal, accountID, need)
 }

@@ -15,7 +15,7 @@ func (s *Server) rejectInvitation(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	invitation, err := s.Identity.DeclineInvitation(r.Context(), s.client(r), identity.PrincipalOf(r), request.Token)
+	invitation, err := s.Identity.Members.DeclineInvitation(r.Context(), s.client(r), identity.PrincipalOf(r), request.Token)
 	if err != nil {
 		return err
 	}

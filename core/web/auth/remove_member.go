@@ -27,7 +27,7 @@ func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if member, err = s.Identity.RemoveMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
+	if member, err = s.Identity.Members.Remove(r.Context(), s.confirming(r, request.Password), on, member.PersonID); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, map[string]memberJSON{"member": newMemberJSON(member)})

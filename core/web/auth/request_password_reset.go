@@ -16,7 +16,7 @@ func (s *Server) requestPasswordReset(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.RequestPasswordReset(r.Context(), s.client(r), request.Email, request.RedirectTo.Get()); err != nil {
+	if err := s.Identity.Persons.RequestPasswordReset(r.Context(), s.client(r), request.Email, request.RedirectTo.Get()); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, struct {

@@ -18,7 +18,7 @@ func (s *Server) resetPassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reset, err := s.Identity.ResetPassword(r.Context(), s.client(r), identity.ResetRequest{
+	reset, err := s.Identity.Persons.ResetPassword(r.Context(), s.client(r), identity.ResetRequest{
 		Token: request.Token, NewPassword: request.NewPassword, UnlinkAccounts: request.UnlinkAccounts,
 	})
 	if err != nil {

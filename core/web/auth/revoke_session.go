@@ -20,7 +20,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 	}
 	sessionID, err := parseID(request.Token)
 	if err == nil {
-		err = s.Identity.RevokeSession(r.Context(), s.client(r), identity.PrincipalOf(r), sessionID)
+		err = s.Identity.Sessions.Revoke(r.Context(), s.client(r), identity.PrincipalOf(r), sessionID)
 	}
 	if err != nil && !errors.Is(err, account.ErrNotFound) {
 		return err
@@ -30,7 +30,7 @@ func (s *Server) revokeSession(w http.ResponseWriter, r *http.Request) error {
 
 // revokeOtherSessions answers POST /auth/revoke-other-sessions: it ends all sessions of the account except the current one.
 func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.Identity.RevokeOtherSessions(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
+	if _, err := s.Identity.Sessions.RevokeOthers(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, statusJSON)
@@ -38,7 +38,7 @@ func (s *Server) revokeOtherSessions(w http.ResponseWriter, r *http.Request) err
 
 // revokeSessions answers POST /auth/revoke-sessions: it ends all sessions of the account.
 func (s *Server) revokeSessions(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.Identity.RevokeSessions(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
+	if _, err := s.Identity.Sessions.RevokeAll(r.Context(), s.client(r), identity.PrincipalOf(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

@@ -16,7 +16,7 @@ func (s *Server) sendVerificationEmail(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.SendVerificationEmail(r.Context(), s.client(r), request.Email, request.CallbackURL.Get()); err != nil {
+	if err := s.Identity.Persons.SendVerificationEmail(r.Context(), s.client(r), request.Email, request.CallbackURL.Get()); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, statusJSON)

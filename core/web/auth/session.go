@@ -16,7 +16,7 @@ import (
 func (s *Server) require(need identity.Need, answer route.Endpoint) route.Endpoint {
 	if need == identity.Anyone {
 		return func(w http.ResponseWriter, r *http.Request) error {
-			visitor, err := s.Identity.AdmitAnyone(r.Context(), s.client(r), r.Method)
+			visitor, err := s.Identity.Sessions.AdmitAnyone(r.Context(), s.client(r), r.Method)
 			if err != nil {
 				return err
 			}
@@ -24,7 +24,7 @@ func (s *Server) require(need identity.Need, answer route.Endpoint) route.Endpoi
 		}
 	}
 	return func(w http.ResponseWriter, r *http.Request) error {
-		principal, err := s.Identity.Admit(r.Context(), s.client(r), r.Method)
+		principal, err := s.Identity.Sessions.Admit(r.Context(), s.client(r), r.Method)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (s *Server) setActiveOrganization(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	if err := s.Identity.Act(r.Context(), s.client(r), principal, on.Account.ID); err != nil {
+	if err := s.Identity.Members.Act(r.Context(), s.client(r), principal, on.Account.ID); err != nil {
 		return err
 	}
 	if none {

@@ -20,7 +20,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	client := s.client(r)
 	client.EndsWithBrowser = request.RememberMe.Value != nil && !*request.RememberMe.Value
-	in, err := s.Identity.SignIn(r.Context(), client, request.Email, request.Password)
+	in, err := s.Identity.Persons.SignIn(r.Context(), client, request.Email, request.Password)
 	if err != nil {
 		return err
 	}

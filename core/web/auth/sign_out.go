@@ -8,7 +8,7 @@ import (
 
 // signOut answers POST /auth/sign-out: it ends the session, if there is one.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
-	if err := s.Identity.SignOut(r.Context(), s.client(r)); err != nil {
+	if err := s.Identity.Sessions.SignOut(r.Context(), s.client(r)); err != nil {
 		return err
 	}
 	s.cookie.Clear(w)

@@ -22,7 +22,7 @@ func (s *Server) signUp(w http.ResponseWriter, r *http.Request) error {
 	}
 	client := s.client(r)
 	client.EndsWithBrowser = request.RememberMe.Value != nil && !*request.RememberMe.Value
-	in, err := s.Identity.SignUp(r.Context(), client, request.Name, request.Email, request.Password, request.CallbackURL.Get())
+	in, err := s.Identity.Persons.SignUp(r.Context(), client, request.Name, request.Email, request.Password, request.CallbackURL.Get())
 	if err != nil {
 		return err
 	}

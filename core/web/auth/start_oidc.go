@@ -18,7 +18,7 @@ func (s *Server) startOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := checkStart(request.ProviderID, request.CallbackURL.Get()); err != nil {
 		return err
 	}
-	to, flow, err := s.Identity.StartOIDC(r.Context(), s.client(r))
+	to, flow, err := s.Identity.Persons.StartOIDC(r.Context(), s.client(r))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 	if request.ProviderID == credentialProvider {
 		return s.unlinkPassword(w, r, principal)
 	}
-	identities, err := s.Identity.Identities(r.Context(), principal.Person.ID)
+	identities, err := s.Identity.Persons.Identities(r.Context(), principal.Person.ID)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (s *Server) unlinkAccount(w http.ResponseWriter, r *http.Request) error {
 			Path: "/accountId", Message: "must say which, as the account has several of this provider; see /auth/list-accounts",
 		})
 	}
-	if err := s.Identity.Unlink(r.Context(), s.confirming(r, request.Password), principal, named[0]); err != nil {
+	if err := s.Identity.Persons.Unlink(r.Context(), s.confirming(r, request.Password), principal, named[0]); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, statusJSON)
@@ -56,7 +56,7 @@ func (s *Server) unlinkPassword(w http.ResponseWriter, r *http.Request, principa
 	if !principal.Session.HasPasskey {
 		return route.Invalid(wire.Issue{Path: "/providerId", Message: "must not be the password's, which stays; change it instead"})
 	}
-	if err := s.Identity.UnlinkPassword(r.Context(), s.client(r), principal); err != nil {
+	if err := s.Identity.Persons.UnlinkPassword(r.Context(), s.client(r), principal); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, statusJSON)

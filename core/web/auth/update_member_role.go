@@ -31,7 +31,7 @@ func (s *Server) updateMemberRole(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	if member, err = s.Identity.ChangeMember(r.Context(), s.confirming(r, request.Password), on, member.PersonID, role); err != nil {
+	if member, err = s.Identity.Members.ChangeRole(r.Context(), s.confirming(r, request.Password), on, member.PersonID, role); err != nil {
 		return err
 	}
 	return route.WriteJSON(w, http.StatusOK, newMemberJSON(member))

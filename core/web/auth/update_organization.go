@@ -25,7 +25,7 @@ func (s *Server) updateOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	renamed, err := s.Identity.RenameShared(r.Context(), s.client(r), on, request.Data.Name)
+	renamed, err := s.Identity.Members.RenameShared(r.Context(), s.client(r), on, request.Data.Name)
 	if invalidName, ok := errors.AsType[*account.InvalidError](err); ok {
 		return route.Invalid(wire.Issue{Path: "/data/" + invalidName.Field, Message: invalidName.Message})
 	}

@@ -21,7 +21,7 @@ func (s *Server) updatePasskey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return account.ErrNoPasskey
 	}
-	passkey, err := s.Identity.RenamePasskey(r.Context(), s.client(r), identity.PrincipalOf(r), id, request.Name)
+	passkey, err := s.Identity.Persons.RenamePasskey(r.Context(), s.client(r), identity.PrincipalOf(r), id, request.Name)
 	if err != nil {
 		return err
 	}

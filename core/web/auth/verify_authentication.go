@@ -24,7 +24,7 @@ func (s *Server) verifyAuthentication(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	in, err := s.Identity.FinishAuthentication(r.Context(), s.client(r), principal, s.cookie.Ceremony(r), response)
+	in, err := s.Identity.Persons.FinishAuthentication(r.Context(), s.client(r), principal, s.cookie.Ceremony(r), response)
 	if err != nil {
 		return err
 	}

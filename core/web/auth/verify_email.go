@@ -22,7 +22,7 @@ func (s *Server) verifyEmail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	changed, err := s.Identity.VerifyEmail(r.Context(), s.client(r), given["token"], callback)
+	changed, err := s.Identity.Persons.VerifyEmail(r.Context(), s.client(r), given["token"], callback)
 	if code := linkCode(err); callback != "" && (err == nil || code != "") {
 		return seeOther(w, identity.WithQuery(callback, "error", code))
 	}

@@ -23,7 +23,7 @@ func (s *Server) verifyRegistration(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	passkey, err := s.Identity.FinishRegistration(
+	passkey, err := s.Identity.Persons.FinishRegistration(
 		r.Context(), s.client(r), identity.PrincipalOf(r), s.cookie.Ceremony(r), response, request.Name.Get())
 	if err != nil {
 		return err

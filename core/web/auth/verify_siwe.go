@@ -29,7 +29,7 @@ func (s *Server) verifySIWE(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := s.Identity.SignInWithEthereum(r.Context(), s.client(r), request.Message, request.Signature)
+	in, err := s.Identity.Persons.SignInWithEthereum(r.Context(), s.client(r), request.Message, request.Signature)
 	if err != nil {
 		return err
 	}

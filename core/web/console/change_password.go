@@ -13,7 +13,7 @@ func (c *console) showPassword(w http.ResponseWriter, r *http.Request, user curr
 
 // changePassword answers POST /console/account/password. The browser gets a new session, and all other sessions end.
 func (c *console) changePassword(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	signedIn, err := c.Identity.ChangePassword(r.Context(), c.client(r), user.principal, f.values["password"], f.values["newPassword"])
+	signedIn, err := c.Identity.Persons.ChangePassword(r.Context(), c.client(r), user.principal, f.values["password"], f.values["newPassword"])
 	if err != nil {
 		return "", err
 	}

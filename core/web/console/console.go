@@ -249,7 +249,7 @@ func (c *console) openPages() map[string]page {
 func (c *console) openRoutes(mux *http.ServeMux) {
 	for pattern, answer := range c.openPages() {
 		mux.Handle(pattern, c.open(func(w http.ResponseWriter, r *http.Request, user currentUser) error {
-			visitor, err := c.Identity.AdmitAnyone(r.Context(), c.client(r), r.Method)
+			visitor, err := c.Identity.Sessions.AdmitAnyone(r.Context(), c.client(r), r.Method)
 			if err != nil {
 				return err
 			}
@@ -276,7 +276,7 @@ func redirect(w http.ResponseWriter, r *http.Request, target string) {
 // redirects to the sign-in page, which returns to this page afterwards.
 func (c *console) requireSession(route sessionRoute) http.Handler {
 	return c.open(func(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-		principal, err := c.Identity.Admit(r.Context(), c.client(r), r.Method)
+		principal, err := c.Identity.Sessions.Admit(r.Context(), c.client(r), r.Method)
 		if err != nil {
 			return err
 		}

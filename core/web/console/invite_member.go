@@ -15,7 +15,7 @@ func (c *console) inviteMember(w http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	invited, err := c.Identity.Invite(r.Context(), c.confirming(r, f), user.principal, f.values["email"], role, true)
+	invited, err := c.Identity.Members.Invite(r.Context(), c.confirming(r, f), user.principal, f.values["email"], role, true)
 	if err != nil {
 		return "", err
 	}
@@ -35,5 +35,5 @@ func (c *console) cancelInvitation(_ http.ResponseWriter, r *http.Request, user 
 	if err != nil {
 		return "", err
 	}
-	return membersPath + "?done=invite-canceled", c.Identity.CancelInvitation(r.Context(), c.client(r), user.principal, invitation)
+	return membersPath + "?done=invite-canceled", c.Identity.Members.CancelInvitation(r.Context(), c.client(r), user.principal, invitation)
 }

@@ -30,7 +30,7 @@ func (c *console) showLink(w http.ResponseWriter, r *http.Request, user currentU
 // redirect, because browsers also apply form-action to the redirects of a form; and it is not a GET, because other sites could
 // link to that.
 func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	target, flow, err := c.Identity.StartLink(r.Context(), c.confirming(r, f), user.principal)
+	target, flow, err := c.Identity.Persons.StartLink(r.Context(), c.confirming(r, f), user.principal)
 	if err != nil {
 		return "", err
 	}
@@ -40,7 +40,7 @@ func (c *console) linkOpenIDConnect(w http.ResponseWriter, r *http.Request, user
 
 func (c *console) renderLink(w http.ResponseWriter, r *http.Request, user currentUser, f *form, target string) error {
 	return c.render(w, r, user, "link", view{Title: "Link a way to sign in", Section: "account", Form: f, Body: map[string]any{
-		"OpenIDConnect": c.Identity.OIDCName(), "Continue": target,
+		"OpenIDConnect": c.Identity.Persons.OIDCName(), "Continue": target,
 	}})
 }
 
@@ -55,7 +55,7 @@ type wayIn struct {
 func (c *console) waysIn(identities []account.LinkedIdentity) []wayIn {
 	ways := make([]wayIn, len(identities))
 	for i, linked := range identities {
-		ways[i] = wayIn{LinkedIdentity: linked, Name: c.nameOf(linked.Identity), Off: !c.Identity.CanSignIn(linked.Identity)}
+		ways[i] = wayIn{LinkedIdentity: linked, Name: c.nameOf(linked.Identity), Off: !c.Identity.Persons.CanSignIn(linked.Identity)}
 	}
 	return ways
 }
@@ -68,8 +68,8 @@ func (c *console) nameOf(i account.Identity) string {
 		return "Smart account on " + chain.String()
 	case wallet:
 		return "Wallet"
-	case c.Identity.CanSignIn(i):
-		return c.Identity.OIDCName()
+	case c.Identity.Persons.CanSignIn(i):
+		return c.Identity.Persons.OIDCName()
 	default:
 		return i.Issuer
 	}

@@ -28,7 +28,7 @@ func (c *console) actOn(_ http.ResponseWriter, r *http.Request, user currentUser
 	if err != nil {
 		return "", account.ErrNotMember
 	}
-	return accountsPath + "?done=acting", c.Identity.Act(r.Context(), c.client(r), user.principal, id)
+	return accountsPath + "?done=acting", c.Identity.Members.Act(r.Context(), c.client(r), user.principal, id)
 }
 
 // shareAccount answers POST /console/accounts/share with a new account that nobody signs in to.
@@ -41,6 +41,6 @@ func (c *console) shareAccount(_ http.ResponseWriter, r *http.Request, user curr
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Identity.CreateShared(r.Context(), c.client(r), user.principal, identity.SharedRequest{Name: f.values["name"], FormToken: token})
+	_, err = c.Identity.Members.CreateShared(r.Context(), c.client(r), user.principal, identity.SharedRequest{Name: f.values["name"], FormToken: token})
 	return membersPath + "?done=shared", err
 }

@@ -24,10 +24,10 @@ type passkeysView struct {
 }
 
 func (c *console) passkeysOf(r *http.Request, user currentUser) (passkeysView, error) {
-	if !c.Identity.PasskeysOn() {
+	if !c.Identity.Persons.PasskeysOn() {
 		return passkeysView{}, nil
 	}
-	list, err := c.Identity.Passkeys(r.Context(), user.owner.ID)
+	list, err := c.Identity.Persons.Passkeys(r.Context(), user.owner.ID)
 	return passkeysView{On: true, List: list, Most: len(list) >= account.MaxPasskeys}, err
 }
 
@@ -37,7 +37,7 @@ func (c *console) renamePasskey(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", account.ErrNoPasskey
 	}
-	_, err = c.Identity.RenamePasskey(r.Context(), c.client(r), user.principal, id, f.values["name"])
+	_, err = c.Identity.Persons.RenamePasskey(r.Context(), c.client(r), user.principal, id, f.values["name"])
 	return "/console/account?done=passkey-renamed", err
 }
 
@@ -47,12 +47,12 @@ func (c *console) removePasskey(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", account.ErrNoPasskey
 	}
-	return "/console/account?done=passkey-removed", c.Identity.DeletePasskey(r.Context(), c.client(r), user.principal, id)
+	return "/console/account?done=passkey-removed", c.Identity.Persons.DeletePasskey(r.Context(), c.client(r), user.principal, id)
 }
 
 // confirmRemovePasskey answers GET /console/account/remove-passkey, whose query names the passkey.
 func (c *console) confirmRemovePasskey(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	list, err := c.Identity.Passkeys(r.Context(), user.owner.ID)
+	list, err := c.Identity.Persons.Passkeys(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}

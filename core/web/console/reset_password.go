@@ -18,7 +18,7 @@ func (c *console) showForgotPassword(w http.ResponseWriter, r *http.Request, _ c
 
 // forgotPassword answers POST /console/forgot-password. The response is the same for every address.
 func (c *console) forgotPassword(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) (string, error) {
-	if err := c.Identity.RequestPasswordReset(r.Context(), c.client(r), f.values["email"], ""); err != nil {
+	if err := c.Identity.Persons.RequestPasswordReset(r.Context(), c.client(r), f.values["email"], ""); err != nil {
 		return "", err
 	}
 	return "", c.renderForgotPassword(w, r, f, true)
@@ -33,7 +33,7 @@ func (c *console) renderForgotPassword(w http.ResponseWriter, r *http.Request, f
 // showResetPassword answers GET /console/reset-password, the target of the mailed link. A GET does not use the link up, because
 // mail scanners follow links.
 func (c *console) showResetPassword(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
-	identities, err := c.Identity.IdentitiesToReset(r.Context(), f.values["token"])
+	identities, err := c.Identity.Persons.IdentitiesToReset(r.Context(), f.values["token"])
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (c *console) showResetPassword(w http.ResponseWriter, r *http.Request, _ cu
 
 // resetPassword answers POST /console/reset-password.
 func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) (string, error) {
-	reset, err := c.Identity.ResetPassword(r.Context(), c.client(r), identity.ResetRequest{
+	reset, err := c.Identity.Persons.ResetPassword(r.Context(), c.client(r), identity.ResetRequest{
 		Token: f.values["token"], NewPassword: f.values["newPassword"], UnlinkAccounts: f.is("unlinkAccounts", "1"),
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *console) resetPassword(w http.ResponseWriter, r *http.Request, _ curren
 	}
 	c.Cookie.KnowDevice(w, reset.Device)
 	// With a session of another account the browser would not get the sign-in page.
-	if err := c.Identity.SignOut(r.Context(), c.client(r)); err != nil {
+	if err := c.Identity.Sessions.SignOut(r.Context(), c.client(r)); err != nil {
 		return "", err
 	}
 	c.Cookie.Clear(w)

@@ -13,11 +13,11 @@ func (c *console) showAccount(w http.ResponseWriter, r *http.Request, user curre
 	if text := linkFailures[f.values["error"]]; text != "" {
 		f.add(pageError{status: http.StatusOK, Text: text})
 	}
-	sessions, err := c.Identity.Sessions(r.Context(), user.owner.ID)
+	sessions, err := c.Identity.Sessions.List(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
-	identities, err := c.Identity.Identities(r.Context(), user.owner.ID)
+	identities, err := c.Identity.Persons.Identities(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}
@@ -41,19 +41,19 @@ func (c *console) revokeSession(_ http.ResponseWriter, r *http.Request, user cur
 	if err != nil {
 		return "", account.ErrNotFound
 	}
-	return "/console/account?done=revoked", c.Identity.RevokeSession(r.Context(), c.client(r), user.principal, id)
+	return "/console/account?done=revoked", c.Identity.Sessions.Revoke(r.Context(), c.client(r), user.principal, id)
 }
 
 // revokeOtherSessions answers POST /console/account/revoke-others.
 func (c *console) revokeOtherSessions(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
-	_, err := c.Identity.RevokeOtherSessions(r.Context(), c.client(r), user.principal)
+	_, err := c.Identity.Sessions.RevokeOthers(r.Context(), c.client(r), user.principal)
 	return "/console/account?done=revoked-all", err
 }
 
 // deleteAccount answers POST /console/account/delete. The password confirms it; an account without a password needs a recent
 // session.
 func (c *console) deleteAccount(w http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	if err := c.Identity.DeleteAccount(r.Context(), c.confirming(r, f), user.principal); err != nil {
+	if err := c.Identity.Persons.DeleteAccount(r.Context(), c.confirming(r, f), user.principal); err != nil {
 		return "", err
 	}
 	c.Cookie.Clear(w)

@@ -31,7 +31,7 @@ func (c *console) showInvitation(w http.ResponseWriter, r *http.Request, _ curre
 
 // acceptInvitation answers POST /console/invitation/accept: the person becomes a member, and the session acts on the account.
 func (c *console) acceptInvitation(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	_, _, err := c.Identity.AcceptInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
+	_, _, err := c.Identity.Members.AcceptInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
 	if errors.Is(err, account.ErrAlreadyMember) {
 		return accountsPath, nil
 	}
@@ -40,6 +40,6 @@ func (c *console) acceptInvitation(_ http.ResponseWriter, r *http.Request, user 
 
 // declineInvitation answers POST /console/invitation/decline.
 func (c *console) declineInvitation(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	_, err := c.Identity.DeclineInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
+	_, err := c.Identity.Members.DeclineInvitation(r.Context(), c.client(r), user.principal, f.values["token"])
 	return accountsPath + "?done=declined", err
 }

@@ -19,7 +19,7 @@ func (c *console) showSignIn(w http.ResponseWriter, r *http.Request, _ currentUs
 		f.add(pageError{status: http.StatusOK, Text: text})
 	}
 	return c.render(w, r, currentUser{}, "sign-in", view{Title: "Sign in", Section: "sign-in", Form: f, Body: map[string]any{
-		"Passkeys": c.Identity.PasskeysOn(), "Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.OIDCName(), "SignUp": c.Identity.SignUpOpen,
+		"Passkeys": c.Identity.Persons.PasskeysOn(), "Next": safeNext(f.values["next"]), "OpenIDConnect": c.Identity.Persons.OIDCName(), "SignUp": c.Identity.SignUpOpen,
 	}})
 }
 
@@ -39,7 +39,7 @@ var failures = map[string]string{
 
 // signIn answers POST /console/sign-in. The response is the same for a wrong password and for an address without an account.
 func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) (string, error) {
-	signedIn, err := c.Identity.SignIn(r.Context(), c.client(r), f.values["email"], f.values["password"])
+	signedIn, err := c.Identity.Persons.SignIn(r.Context(), c.client(r), f.values["email"], f.values["password"])
 	if err != nil {
 		return "", err
 	}
@@ -49,7 +49,7 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, _ currentUser, 
 
 // signOut answers POST /console/sign-out.
 func (c *console) signOut(w http.ResponseWriter, r *http.Request, _ currentUser) error {
-	if err := c.Identity.SignOut(r.Context(), c.client(r)); err != nil {
+	if err := c.Identity.Sessions.SignOut(r.Context(), c.client(r)); err != nil {
 		return err
 	}
 	c.Cookie.Clear(w)

@@ -13,7 +13,7 @@ import (
 // startOpenIDConnect answers GET /console/sign-in/openid-connect with a redirect to the provider. It is a GET because browsers
 // also apply form-action to the redirects of a form.
 func (c *console) startOpenIDConnect(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
-	target, flow, err := c.Identity.StartOIDC(r.Context(), c.client(r))
+	target, flow, err := c.Identity.Persons.StartOIDC(r.Context(), c.client(r))
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (c *console) writeWalletMessage(w http.ResponseWriter, r *http.Request, _ c
 	if addressErr != nil || chainErr != nil {
 		return errWallet
 	}
-	nonce, err := c.Identity.WalletNonce(r.Context(), c.client(r))
+	nonce, err := c.Identity.Persons.WalletNonce(r.Context(), c.client(r))
 	if err != nil {
 		return err
 	}

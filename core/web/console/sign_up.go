@@ -16,7 +16,7 @@ func (c *console) showSignUp(w http.ResponseWriter, r *http.Request, _ currentUs
 // signUp answers POST /console/sign-up: it creates an account and signs in. If mail is configured, the response is the same for
 // an address that has an account, and the mailed link continues the sign-up.
 func (c *console) signUp(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) (string, error) {
-	signedIn, err := c.Identity.SignUp(r.Context(), c.client(r), f.values["name"], f.values["email"], f.values["password"], "")
+	signedIn, err := c.Identity.Persons.SignUp(r.Context(), c.client(r), f.values["name"], f.values["email"], f.values["password"], "")
 	if err != nil {
 		return "", err
 	}

@@ -10,12 +10,12 @@ import (
 // unlink answers POST /console/account/unlink. The account's other sessions end.
 func (c *console) unlink(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	unlinked := account.Identity{Issuer: f.values["issuer"], Subject: f.values["subject"]}
-	return "/console/account?done=unlinked", c.Identity.Unlink(r.Context(), c.confirming(r, f), user.principal, unlinked)
+	return "/console/account?done=unlinked", c.Identity.Persons.Unlink(r.Context(), c.confirming(r, f), user.principal, unlinked)
 }
 
 // confirmUnlink answers GET /console/account/unlink, whose query names the identity.
 func (c *console) confirmUnlink(w http.ResponseWriter, r *http.Request, user currentUser, f *form) error {
-	identities, err := c.Identity.Identities(r.Context(), user.owner.ID)
+	identities, err := c.Identity.Persons.Identities(r.Context(), user.owner.ID)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (c *console) changeMember(_ http.ResponseWriter, r *http.Request, user curr
 	}
 	role, err := account.ParseRole(f.values["role"])
 	if err == nil {
-		_, err = c.Identity.ChangeMember(r.Context(), c.confirming(r, f), user.principal, person, role)
+		_, err = c.Identity.Members.ChangeRole(r.Context(), c.confirming(r, f), user.principal, person, role)
 	}
 	return membersPath + "?done=member-changed", err
 }
@@ -25,14 +25,14 @@ func (c *console) changeMember(_ http.ResponseWriter, r *http.Request, user curr
 func (c *console) removeMember(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
 	person, err := personOf(f)
 	if err == nil {
-		_, err = c.Identity.RemoveMember(r.Context(), c.confirming(r, f), user.principal, person)
+		_, err = c.Identity.Members.Remove(r.Context(), c.confirming(r, f), user.principal, person)
 	}
 	return membersPath + "?done=member-removed", err
 }
 
 // leaveAccount answers POST /console/members/leave: the person leaves the account that the session acts on.
 func (c *console) leaveAccount(_ http.ResponseWriter, r *http.Request, user currentUser, _ *form) (string, error) {
-	_, err := c.Identity.Leave(r.Context(), c.client(r), user.principal)
+	_, err := c.Identity.Members.Leave(r.Context(), c.client(r), user.principal)
 	return accountsPath + "?done=left", err
 }
 
@@ -46,12 +46,12 @@ func personOf(f *form) (uuid.UUID, error) {
 
 // renameShared answers POST /console/members/rename: it renames the shared account that the session acts on.
 func (c *console) renameShared(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	_, err := c.Identity.RenameShared(r.Context(), c.client(r), user.principal, f.values["name"])
+	_, err := c.Identity.Members.RenameShared(r.Context(), c.client(r), user.principal, f.values["name"])
 	return membersPath + "?done=shared-renamed", err
 }
 
 // deleteShared answers POST /console/members/delete: it deletes the shared account that the session acts on. The password
 // confirms it; a person without a password needs a recent session.
 func (c *console) deleteShared(_ http.ResponseWriter, r *http.Request, user currentUser, f *form) (string, error) {
-	return accountsPath + "?done=shared-ended", c.Identity.DeleteShared(r.Context(), c.confirming(r, f), user.principal)
+	return accountsPath + "?done=shared-ended", c.Identity.Members.DeleteShared(r.Context(), c.confirming(r, f), user.principal)
 }

@@ -15,7 +15,7 @@ func (c *console) followLink(w http.ResponseWriter, r *http.Request, user curren
 	if err != nil { // the service never issues such a link
 		return "", errUnknownField
 	}
-	l, signedIn, err := c.Identity.FollowLink(r.Context(), c.client(r), f.values["token"], f.values["password"], target)
+	l, signedIn, err := c.Identity.Persons.FollowLink(r.Context(), c.client(r), f.values["token"], f.values["password"], target)
 	if errors.Is(err, account.ErrEmailTaken) { // the link is used up
 		return "", c.renderError(w, r, user, err)
 	}
@@ -37,7 +37,7 @@ var linkDone = map[account.LinkPurpose]string{
 // asks for the password if the browser is not signed in to its account. A GET does not use the link up, because mail scanners
 // follow links.
 func (c *console) showVerifyEmail(w http.ResponseWriter, r *http.Request, _ currentUser, f *form) error {
-	l, err := c.Identity.Link(r.Context(), c.client(r), f.values["token"])
+	l, err := c.Identity.Persons.Link(r.Context(), c.client(r), f.values["token"])
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ type view struct {
 	// Shown is the environment that lists and the overview show, and Switch chooses another; empty on public pages.
 	Shown  network.Environment
 	Switch *environmentSwitch
-	// needs is what the person would be asked for to confirm an effect, see identity.Service.ConfirmationOf.
+	// needs is what the person would be asked for to confirm an effect, see identity.Sessions.ConfirmationOf.
 	needs error
 	// confirmAt is the page that confirms and leads back to this one.
 	confirmAt string
@@ -112,7 +112,7 @@ func (c *console) render(w http.ResponseWriter, r *http.Request, user currentUse
 		v.Shown, v.Switch = user.environment, newEnvironmentSwitch(r, user.environment)
 	}
 	if user.principal != nil {
-		v.needs, v.confirmAt = c.Identity.ConfirmationOf(user.principal), confirmFor(r)
+		v.needs, v.confirmAt = c.Identity.Sessions.ConfirmationOf(user.principal), confirmFor(r)
 	}
 	var out bytes.Buffer
 	if err := c.pages[name].ExecuteTemplate(&out, "layout", v); err != nil {
