@@ -158,11 +158,13 @@ func TestDocs_Browser(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
 	t.Run("pages", func(t *testing.T) {
-		b := openTab(browser, t)
 		for _, path := range append([]string{"/docs"}, wire.DocsPages...) {
 			if filepath.Ext(path) == "" {
-				b.open(path)
-				b.inspectDocs(path)
+				t.Run(path, func(t *testing.T) {
+					b := openTab(browser, t) // each page has a tab's time
+					b.open(path)
+					b.inspectDocs(path)
+				})
 			}
 		}
 	})
