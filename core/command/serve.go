@@ -91,7 +91,6 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		return err
 	}
 	defer func() { err = errors.Join(err, limits.Close()) }()
-
 	oidc := config.oidc()
 	identities, outbox, err := newIdentity(config, store, limits, oidc, chains.client, screen, log, metrics)
 	if err != nil {
@@ -121,15 +120,14 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := web.New(web.Config{
 		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Identity: identities, Feed: follower, Log: log, Metrics: metrics, Now: store.Identities.Now,
-		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Intents: intents, Quotes: quotes,
-		Console: pages, Tracer: tracer, AccessLog: accessLog,
+		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
 	})
 	if err != nil {
 		return err
 	}
-	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
-	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
+	checks := checks(store, limits, &draining)
+	return runServers(ctx, config, draining.closing(handler), telemetry.Operations(metrics, checks...), log, func(ctx context.Context, group *errgroup.Group) {
 		startWorkers(ctx, group, config, store, live, follower, oidc, quotes, log)
 		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
 		startOutbox(ctx, group, outbox, identities, hooks)

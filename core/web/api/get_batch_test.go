@@ -71,7 +71,7 @@ func TestGetBatchCalls(t *testing.T) {
 	for most, want := range map[int][][]string{ // an approval and two openings are three calls
 		2: {{ids[0]}, {ids[1]}, {ids[3]}}, 3: {{ids[0], ids[1]}, {ids[3]}}, 4: {{ids[0], ids[1], ids[3]}}, 200: {{ids[0], ids[1], ids[3]}},
 	} {
-		response := s.Send(t, "GET", fmt.Sprintf("/v2/batches/%s/calls?max-calls=%d", made.ID, most), "", account...) //nolint:bodyclose // readAll closes it
+		response := s.Send(t, "GET", fmt.Sprintf("/v2/batches/%s/calls?max-calls=%d", made.ID, most), "", account...)
 		var got struct {
 			Requests []struct {
 				Transfers []string

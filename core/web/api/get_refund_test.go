@@ -70,7 +70,7 @@ func TestGetRefund(t *testing.T) {
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, first, second) })
 	location := s.createOpen(t, owner)
 	var record struct{ Order api.ClientOrder }
-	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", location, "", account...))), &record); err != nil { //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", location, "", account...))), &record); err != nil {
 		t.Fatal(err)
 	}
 	order := record.Order

@@ -17,7 +17,7 @@ import (
 // usage reads what the key is told.
 func (s *service) usage(t *testing.T, query string, key ...string) map[time.Time]client.UsageInterval {
 	t.Helper()
-	response := s.Send(t, http.MethodGet, "/v2/usage"+query, "", key...) //nolint:bodyclose // readAll closes it
+	response := s.Send(t, http.MethodGet, "/v2/usage"+query, "", key...)
 	var report client.UsageReport
 	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &report); err != nil {
 		t.Fatal(err)

@@ -358,7 +358,7 @@ func TestServeBatch_Screened(t *testing.T) {
 		sent = append(sent, s.CreateRequest(t, owner, uuid.NewString(), webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", to, "", "", "")))
 	}
 	var status []int
-	for _, response := range s.SendGroup(t, sent...) { //nolint:bodyclose // it is in memory
+	for _, response := range s.SendGroup(t, sent...) {
 		status = append(status, response.StatusCode)
 		_, _ = io.Copy(io.Discard, response.Body)
 	}

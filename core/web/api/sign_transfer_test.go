@@ -76,7 +76,7 @@ func signatureOf(signature hexutil.Bytes) string { return `{"signature":"` + sig
 
 func (s *service) signing(t *testing.T, path string, header ...string) (i signedIntent) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", path, "", header...))), &i); err != nil { //nolint:bodyclose // readAll closes it
+	if err := json.Unmarshal([]byte(webtest.ReadAll(t, s.Send(t, "GET", path, "", header...))), &i); err != nil {
 		t.Fatal(err)
 	}
 	return i
@@ -147,7 +147,7 @@ func TestSignTransfer(t *testing.T) {
 			t.Errorf("%s: relay %+v", c.name, relay)
 		}
 		for _, path := range []string{location, "/v2/transfers", "/v2/events", location + "/preflight"} {
-			if body := webtest.ReadAll(t, s.Send(t, "GET", path, "", account...)); strings.Contains(body, signature.String()[2:]) { //nolint:bodyclose // readAll closes it
+			if body := webtest.ReadAll(t, s.Send(t, "GET", path, "", account...)); strings.Contains(body, signature.String()[2:]) {
 				t.Errorf("%s: %s tells the signature", c.name, path)
 			}
 		}

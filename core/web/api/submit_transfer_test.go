@@ -115,7 +115,7 @@ func (s *submitting) sent() (posted []string) {
 // make makes an intent of a quote, to be submitted, and signs it.
 func (s *submitting) make(t *testing.T, user signer, scheme string, account []string) (location string, record map[string]any, signature string) {
 	t.Helper()
-	response := webtest.ReadAll(t, s.Send(t, "POST", "/v2/quotes", strings.ReplaceAll(exactInput, webtest.Alice, user.address), account...)) //nolint:bodyclose // readAll closes it
+	response := webtest.ReadAll(t, s.Send(t, "POST", "/v2/quotes", strings.ReplaceAll(exactInput, webtest.Alice, user.address), account...))
 	var got struct{ Quotes []struct{ ID string } }
 	if err := json.Unmarshal([]byte(response), &got); err != nil || len(got.Quotes) != 1 {
 		t.Fatalf("%s %v", response, err)

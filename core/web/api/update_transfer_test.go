@@ -63,7 +63,7 @@ func TestUpdateTransfer(t *testing.T) {
 			Data     names
 		}
 	}
-	response := s.Send(t, "GET", "/v2/events", "", account...) //nolint:bodyclose // readAll closes it
+	response := s.Send(t, "GET", "/v2/events", "", account...)
 	if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &page); err != nil {
 		t.Fatal(err)
 	}

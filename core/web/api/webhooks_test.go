@@ -150,7 +150,7 @@ func TestListDeliveries_Pages(t *testing.T) {
 	var sent, got []string
 	for range 5 {
 		var answer struct{ EventID string }
-		response := s.Send(t, "POST", path+"/test", "", key...) //nolint:bodyclose // readAll closes it
+		response := s.Send(t, "POST", path+"/test", "", key...)
 		if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &answer); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestListDeliveries_Pages(t *testing.T) {
 			Deliveries []struct{ EventID, Type, Status string }
 			Next       *string
 		}
-		response := s.Send(t, "GET", path+"/deliveries?limit=2"+after, "", key...) //nolint:bodyclose // readAll closes it
+		response := s.Send(t, "GET", path+"/deliveries?limit=2"+after, "", key...)
 		if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &page); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestGroup_Accounts(t *testing.T) {
 		}
 		requests = append(requests, s.CreateRequest(t, accounts[n], fmt.Sprintf("request-%d", n), text))
 	}
-	for n, response := range s.SendGroup(t, requests...) { //nolint:bodyclose // readAll closes them
+	for n, response := range s.SendGroup(t, requests...) {
 		text := webtest.ReadAll(t, response)
 		if n%8 == 7 {
 			if response.StatusCode != http.StatusBadRequest || !strings.Contains(text, "INVALID_REQUEST") {
@@ -129,7 +129,7 @@ func TestGroup_OneCommit(t *testing.T) {
 	for n := range requests {
 		requests[n] = s.CreateRequest(t, uuid.New(), fmt.Sprint(n), webtest.TransferBody)
 	}
-	for n, response := range s.SendGroup(t, requests...) { //nolint:bodyclose // it is in memory
+	for n, response := range s.SendGroup(t, requests...) {
 		if response.StatusCode != http.StatusCreated {
 			t.Errorf("%d: %d", n, response.StatusCode)
 		}
@@ -151,7 +151,7 @@ func TestGroup_SameKey(t *testing.T) {
 		requests[n].Header.Set("Idempotency-Key", "once")
 	}
 	locations, replayed := map[string]bool{}, 0
-	for n, response := range s.SendGroup(t, requests...) { //nolint:bodyclose // it is in memory
+	for n, response := range s.SendGroup(t, requests...) {
 		if response.StatusCode != http.StatusCreated {
 			t.Errorf("%d: %d %s", n, response.StatusCode, webtest.ReadAll(t, response))
 		}

@@ -59,7 +59,7 @@ func TestVerifyKey(t *testing.T) {
 	for text, want := range map[string]string{
 		forever.Key: `"origins":["http://localhost:3000","https://app.example.com"]`, expiring.Key: `"origins":["https://app.example.com"]`,
 	} {
-		response := s.Send(t, "POST", "/internal/keys/verify", verify(webtest.HashOf(text))) //nolint:bodyclose // readAll closes it
+		response := s.Send(t, "POST", "/internal/keys/verify", verify(webtest.HashOf(text)))
 		if body := webtest.ReadAll(t, response); !strings.Contains(body, want) {
 			t.Errorf("with origins: %s, want %s", body, want)
 		}
