@@ -27,7 +27,6 @@ import (
 	"intents.internal/core/rpc"
 	"intents.internal/core/screening"
 	"intents.internal/core/web"
-	"intents.internal/core/web/console"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/listen"
@@ -109,18 +108,13 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	}
 	defer asked.Close()
 	hooks := webhooks.NewService(store.Webhooks, rules, identities)
-	pages, err := console.New(console.Config{
-		Identity: identities, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Cookie: identity.NewCookie(config.PublicURL), PublicURL: config.PublicURL, Log: log,
-		Intents: intents, Quotes: quotes, Now: store.Identities.Now,
-	})
-	if err != nil {
-		return err
-	}
 	var draining drain
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
-	handler, err := web.New(web.Config{
-		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: hooks, Registry: live, Identity: identities, Feed: follower, Log: log, Metrics: metrics, Now: store.Identities.Now,
-		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL, Intents: intents, Quotes: quotes, Console: pages, Tracer: tracer, AccessLog: accessLog,
+	handler, err := newHandler(web.Config{
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: follower, Now: store.Now,
+		Identity: identities, Intents: intents, Quotes: quotes, Webhooks: hooks,
+		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
+		Log: log, AccessLog: accessLog, Metrics: metrics, Tracer: tracer,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
 	})
 	if err != nil {
@@ -137,6 +131,14 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 		group.Go(func() error { topology.WarnOfEviction(ctx, limits, log); return nil })
 		group.Go(func() error { <-ctx.Done(); draining.announce(); follower.Drain(); return nil })
 	})
+}
+
+// newHandler is the handler of all routes and of the console.
+func newHandler(config web.Config) (handler http.Handler, err error) {
+	if config.Console, err = config.NewConsole(); err != nil {
+		return nil, err
+	}
+	return web.New(config)
 }
 
 // readToServe reads the settings and both files of providers, and reports the faults of all at once.

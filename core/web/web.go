@@ -17,6 +17,7 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/web/api"
 	"intents.internal/core/web/auth"
+	"intents.internal/core/web/console"
 	"intents.internal/core/web/gateways"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
@@ -52,9 +53,16 @@ type Config struct {
 	// AccessLog gets a line for every request except those that core failed, whose line goes to Log; nil for none. While
 	// the database fails, Log gets one line per cause and second, and AccessLog the others.
 	AccessLog *slog.Logger
-	// Console answers /console and everything below it, with its own protection against other sites; nil leaves those paths
-	// out.
+	// Console answers /console and everything below it, with its own protection against other sites, see NewConsole; nil leaves those paths out.
 	Console http.Handler
+}
+
+// NewConsole returns the pages of the console.
+func (c Config) NewConsole() (http.Handler, error) {
+	return console.New(console.Config{
+		Identities: c.Identities, Transfers: c.Transfers, Events: c.Events, Webhooks: c.Webhooks, Registry: c.Registry, Intents: c.Intents,
+		Quotes: c.Quotes, Identity: c.Identity, Cookie: identity.NewCookie(c.PublicURL), PublicURL: c.PublicURL, Now: c.Now, Log: c.Log,
+	})
 }
 
 var (

@@ -140,9 +140,8 @@ func (t *Tried) MarkFailed(c *Core) {
 }
 
 // Pick returns the core for the next attempt: of the cores that are up and not tried, the one with the fewest requests in flight, where
-// a recent failure counts as one.
-// If there is none, it returns the core that failed, because only the connection may have been broken, and then the ejected
-// cores. It returns nil when no core is left.
+// a recent failure counts as one. If there is none, it returns the core that failed, because only the connection may have been broken, and
+// then the ejected cores. It returns nil when no core is left.
 func (s *Set) Pick(t Tried) *Core {
 	if all := s.All(); len(all) == 1 && t.excluded == 0 {
 		return all[0]

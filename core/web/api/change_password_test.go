@@ -35,7 +35,7 @@ func TestChangePassword(t *testing.T) {
 	}
 
 	before := sessionID(t, s, here)
-	response := s.Send(t, "POST", "/auth/change-password", // readAll closes the body
+	response := s.Send(t, "POST", "/auth/change-password", // ReadAll closes the body
 		`{"currentPassword":"`+webtest.Password+`","newPassword":"`+newPassword+`","revokeOtherSessions":false}`, here...)
 	if text := webtest.ReadAll(t, response); response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, text)

@@ -50,7 +50,7 @@ func (s *service) createBatch(t *testing.T, request string, header ...string) (b
 
 func (b batch) ids() (ids []string) {
 	for _, one := range b.Transfers {
-		ids = append(ids, one["id"].(string)) //nolint:forcetypeassert // readAll holds it to its schema
+		ids = append(ids, one["id"].(string)) //nolint:forcetypeassert // ReadAll holds it to its schema
 	}
 	return ids
 }

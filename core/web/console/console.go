@@ -13,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"intents.internal/core/intents"
 	"intents.internal/core/quotes"
 	"intents.internal/core/registry"
+	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/telemetry"
@@ -322,7 +322,7 @@ func (c *console) open(answer page) http.Handler {
 		defer cancel()
 		protect(w.Header())
 		r = r.WithContext(ctx)
-		err := recoverPanic(answer, w, r)
+		err := route.RecoverPanic(func(w http.ResponseWriter, r *http.Request) error { return answer(w, r, currentUser{}) }, w, r)
 		if recorder, ok := w.(interface{ Unconfirmed() error }); ok && err == nil {
 			err = recorder.Unconfirmed()
 		}
@@ -332,16 +332,6 @@ func (c *console) open(answer page) http.Handler {
 			}
 		}
 	})
-}
-
-// recoverPanic calls the page and returns a panic as an error, so that one request cannot crash the process.
-func recoverPanic(answer page, w http.ResponseWriter, r *http.Request) (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("panic: %v\n%s", panicked, debug.Stack())
-		}
-	}()
-	return answer(w, r, currentUser{})
 }
 
 // protect sets the security headers of every page: it may not be cached, framed or load content from other origins.

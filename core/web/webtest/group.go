@@ -32,7 +32,7 @@ func (s *Service) SendGroup(t *testing.T, requests ...*http.Request) []*http.Res
 		}
 		response.Request = requests[number]
 		if response.Header.Values("Cache-Control") == nil {
-			response.Header.Set("Cache-Control", "no-store") // as gateways do, see forbidCaching
+			response.Header.Set("Cache-Control", "no-store") // as gateways do, see route.ForbidCaching
 		}
 		responses[number] = response
 	}

@@ -22,7 +22,6 @@ import (
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
 	"intents.internal/core/web"
-	"intents.internal/core/web/console"
 	"intents.internal/core/web/route"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/telemetry"
@@ -33,6 +32,8 @@ import (
 
 // GatewaySecret is what every request is sent with.
 const GatewaySecret = "a secret that only the gateways know"
+
+const publicURL = "http://intents.example"
 
 // testRequestID is the id of a client's request unless a test says otherwise. Errors have it in their body.
 const testRequestID = "01a1fc68-0656-76d5-9bf2-4a428e39a05a"
@@ -82,14 +83,14 @@ func StartOn(t *testing.T, store *rooms.Rooms, change ...func(*Settings)) *Servi
 	log, metrics := telemetry.NewLogger(s.Log, "core"), telemetry.NewRegistry()
 	config := Settings{
 		API: web.Config{
-			Now:        store.Identities.Now,
-			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: feed.NewFollower(store.Feed), Log: log, Metrics: metrics, Secrets: route.NewSecrets(GatewaySecret, ""), PublicURL: "http://intents.example",
-			AccessLog: log,
+			Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: feed.NewFollower(store.Feed), Now: store.Now,
+			Secrets: route.NewSecrets(GatewaySecret, ""), PublicURL: publicURL, Log: log, AccessLog: log, Metrics: metrics,
 		},
 		Intents: intents.Config{Store: store.Intents, Registry: live},
 		Quotes:  quotes.Config{Store: store.Quotes, Registry: live},
 		Identity: identity.Config{
-			Store: store.Identities, Mail: store.Mail, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, Log: log, Metrics: metrics, PublicURL: "http://intents.example",
+			Store: store.Identities, Mail: store.Mail, Passwords: pgtest.Passwords(), Limits: wide, SignUpOpen: true, PublicURL: publicURL,
+			Log: log, Metrics: metrics,
 		},
 	}
 	for _, c := range change {
@@ -101,12 +102,7 @@ func StartOn(t *testing.T, store *rooms.Rooms, change ...func(*Settings)) *Servi
 	config.Quotes.Intents = config.API.Intents
 	config.API.Quotes = quotes.New(config.Quotes)
 	if config.Pages {
-		config.API.Console, err = console.New(console.Config{
-			Now:      store.Identities.Now,
-			Identity: config.API.Identity, Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Webhooks: config.API.Webhooks, Registry: live,
-			Intents: config.API.Intents, Cookie: identity.NewCookie(config.API.PublicURL), PublicURL: config.API.PublicURL, Log: log,
-		})
-		if err != nil {
+		if config.API.Console, err = config.API.NewConsole(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -136,7 +132,7 @@ type Answer struct {
 // and a name that begins with + is given once more.
 func (s *Service) Call(t *testing.T, method, path, body string, header ...string) Answer {
 	t.Helper()
-	response := s.Send(t, method, path, body, header...) //nolint:bodyclose // readAll closes it
+	response := s.Send(t, method, path, body, header...) //nolint:bodyclose // ReadAll closes it
 	raw := ReadAll(t, response)
 	return AnswerOf(t, response, raw)
 }
@@ -275,7 +271,7 @@ func Refused(t *testing.T, status int, code, message string, header ...string) A
 
 // Detailed is a refusal with one member of details.
 func Detailed(a Answer, member string, value any) Answer {
-	a.Body.(map[string]any)["details"] = map[string]any{member: value} //nolint:forcetypeassert // refused has made it
+	a.Body.(map[string]any)["details"] = map[string]any{member: value} //nolint:forcetypeassert // Refused has made it
 	return a
 }
 
