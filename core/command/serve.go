@@ -111,8 +111,8 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	var draining drain
 	memory, follower := topology.NewMemory("core", metrics), feed.NewFollower(store.Feed)
 	handler, err := newHandler(web.Config{
-		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: follower, Now: store.Now,
-		Identity: identities, Intents: intents, Quotes: quotes, Webhooks: hooks,
+		Identities: store.Identities, Transfers: store.Intents, Events: store.Feed, Registry: live, Feed: follower,
+		Now: store.Now, Identity: identities, Intents: intents, Quotes: quotes, Webhooks: hooks,
 		Secrets: route.NewSecrets(config.GatewaySecret, config.GatewaySecretPrevious), PublicURL: config.PublicURL,
 		Log: log, AccessLog: accessLog, Metrics: metrics, Tracer: tracer,
 		Ready: func(ctx context.Context) error { return errors.Join(draining.check(ctx), store.CheckReadWrite(ctx)) },
