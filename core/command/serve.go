@@ -120,8 +120,8 @@ func serveUntil(ctx context.Context, log, accessLog *slog.Logger, metrics *prome
 	if err != nil {
 		return err
 	}
-	checks := checks(store, limits, &draining)
-	return runServers(ctx, config, draining.closing(handler), telemetry.Operations(metrics, checks...), log, func(ctx context.Context, group *errgroup.Group) {
+	operations := telemetry.Operations(metrics, checks(store, limits, &draining)...)
+	return runServers(ctx, config, draining.closing(handler), operations, log, func(ctx context.Context, group *errgroup.Group) {
 		startWorkers(ctx, group, config, store, live, follower, oidc, quotes, log)
 		group.Go(func() error { readState(ctx, store, limits, memory, log); return nil })
 		startOutbox(ctx, group, outbox, identities, hooks)
