@@ -164,7 +164,7 @@ type sessionConn struct {
 
 	cache      *sessionCache
 	unread     []byte // of the greeting
-	terminated bool
+	terminated atomic.Bool
 	closed     atomic.Bool
 	started    chan struct{} // closed once the first message is answered or has failed
 
@@ -178,7 +178,7 @@ func (c *sessionConn) Write(p []byte) (int, error) {
 		return len(p), c.start(p)
 	}
 	if slices.Equal(p, terminate) {
-		c.terminated = true
+		c.terminated.Store(true)
 		return len(p), nil
 	}
 	return c.session.Write(p)
@@ -214,10 +214,11 @@ func (c *sessionConn) start(first []byte) error {
 	return c.session.SetDeadline(c.deadline)
 }
 
-// Read implements net.Conn. The driver may read in the background before its first message is written.
+// Read implements net.Conn. The driver may read in the background before its first message is written. After Terminate it reads until the
+// server closes the connection.
 func (c *sessionConn) Read(p []byte) (int, error) {
 	<-c.started
-	if c.session == nil {
+	if c.session == nil || c.terminated.Load() {
 		return 0, io.EOF
 	}
 	if len(c.unread) > 0 {
@@ -243,7 +244,7 @@ func (c *sessionConn) Close() error {
 	switch {
 	case c.closed.Swap(true), c.session == nil:
 		return nil
-	case c.terminated && c.startup != "":
+	case c.terminated.Load() && c.startup != "":
 		return c.cache.put(c.session)
 	}
 	return c.session.Close()
