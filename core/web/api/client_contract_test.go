@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/client"
 )
 
@@ -363,8 +364,8 @@ func jsonMembers(goType reflect.Type) map[string]reflect.Type {
 // Recorded bodies are read without a member too many, and written again as they were.
 func TestClientContract_Examples(t *testing.T) {
 	t.Parallel()
-	var recorded examples
-	text, err := os.ReadFile(examplesFile)
+	var recorded webtest.Examples
+	text, err := os.ReadFile(webtest.ExamplesFile)
 	if err == nil {
 		err = json.Unmarshal(text, &recorded)
 	}

@@ -128,14 +128,14 @@ func TestCreateBatch(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 
-	short := s.example(t, "summaries", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-2", account), "Prefer", `wait=1, Return="minimal";x=1`)...)
+	short := s.Example(t, "summaries", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-2", account), "Prefer", `wait=1, Return="minimal";x=1`)...)
 	if short.Header["Preference-Applied"] != "return=minimal" {
 		t.Errorf("%v", short.Header)
 	}
 	if _, whole := short.Body.(map[string]any)["transfers"].([]any)[0].(map[string]any)["tx"]; whole {
 		t.Errorf("not minimal: %v", short.Body)
 	}
-	s.example(t, "a batch of two", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-3", account), "Prefer", "return=representation")...)
+	s.Example(t, "a batch of two", "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, named), append(withKey("payroll-3", account), "Prefer", "return=representation")...)
 	listed := s.Call(t, "GET", "/v2/transfers?batch="+made.ID, "", account...).Body.([]any)
 	if len(listed) != 4 {
 		t.Errorf("the list of the batch has %d", len(listed))
@@ -215,7 +215,7 @@ func TestCreateBatch_Repeated(t *testing.T) {
 	made, _ := s.createBatch(t, batchOf(first, second), header...)
 
 	spelled := batchOf(strings.Replace(first, webtest.Alice, strings.ToLower(webtest.Alice), 1), webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "6", webtest.BobOnSepolia, webtest.SepoliaUSDC, "6", `,"reference":"b"`))
-	s.create(t, webtest.TransferBody, header...) // keys of single intents are another name space
+	s.Create(t, webtest.TransferBody, header...) // keys of single intents are another name space
 	s.Call(t, "POST", "/v2/transfers/"+made.ids()[0]+"/cancel", "", account...)
 	for name, request := range map[string]string{"the same": batchOf(first, second), "spelled otherwise": spelled} {
 		again, replayed := s.createBatch(t, request, header...)
@@ -277,11 +277,11 @@ func TestCreateBatch_Screened(t *testing.T) {
 	toTest := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", "eip155:11155111:"+screening.TestAddress, "", "", "")
 	fromMallory := webtest.Body(malloryOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", "")
 	wrong := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "0", webtest.BobOnSepolia, "", "", "")
-	webtest.Same(t, "two of four", notAllowed(t, "/transfers/1/destination/account", "/transfers/3/source/account"),
+	webtest.Same(t, "two of four", webtest.NotAllowed(t, "/transfers/1/destination/account", "/transfers/3/source/account"),
 		s.Call(t, "POST", "/v2/transfers/batch", batchOf(webtest.TransferBody, toTest, wrong, fromMallory), header...))
 
 	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...)
-	s.list(t, webtest.Bob)
+	s.List(t, webtest.Bob)
 	again, replayed := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...)
 	if !replayed || again.ID != made.ID || again.Transfers[0]["tx"] != nil || again.Transfers[1]["screened"] != true {
 		t.Errorf("replayed %v: %+v", replayed, again)
@@ -290,11 +290,11 @@ func TestCreateBatch_Screened(t *testing.T) {
 	if diff := cmp.Diff(webtest.Want(t, 200, `{"requests":[],"excluded":[{"id":"<id>","reason":"STATUS"},{"id":"<id>","reason":"STATUS"}]}`), calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	s.delist(t, webtest.Bob)
+	s.Delist(t, webtest.Bob)
 	if back, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.TransferBody), header...); back.Transfers[0]["tx"] == nil {
 		t.Error("the transaction does not come back")
 	}
-	s.unlogged(t)
+	s.Unlogged(t, s.Log)
 }
 
 // A batch waits for a place of its own, and a single intent for no batch.
@@ -313,7 +313,7 @@ func TestCreateBatch_Places(t *testing.T) {
 		})
 	}
 	for range 20 {
-		if status, _, record := s.create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...); status != 201 {
+		if status, _, record := s.Create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...); status != 201 {
 			t.Errorf("a single intent: %d %s", status, record)
 		}
 	}

@@ -28,11 +28,11 @@ func TestCreateQuotes(t *testing.T) {
 	down.setAnswer(answering(502, ""))
 	s := start(t, quoting(honest, down))
 	key := webtest.Keyed(uuid.New(), "test")
-	s.example(t, "what an amount brings", "POST", "/v2/quotes", exactInput, key...)
+	s.Example(t, "what an amount brings", "POST", "/v2/quotes", exactInput, key...)
 	down.setAnswer(answering(200, `{"quotes":[]}`))
-	s.example(t, "what an amount costs", "POST", "/v2/quotes", exactOutput, key...)
+	s.Example(t, "what an amount costs", "POST", "/v2/quotes", exactOutput, key...)
 	asked := down.requests.Load()
-	s.example(t, "a swap, of one provider", "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, webtest.SepoliaWETH, "", `,"providers":["solver"]`), key...)
+	s.Example(t, "a swap, of one provider", "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, webtest.SepoliaWETH, "", `,"providers":["solver"]`), key...)
 	if down.requests.Load() != asked {
 		t.Error("another provider was asked too")
 	}
@@ -92,13 +92,13 @@ func TestCreateQuotes_NoQuote(t *testing.T) {
 	key := webtest.Keyed(uuid.New(), "test")
 	one.setAnswer(answering(200, `{"quotes":[]}`))
 	other.setAnswer(answering(500, ""))
-	s.example(t, "nobody quotes", "POST", "/v2/quotes", exactInput, key...)
+	s.Example(t, "nobody quotes", "POST", "/v2/quotes", exactInput, key...)
 	one.setAnswer(answering(500, ""))
 	other.setAnswer(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3")
 		w.WriteHeader(429)
 	})
-	got := s.example(t, "nobody answers", "POST", "/v2/quotes", exactInput, key...)
+	got := s.Example(t, "nobody answers", "POST", "/v2/quotes", exactInput, key...)
 	if after := got.Header["Retry-After"]; retrytest.Least(got.Status, after, "3") != "3" {
 		t.Errorf("Retry-After: %q", after)
 	}
@@ -126,9 +126,9 @@ func TestCreateQuotes_Refused(t *testing.T) {
 		"a body that is too long":   `{"reference":"` + strings.Repeat("x", 16<<10) + `"}`,
 		"a field of POST transfers": strings.Replace(exactInput, `{`, `{"reference":"inv-42",`, 1),
 	} {
-		s.example(t, name, "POST", "/v2/quotes", request, key...)
+		s.Example(t, name, "POST", "/v2/quotes", request, key...)
 	}
-	s.example(t, "another media type", "POST", "/v2/quotes", exactInput, append(key, "Content-Type", "text/plain")...)
+	s.Example(t, "another media type", "POST", "/v2/quotes", exactInput, append(key, "Content-Type", "text/plain")...)
 	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "POST", "/v2/quotes?now=1", exactInput, key...))
 	if n := asked.requests.Load(); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
@@ -140,7 +140,7 @@ func TestCreateQuotes_RouteUnsupported(t *testing.T) {
 	asked := startSolver(t, "solver", network.Test)
 	asked.endpoint.Deployment = "another"
 	s := start(t, quoting(asked))
-	s.example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...)
+	s.Example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...)
 }
 
 // What the registry refuses is told before what is not configured.
@@ -148,7 +148,7 @@ func TestCreateQuotes_NotConfigured(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key := webtest.Keyed(uuid.New(), "test")
-	s.example(t, "no provider", "POST", "/v2/quotes", exactInput, key...)
+	s.Example(t, "no provider", "POST", "/v2/quotes", exactInput, key...)
 	got := s.Call(t, "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnArbitrum, webtest.ArbitrumUSDC, "", ""), key...)
 	if code := got.Body.(map[string]any)["code"]; code != "SETTLER_NOT_CONFIGURED" {
 		t.Errorf("code %v", code)
@@ -201,7 +201,7 @@ func TestCreateTransfer_HangingProvider(t *testing.T) {
 	quoted := make(chan webtest.Answer, 1)
 	go func() { quoted <- s.Call(t, "POST", "/v2/quotes", exactInput, key...) }()
 	<-arrived
-	if status, _, record := s.create(t, webtest.BridgeBody, key...); status != 201 {
+	if status, _, record := s.Create(t, webtest.BridgeBody, key...); status != 201 {
 		t.Errorf("%d %s", status, record)
 	}
 	select {

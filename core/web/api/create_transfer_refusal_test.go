@@ -48,7 +48,7 @@ func TestCreateTransfer_Unprocessable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s.example(t, name, "POST", "/v2/transfers", request, webtest.Keyed(uuid.New(), "test")...)
+			s.Example(t, name, "POST", "/v2/transfers", request, webtest.Keyed(uuid.New(), "test")...)
 		})
 	}
 }
@@ -74,7 +74,7 @@ func TestCreateTransfer_NativeNotSupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	account := webtest.Keyed(uuid.New(), "test")
-	s.example(t, "a native input that no deployment takes", "POST", "/v2/transfers", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", ""), account...)
+	s.Example(t, "a native input that no deployment takes", "POST", "/v2/transfers", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", ""), account...)
 	if got := s.Call(t, "POST", "/v2/transfers", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnSepolia, "", "", ""), account...); got.Status != 201 {
 		t.Errorf("a transfer, which needs no deployment: %+v", got)
 	}
@@ -103,7 +103,7 @@ func TestRecord_Watched(t *testing.T) {
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
 	bridge := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", "")
-	_, location, made := s.create(t, bridge, account...)
+	_, location, made := s.Create(t, bridge, account...)
 	if !strings.Contains(made, `"watched":false`) {
 		t.Errorf("nobody follows a chain: %s", made)
 	}

@@ -38,7 +38,7 @@ func TestCreateTransfer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			account := uuid.New()
-			got := s.example(t, name, "POST", "/v2/transfers", request, webtest.Keyed(account, "test")...)
+			got := s.Example(t, name, "POST", "/v2/transfers", request, webtest.Keyed(account, "test")...)
 			id := pgtest.LookUp[string](t, s.Store, `SELECT id FROM transfers WHERE account_id = $1`, account.String())
 			if location := got.Header["Location"]; location != "/v2/transfers/"+id {
 				t.Errorf("Location: %s, the intent is %s", location, id)

@@ -92,7 +92,7 @@ func mustBeDocumented(t *testing.T, e *feed.Event, isExample bool) {
 		t.Fatal(err)
 	}
 	if isExample {
-		recordedExamples.compare(t, string(e.Type), "request", "an event", string(body))
+		webtest.CompareExample(t, string(e.Type), "request", "an event", string(body))
 	}
 	header := http.Header{
 		"Webhook-Id": {e.ID.String()}, "Webhook-Timestamp": {"1795236549"},

@@ -17,7 +17,7 @@ func TestFailure_Unexpected(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	ann := signUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `ALTER TABLE transfers RENAME TO elsewhere`)
 	pgtest.Exec(t, s.Store, `ALTER TABLE api_keys RENAME TO elsewhere_too`)
 	pgtest.Exec(t, s.Store, `ALTER TABLE key_changes RENAME TO elsewhere_as_well`)
@@ -61,7 +61,7 @@ func TestFailure_DatabaseDown(t *testing.T) {
 	t.Parallel()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
 	s := startOn(t, pgtest.Open(t, gate.URL))
-	account, ann := webtest.Keyed(uuid.New(), "test"), signUp(t, s, "ann@example.com")
+	account, ann := webtest.Keyed(uuid.New(), "test"), s.SignUp(t, "ann@example.com")
 	requests := []struct {
 		method, path, body string
 		header             []string

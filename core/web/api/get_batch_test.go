@@ -24,7 +24,7 @@ func TestGetBatch(t *testing.T) {
 	account := webtest.Keyed(uuid.New(), "test")
 	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.BridgeBody, webtest.TransferBody), withKey("payroll", account)...)
 	s.Call(t, "POST", "/v2/transfers/"+made.ids()[1]+"/cancel", "", account...)
-	got := s.example(t, "a batch", "GET", "/v2/batches/"+made.ID, "", account...).Body.(map[string]any)
+	got := s.Example(t, "a batch", "GET", "/v2/batches/"+made.ID, "", account...).Body.(map[string]any)
 	if diff := cmp.Diff(map[string]any{"created": 2.0, "cancelled": 1.0}, got["statuses"]); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
@@ -65,7 +65,7 @@ func TestGetBatchCalls(t *testing.T) {
 	native := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaETH, "5", webtest.BobOnSepolia, "", "", "")
 	made, _ := s.createBatch(t, batchOf(webtest.TransferBody, webtest.BridgeBody, native, webtest.BridgeBody, webtest.TransferBody), withKey("payroll", account)...)
 	s.Call(t, "POST", "/v2/transfers/"+made.ids()[4]+"/transaction", reportOf(txHash("a")), account...)
-	s.example(t, "one signature", "GET", "/v2/batches/"+made.ID+"/calls", "", account...)
+	s.Example(t, "one signature", "GET", "/v2/batches/"+made.ID+"/calls", "", account...)
 
 	ids := made.ids()
 	for most, want := range map[int][][]string{ // an approval and two openings are three calls
@@ -125,7 +125,7 @@ func TestReportBatch(t *testing.T) {
 	} {
 		webtest.Same(t, body, want, s.Call(t, "POST", path, body, account...))
 	}
-	got := s.example(t, "two of three", "POST", path, named(txHash("a"), ids[1], ids[0]), account...)
+	got := s.Example(t, "two of three", "POST", path, named(txHash("a"), ids[1], ids[0]), account...)
 	if diff := cmp.Diff(map[string]any{"submitted": 2.0, "created": 1.0}, got.Body.(map[string]any)["statuses"]); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
@@ -139,7 +139,7 @@ func TestReportBatch(t *testing.T) {
 	conflict := webtest.Detailed(webtest.Refused(t, 409, "STATUS_CONFLICT", "The status of a transfer does not allow this, so none was changed; see details.failures."), "failures",
 		[]any{map[string]any{"index": 1.0, "code": "STATUS_CONFLICT", "message": "Another transaction has carried this intent; read it again." +
 			" The hash of a user operation is no transaction hash: report the transaction that its bundler sent."}})
-	webtest.Same(t, "one is confirmed", conflict, s.example(t, "one is confirmed", "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
+	webtest.Same(t, "one is confirmed", conflict, s.Example(t, "one is confirmed", "POST", path, named(txHash("b"), ids[1], ids[0]), account...))
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transactions WHERE encode(hash, 'hex') = $1`, strings.Repeat("b", 64)); n != 0 {
 		t.Errorf("%d attempts of a refused report", n)
 	}

@@ -17,7 +17,7 @@ func TestGetEvent(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	ann := webtest.Keyed(owner, "test")
-	_, location, _ := s.create(t, webtest.SwapBody, ann...)
+	_, location, _ := s.Create(t, webtest.SwapBody, ann...)
 	events, _ := s.Call(t, "GET", location+"/events", "", ann...).Body.(map[string]any)["events"].([]any)
 	created := webtest.Want(t, 200, `{}`)
 	created.Body = events[0]
@@ -27,7 +27,7 @@ func TestGetEvent(t *testing.T) {
 	}
 	webtest.Same(t, "a new event", created, s.Call(t, "GET", "/v2/events/"+id, "", ann...))
 	s.Call(t, "POST", location+"/cancel", "", ann...)
-	webtest.Same(t, "the intent has moved on", created, s.example(t, "an event", "GET", "/v2/events/"+id, "", ann...))
+	webtest.Same(t, "the intent has moved on", created, s.Example(t, "an event", "GET", "/v2/events/"+id, "", ann...))
 
 	missing := webtest.Refused(t, 404, "EVENT_NOT_FOUND", noEvent)
 	for name, key := range map[string][]string{"another account": webtest.Keyed(uuid.New(), "test"), "the other environment": webtest.Keyed(owner, "live")} {

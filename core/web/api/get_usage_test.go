@@ -37,9 +37,9 @@ const insertUsage = `INSERT INTO key_usage (account_id, minute, key_id, accepted
 func TestGetUsage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	own, other := createKey(t, s, `{"name":"own"}`, ann), createKey(t, s, `{"name":"other"}`, ann)
-	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	own, other := s.CreateKey(t, `{"name":"own"}`, ann), s.CreateKey(t, `{"name":"other"}`, ann)
+	live := s.CreateKey(t, `{"name":"live","environment":"live"}`, ann)
 	owner := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT account_id FROM api_keys WHERE id = $1`, own.ID)
 	now := pgtest.Now().UTC().Truncate(time.Minute)
 	earlier := now.Add(-50 * time.Minute)
@@ -94,7 +94,7 @@ func plus(to *client.UsageCounts, more client.UsageCounts) {
 func TestGetUsage_Bounded(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	key := createKey(t, s, `{"name":"own"}`, signUp(t, s, "ann@example.com"))
+	key := s.CreateKey(t, `{"name":"own"}`, s.SignUp(t, "ann@example.com"))
 	owner := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT account_id FROM api_keys WHERE id = $1`, key.ID)
 	now := pgtest.Now().UTC().Truncate(time.Minute)
 	full, before := now.Add(-20*time.Minute), now.Add(-40*time.Minute)

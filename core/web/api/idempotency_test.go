@@ -10,20 +10,13 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-// create makes an intent and returns the raw text of the record.
-func (s *service) create(t *testing.T, request string, header ...string) (status int, location, record string) {
-	t.Helper()
-	response := s.Send(t, "POST", "/v2/transfers", request, header...)
-	return response.StatusCode, response.Header.Get("Location"), webtest.ReadAll(t, response)
-}
-
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	with := func(key string, rest ...string) []string { return append(rest, "Idempotency-Key", key) }
 	ann := webtest.Keyed(uuid.New(), "test")
 
-	status, location, first := s.create(t, webtest.SwapBody, with("order-1", ann...)...)
+	status, location, first := s.Create(t, webtest.SwapBody, with("order-1", ann...)...)
 	if status != 201 {
 		t.Fatalf("%d %s", status, first)
 	}
@@ -60,7 +53,7 @@ func TestIdempotencyKey_Invalid(t *testing.T) {
 	} {
 		webtest.Same(t, name, want, s.Call(t, "POST", "/v2/transfers", webtest.TransferBody, append(account, header...)...))
 	}
-	if status, _, record := s.create(t, webtest.TransferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
+	if status, _, record := s.Create(t, webtest.TransferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
 		t.Errorf("255 characters: %d %s", status, record)
 	}
 }

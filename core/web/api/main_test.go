@@ -19,13 +19,3 @@ func startOn(t *testing.T, store *rooms.Rooms, change ...func(*webtest.Settings)
 	t.Helper()
 	return &service{webtest.StartOn(t, store, change...)}
 }
-
-func signUp(t *testing.T, s *service, email string) []string {
-	t.Helper()
-	return webtest.SignUp(t, s.Service, email)
-}
-
-func createKey(t *testing.T, s *service, request string, owner []string) webtest.ShownKey {
-	t.Helper()
-	return webtest.CreateKey(t, s.Service, request, owner)
-}

@@ -35,7 +35,7 @@ func TestCreateTransfer_Quoted(t *testing.T) {
 	id := s.quote(t, key...)
 	request := of(id, `,"reference":"inv-42"`)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	got := s.example(t, "a quote", "POST", "/v2/transfers", request, once...)
+	got := s.Example(t, "a quote", "POST", "/v2/transfers", request, once...)
 	replayed := s.Call(t, "POST", "/v2/transfers", request, once...)
 	if replayed.Header["Idempotent-Replayed"] != "true" {
 		t.Errorf("repeated: %+v", replayed.Header)
@@ -67,7 +67,7 @@ func TestCreateTransfer_QuoteRefused(t *testing.T) {
 		"a unit more than quoted":   strings.Replace(strings.Replace(webtest.BridgeBody, `"4"`, `"5"`, 1), "{", `{"quoteId":"`+id+`",`, 1),
 		"another deadline":          of(id, `,"deadline":"2030-01-01T00:00:00Z"`),
 	} {
-		s.example(t, name, "POST", "/v2/transfers", request, key...)
+		s.Example(t, name, "POST", "/v2/transfers", request, key...)
 	}
 	mainnet := strings.ReplaceAll(strings.Replace(webtest.BridgeBody, "{", `{"quoteId":"`+id+`",`, 1), "eip155:84532", "eip155:1")
 	if got := s.Call(t, "POST", "/v2/transfers", mainnet, key...); got.Status != 403 {
@@ -78,7 +78,7 @@ func TestCreateTransfer_QuoteRefused(t *testing.T) {
 	webtest.Same(t, "another environment", notThere, s.Call(t, "POST", "/v2/transfers", of(id, ""), webtest.Keyed(owner, "live")...))
 
 	pgtest.Exec(t, s.Store, `UPDATE quotes SET expires_at = now() - interval '1 second'`)
-	s.example(t, "a quote that has expired", "POST", "/v2/transfers", of(id, ""), key...)
+	s.Example(t, "a quote that has expired", "POST", "/v2/transfers", of(id, ""), key...)
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transfers`); n != 0 {
 		t.Errorf("%d intents are stored", n)
 	}
@@ -89,7 +89,7 @@ func TestGetTransfer_QuoteExpired(t *testing.T) {
 	t.Parallel()
 	s := start(t, quoting(startSolver(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.create(t, of(s.quote(t, key...), ""), key...)
+	_, location, _ := s.Create(t, of(s.quote(t, key...), ""), key...)
 	record := func() map[string]any { return s.Call(t, "GET", location, "", key...).Body.(map[string]any) }
 	before := record()
 	if diff := cmp.Diff(map[string]any{"id": "<id>", "provider": "solver", "expiresAt": "<time>"}, before["quote"]); diff != "" || before["tx"] == nil {
@@ -99,7 +99,7 @@ func TestGetTransfer_QuoteExpired(t *testing.T) {
 	if after := record(); after["tx"] != nil || after["quote"] == nil {
 		t.Errorf("tx %v, quote %v", after["tx"], after["quote"])
 	}
-	s.example(t, "a quote that has expired before its transaction was sent", "GET", location+"/preflight", "", key...)
+	s.Example(t, "a quote that has expired before its transaction was sent", "GET", location+"/preflight", "", key...)
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'cancelled'`)
 	if got := s.Call(t, "GET", location+"/preflight", "", key...); got.Status != 409 || got.Body.(map[string]any)["code"] != "STATUS_CONFLICT" {
 		t.Errorf("cancelled: %+v", got)
@@ -113,14 +113,14 @@ func TestGetQuote(t *testing.T) {
 	key := webtest.Keyed(owner, "test")
 	id := s.quote(t, key...)
 	path := "/v2/quotes/" + id
-	s.example(t, "a quote", "GET", path, "", key...)
-	if status, _, record := s.create(t, of(id, ""), key...); status != 201 {
+	s.Example(t, "a quote", "GET", path, "", key...)
+	if status, _, record := s.Create(t, of(id, ""), key...); status != 201 {
 		t.Fatalf("%d %s", status, record)
 	}
 	pgtest.Exec(t, s.Store, `UPDATE quotes SET expires_at = now() - interval '1 second'`)
-	s.example(t, "a quote that has made a transfer, and has expired since", "GET", path, "", key...)
+	s.Example(t, "a quote that has made a transfer, and has expired since", "GET", path, "", key...)
 
-	s.example(t, "a quote that is not there", "GET", "/v2/quotes/"+uuid.NewString(), "", key...)
+	s.Example(t, "a quote that is not there", "GET", "/v2/quotes/"+uuid.NewString(), "", key...)
 	notThere := webtest.Refused(t, 404, "QUOTE_NOT_FOUND", "The account has no such quote in the environment of this key. Unused quotes are kept for a day after they expire; ask for a new one.")
 	webtest.Same(t, "another account", notThere, s.Call(t, "GET", path, "", webtest.Keyed(uuid.New(), "test")...))
 	webtest.Same(t, "another environment", notThere, s.Call(t, "GET", path, "", webtest.Keyed(owner, "live")...))

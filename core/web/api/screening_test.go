@@ -1,12 +1,8 @@
 package api_test
 
 import (
-	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +10,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/rpc/rpctest"
@@ -23,99 +18,19 @@ import (
 	"intents.internal/pkg/network"
 )
 
-// screened is a service with a list, which first has an address that no request has.
+// screened is a service with a list.
 type screened struct {
 	*service
-	screen *screening.Screen
-	path   string
+	*webtest.Screened
 }
 
 func startScreened(t *testing.T, change ...func(*webtest.Settings)) *screened {
 	t.Helper()
-	s := &screened{path: filepath.Join(t.TempDir(), "list.txt")}
-	s.append(t, mallory+" Lazarus Group")
-	store := pgtest.New(t)
-	var err error
-	s.screen, err = screening.Open(t.Context(), screening.Config{
-		Store: store.Screening, Paths: []string{s.path}, Contact: "appeals@example.com", Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
-	})
-	pgtest.Must(t, err)
-	s.service = startOn(t, store, append(change, func(c *webtest.Settings) { c.Intents.Screening, c.Identity.Screening = s.screen, s.screen })...)
-	return s
+	list := webtest.NewScreened(t)
+	return &screened{startOn(t, list.Store, append(change, list.Settings)...), list}
 }
 
-const (
-	mallory          = "0x098B716B8Aaf21512996dC57EB0615e2383E2f96"
-	malloryOnSepolia = "eip155:11155111:" + mallory
-)
-
-// append adds a line to the list's file.
-func (s *screened) append(t *testing.T, line string) {
-	t.Helper()
-	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	pgtest.Must(t, err)
-	_, err = fmt.Fprintln(file, line)
-	pgtest.Must(t, err)
-	pgtest.Must(t, file.Close())
-	if s.screen != nil {
-		s.screen.Reload(t.Context())
-	}
-}
-
-// list lists the address of an account that is served so far, and delist takes it out again.
-func (s *screened) list(t *testing.T, address string) {
-	t.Helper()
-	s.append(t, address+" Lazarus Group")
-}
-
-func (s *screened) delist(t *testing.T, address string) {
-	t.Helper()
-	s.append(t, "!"+address+" ticket 4711")
-}
-
-// notAllowed is the 403 for these addresses.
-func notAllowed(t *testing.T, paths ...string) webtest.Answer {
-	t.Helper()
-	list := make([]any, len(paths))
-	for n, path := range paths {
-		list[n] = path
-	}
-	return webtest.Detailed(webtest.Refused(t, 403, "ADDRESS_NOT_ALLOWED",
-		"This service does not serve an address of this request. Use another address, or ask the operator of this service: appeals@example.com"), "paths", list)
-}
-
-// hits are the recorded hits, each as its stage, side, address, label, environment and whether it has an account, a key and an intent.
-func (s *screened) hits(t *testing.T) (hits []string) {
-	t.Helper()
-	_, err := s.screen.WriteHits(t.Context())
-	pgtest.Must(t, err)
-	rows, err := s.Store.Pool().QueryContext(t.Context(), `SELECT concat_ws(' ', stage, side, address, list_label, environment,
-		CASE WHEN account_id IS NOT NULL THEN 'account' END, CASE WHEN key_id IS NOT NULL THEN 'key' END, CASE WHEN intent_id IS NOT NULL THEN 'intent' END)
-		FROM screening_hits ORDER BY 1`)
-	pgtest.Must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		pgtest.Must(t, rows.Scan(&one))
-		hits = append(hits, one)
-	}
-	pgtest.Must(t, rows.Err())
-	return hits
-}
-
-// unlogged holds the log to what it must never have.
-func (s *screened) unlogged(t *testing.T) {
-	t.Helper()
-	log := strings.ToLower(s.Log.String())
-	for _, secret := range []string{mallory, webtest.Alice, webtest.Bob, screening.TestAddress, "Lazarus", "ticket"} {
-		if strings.Contains(log, strings.ToLower(secret)) {
-			t.Errorf("the log has %s", secret)
-		}
-	}
-	if log == "" {
-		t.Error("nothing is logged, which shows nothing")
-	}
-}
+const malloryOnSepolia = "eip155:11155111:" + webtest.Mallory
 
 func TestCreateTransfer_Screened(t *testing.T) {
 	t.Parallel()
@@ -124,11 +39,11 @@ func TestCreateTransfer_Screened(t *testing.T) {
 	key := webtest.Keyed(owner, "test")
 	pay := func(from, to string) string { return webtest.Body(from, webtest.SepoliaUSDC, "5", to, "", "", "") }
 	from, to := pay(malloryOnSepolia, webtest.BobOnSepolia), pay(webtest.AliceOnSepolia, malloryOnSepolia)
-	webtest.Same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/transfers", from, key...))
+	webtest.Same(t, "the source", webtest.NotAllowed(t, "/source/account"), s.Example(t, "an account that is not served", "POST", "/v2/transfers", from, key...))
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	webtest.Same(t, "the destination", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers", to, once...))
-	webtest.Same(t, "both", notAllowed(t, "/source/account", "/destination/account"), s.Call(t, "POST", "/v2/transfers", pay(malloryOnSepolia, malloryOnSepolia), key...))
-	webtest.Same(t, "in lower case", notAllowed(t, "/destination/account"),
+	webtest.Same(t, "the destination", webtest.NotAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers", to, once...))
+	webtest.Same(t, "both", webtest.NotAllowed(t, "/source/account", "/destination/account"), s.Call(t, "POST", "/v2/transfers", pay(malloryOnSepolia, malloryOnSepolia), key...))
+	webtest.Same(t, "in lower case", webtest.NotAllowed(t, "/destination/account"),
 		s.Call(t, "POST", "/v2/transfers", pay(webtest.AliceOnSepolia, strings.ToLower(malloryOnSepolia)), key...))
 
 	// After 400 and the environment's 403, before what the registry refuses.
@@ -138,39 +53,39 @@ func TestCreateTransfer_Screened(t *testing.T) {
 	if got := s.Call(t, "POST", "/v2/transfers", to, webtest.Keyed(owner, "live")...); got.Body.(map[string]any)["code"] != "CHAIN_NOT_ALLOWED_FOR_KEY_ENVIRONMENT" {
 		t.Errorf("a key of the other environment: %+v", got)
 	}
-	webtest.Same(t, "an unknown token", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers",
+	webtest.Same(t, "an unknown token", webtest.NotAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/transfers",
 		webtest.Body(webtest.AliceOnSepolia, "eip155:11155111:"+webtest.Bob, "5", malloryOnSepolia, "", "", ""), key...))
 
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM transfers`); n != 0 {
 		t.Errorf("%d intents are recorded", n)
 	}
-	s.delist(t, mallory)
+	s.Delist(t, webtest.Mallory)
 	if got := s.Call(t, "POST", "/v2/transfers", pay(webtest.AliceOnSepolia, webtest.BobOnSepolia), once...); got.Status != 201 || got.Header["Idempotent-Replayed"] != "" {
 		t.Errorf("the key of a refused request: %+v", got)
 	}
-	want := []string{"create destination " + mallory + " Lazarus Group test account key"} // one an hour of an address
-	if got := s.hits(t); len(got) != 1 || !strings.HasPrefix(got[0], "create ") {
+	want := []string{"create destination " + webtest.Mallory + " Lazarus Group test account key"} // one an hour of an address
+	if got := s.Hits(t); len(got) != 1 || !strings.HasPrefix(got[0], "create ") {
 		t.Errorf("hits %v, want one such as %v", got, want)
 	}
 	entries := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', action, repeats, detail, last_detail, ip_address), ',') FROM audit_log WHERE action LIKE 'screening%'`)
 	if entries != "screening_refused 4  " {
 		t.Errorf("the audit log has %q, want one entry and four repeats", entries)
 	}
-	s.unlogged(t)
+	s.Unlogged(t, s.Log)
 }
 
 func TestCreateTransfer_ScreenedTestAddress(t *testing.T) {
 	t.Parallel()
 	s := startScreened(t)
 	toTest := "eip155:11155111:" + screening.TestAddress
-	webtest.Same(t, "in the environment test", notAllowed(t, "/destination/account"),
+	webtest.Same(t, "in the environment test", webtest.NotAllowed(t, "/destination/account"),
 		s.Call(t, "POST", "/v2/transfers", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...))
 	live := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", "eip155:1:"+screening.TestAddress, "", "", "")
 	if got := s.Call(t, "POST", "/v2/transfers", live, webtest.Keyed(uuid.New(), "live")...); got.Status != 201 {
 		t.Errorf("in the environment live: %+v", got)
 	}
 	off := start(t)
-	status, _, record := off.create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...)
+	status, _, record := off.Create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...)
 	if status != 201 || !strings.Contains(record, `"screened":false`) {
 		t.Errorf("without a list: %d %s", status, record)
 	}
@@ -183,7 +98,7 @@ func TestIdempotencyKey_Screened(t *testing.T) {
 		s := startScreened(t)
 		once := slices.Concat(webtest.Keyed(uuid.New(), "test"), []string{"Idempotency-Key", "order-1"})
 		first := s.Call(t, "POST", "/v2/transfers", webtest.SwapBody, once...)
-		s.list(t, side)
+		s.List(t, side)
 		first.Body.(map[string]any)["tx"], first.Body.(map[string]any)["screened"] = nil, true
 		first.Header["Idempotent-Replayed"] = "true"
 		webtest.Same(t, "repeated", first, s.Call(t, "POST", "/v2/transfers", webtest.SwapBody, once...))
@@ -191,7 +106,7 @@ func TestIdempotencyKey_Screened(t *testing.T) {
 		if got := s.Call(t, "POST", "/v2/transfers", other, once...); got.Body.(map[string]any)["code"] != "ADDRESS_NOT_ALLOWED" {
 			t.Errorf("the key with another body: %+v", got)
 		}
-		s.unlogged(t)
+		s.Unlogged(t, s.Log)
 	}
 }
 
@@ -203,22 +118,22 @@ func TestCreateTransfer_ScreenedQuote(t *testing.T) {
 		id, used := s.quote(t, key...), s.quote(t, key...)
 		once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
 		made := s.Call(t, "POST", "/v2/transfers", of(used, ""), once...)
-		s.list(t, side)
-		webtest.Same(t, "a quote", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(id, ""), key...))
-		webtest.Same(t, "a quote that was used", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(used, ""), key...))
+		s.List(t, side)
+		webtest.Same(t, "a quote", webtest.NotAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(id, ""), key...))
+		webtest.Same(t, "a quote that was used", webtest.NotAllowed(t, path), s.Call(t, "POST", "/v2/transfers", of(used, ""), key...))
 		named := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", `,"quoteId":"`+uuid.NewString()+`"`)
-		webtest.Same(t, "a quote that is not there", notAllowed(t, path), s.Call(t, "POST", "/v2/transfers", named, key...))
+		webtest.Same(t, "a quote that is not there", webtest.NotAllowed(t, path), s.Call(t, "POST", "/v2/transfers", named, key...))
 		made.Body.(map[string]any)["tx"], made.Body.(map[string]any)["screened"] = nil, true
 		made.Header["Idempotent-Replayed"] = "true"
 		webtest.Same(t, "repeated", made, s.Call(t, "POST", "/v2/transfers", of(used, ""), once...))
 		if got := s.Call(t, "GET", "/v2/quotes/"+id, "", key...); got.Status != 200 {
 			t.Errorf("the quote is not read: %+v", got)
 		}
-		s.delist(t, side)
+		s.Delist(t, side)
 		if got := s.Call(t, "POST", "/v2/transfers", of(id, ""), key...); got.Status != 201 {
 			t.Errorf("taken out: %+v", got)
 		}
-		s.unlogged(t)
+		s.Unlogged(t, s.Log)
 	}
 }
 
@@ -231,18 +146,18 @@ func TestCreateQuotes_Screened(t *testing.T) {
 	ask := func(from, to, rest string) string {
 		return webtest.Body(from, webtest.SepoliaUSDC, "5", to, webtest.BaseUSDC, "", rest)
 	}
-	webtest.Same(t, "the source", notAllowed(t, "/source/account"), s.example(t, "an account that is not served", "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, ""), key...))
-	webtest.Same(t, "the destination", notAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/quotes", ask(webtest.AliceOnSepolia, "eip155:84532:"+mallory, ""), key...))
+	webtest.Same(t, "the source", webtest.NotAllowed(t, "/source/account"), s.Example(t, "an account that is not served", "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, ""), key...))
+	webtest.Same(t, "the destination", webtest.NotAllowed(t, "/destination/account"), s.Call(t, "POST", "/v2/quotes", ask(webtest.AliceOnSepolia, "eip155:84532:"+webtest.Mallory, ""), key...))
 	if got := s.Call(t, "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, `,"providers":["nobody"]`), key...); got.Status != 400 {
 		t.Errorf("an unknown provider: %+v", got)
 	}
 	if n := solver.requests.Load(); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
 	}
-	if diff := cmp.Diff(1, len(s.hits(t))); diff != "" {
+	if diff := cmp.Diff(1, len(s.Hits(t))); diff != "" {
 		t.Error(diff)
 	}
-	s.unlogged(t)
+	s.Unlogged(t, s.Log)
 }
 
 // An account of an intent is listed after it was made, and taken out again.
@@ -252,24 +167,24 @@ func TestScreening_HandOuts(t *testing.T) {
 		owner := uuid.New()
 		account := webtest.Keyed(owner, "test")
 		s := startScreened(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
-		_, location, _ := s.create(t, webtest.TransferBody, account...)
+		_, location, _ := s.Create(t, webtest.TransferBody, account...)
 		before := s.Call(t, "GET", location, "", account...)
-		s.list(t, side)
+		s.List(t, side)
 		withheld := s.Call(t, "GET", location, "", account...)
 		expected := s.Call(t, "GET", location, "", account...)
 		expected.Body.(map[string]any)["tx"], expected.Body.(map[string]any)["screened"] = nil, true
 		webtest.Same(t, "record", expected, withheld)
-		webtest.Same(t, "preflight", notAllowed(t, path), s.Call(t, "GET", location+"/preflight", "", account...))
+		webtest.Same(t, "preflight", webtest.NotAllowed(t, path), s.Call(t, "GET", location+"/preflight", "", account...))
 		if got := s.Call(t, "GET", "/v2/transfers", "", account...); got.Status != 200 {
 			t.Errorf("the list is not read: %+v", got)
 		}
-		s.delist(t, side)
+		s.Delist(t, side)
 		webtest.Same(t, "taken out", before, s.Call(t, "GET", location, "", account...))
 		want := "hand-out " + strings.Split(path, "/")[1] + " " + side + " Lazarus Group test account intent"
-		if diff := cmp.Diff([]string{want}, s.hits(t)); diff != "" {
+		if diff := cmp.Diff([]string{want}, s.Hits(t)); diff != "" {
 			t.Errorf("hits (-want +got):\n%s", diff)
 		}
-		s.unlogged(t)
+		s.Unlogged(t, s.Log)
 	}
 }
 
@@ -280,16 +195,16 @@ func TestGetRefund_Screened(t *testing.T) {
 		account := webtest.Keyed(owner, "test")
 		s := startScreened(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
 		location := s.createOpen(t, owner)
-		s.list(t, side)
-		webtest.Same(t, "refund", notAllowed(t, path), s.Call(t, "GET", location+"/refund", "", account...))
+		s.List(t, side)
+		webtest.Same(t, "refund", webtest.NotAllowed(t, path), s.Call(t, "GET", location+"/refund", "", account...))
 		record := s.Call(t, "GET", location, "", account...)
 		if body, _ := record.Body.(map[string]any); body["screened"] != true || body["refundable"] != true {
 			t.Errorf("record %+v", body)
 		}
-		if diff := cmp.Diff(1, len(s.hits(t))); diff != "" { // the record has no tx to withhold, so that the refund alone is one
+		if diff := cmp.Diff(1, len(s.Hits(t))); diff != "" { // the record has no tx to withhold, so that the refund alone is one
 			t.Error(diff)
 		}
-		s.delist(t, side)
+		s.Delist(t, side)
 		if got := s.Call(t, "GET", location+"/refund", "", account...); got.Status != 200 {
 			t.Errorf("taken out: %+v", got)
 		}
@@ -302,9 +217,9 @@ func TestScreening_Changes(t *testing.T) {
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
 	s := startScreened(t)
-	_, reported, _ := s.create(t, webtest.TransferBody, account...)
-	_, cancelled, _ := s.create(t, webtest.SwapBody, account...)
-	s.list(t, webtest.Bob)
+	_, reported, _ := s.Create(t, webtest.TransferBody, account...)
+	_, cancelled, _ := s.Create(t, webtest.SwapBody, account...)
+	s.List(t, webtest.Bob)
 	report := `{"hash":"` + common.Hash{1}.Hex() + `"}`
 	for _, c := range []struct{ path, body, status string }{{reported + "/transaction", report, "submitted"}, {cancelled + "/cancel", "{}", "cancelled"}} {
 		got := s.Call(t, "POST", c.path, c.body, account...)
@@ -318,34 +233,10 @@ func TestScreening_Changes(t *testing.T) {
 	want := []string{
 		"chain destination " + webtest.Bob + " Lazarus Group test account intent", "hand-out destination " + webtest.Bob + " Lazarus Group test account intent",
 	}
-	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
+	if diff := cmp.Diff(want, s.Hits(t)); diff != "" {
 		t.Errorf("hits (-want +got):\n%s", diff)
 	}
-	s.unlogged(t)
-}
-
-// A wallet that is listed signs in to nothing and is linked to nothing; other ways go on.
-func TestVerifySIWE_Screened(t *testing.T) {
-	t.Parallel()
-	s := startScreened(t)
-	wallet, ann := walletOf(t), signUp(t, s.service, "ann@example.com")
-	const address = `,"walletAddress":"` + webtest.Alice + `"`
-	signed := signedBody(t, wallet, walletMessage(walletNonce(t, s.service)), address)
-	s.list(t, webtest.Alice)
-	webtest.Same(t, "sign in", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/verify", signed))
-	webtest.Same(t, "link", notAllowed(t, "/walletAddress"), s.example(t, "a wallet that is not served", "POST", "/auth/siwe/link", signed, ann...))
-	if got := s.Call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
-		t.Errorf("a session is ended: %+v", got)
-	}
-	want := []string{"siwe wallet " + webtest.Alice + " Lazarus Group", "siwe wallet " + webtest.Alice + " Lazarus Group account"}
-	if diff := cmp.Diff(want, s.hits(t)); diff != "" {
-		t.Errorf("hits (-want +got):\n%s", diff)
-	}
-	s.delist(t, webtest.Alice)
-	if got := s.Call(t, "POST", "/auth/siwe/verify", signed); got.Status != 200 { // the nonce was not used up
-		t.Errorf("taken out: %+v", got)
-	}
-	s.unlogged(t)
+	s.Unlogged(t, s.Log)
 }
 
 // Two of the frames that a gateway sends together are refused, and the third is recorded.

@@ -120,7 +120,7 @@ func (s *submitting) make(t *testing.T, user signer, scheme string, account []st
 	if err := json.Unmarshal([]byte(response), &got); err != nil || len(got.Quotes) != 1 {
 		t.Fatalf("%s %v", response, err)
 	}
-	status, location, text := s.create(t, of(got.Quotes[0].ID, `,"signing":"`+scheme+`","submit":true`), account...)
+	status, location, text := s.Create(t, of(got.Quotes[0].ID, `,"signing":"`+scheme+`","submit":true`), account...)
 	if status != 201 {
 		t.Fatalf("%d %s", status, text)
 	}
@@ -178,7 +178,7 @@ func TestSignTransfer_Submitted(t *testing.T) {
 		if lifetime := deadline.Sub(created); lifetime > 30*time.Minute || lifetime < 29*time.Minute {
 			t.Errorf("%s: a deadline %s ahead", scheme, lifetime)
 		}
-		signed := s.example(t, "an order that is submitted, "+scheme, "POST", location+"/signature", signature, account...)
+		signed := s.Example(t, "an order that is submitted, "+scheme, "POST", location+"/signature", signature, account...)
 		if signed.Status != 200 {
 			t.Fatalf("%s: %+v", scheme, signed)
 		}

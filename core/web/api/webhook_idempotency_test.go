@@ -16,8 +16,6 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-const hookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`
-
 // createHook makes a webhook and returns the whole response.
 func createHook(t *testing.T, s *service, body string, header ...string) (status int, replayed, text string) {
 	t.Helper()
@@ -28,8 +26,8 @@ func createHook(t *testing.T, s *service, body string, header ...string) (status
 // A webhook without types has null in the response, with an Idempotency-Key and without.
 func TestCreateWebhook_AllTypes(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
 	for _, header := range [][]string{key, append(slices.Clip(key), "Idempotency-Key", "hook-1")} {
 		if _, _, text := createHook(t, s, `{"url":"https://example.com/hooks"}`, header...); !strings.Contains(text, `"types":null`) {
 			t.Errorf("the response is %s", text)
@@ -40,14 +38,14 @@ func TestCreateWebhook_AllTypes(t *testing.T) {
 // The same request with the same key makes one webhook and shows its secret again; another request is refused.
 func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	_, stranger := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	_, stranger := s.NewOwner(t)
 	live := webtest.Keyed(uuid.MustParse(key[1]), "live")
 	with := func(name string, header []string) []string {
 		return append(slices.Clip(header), "Idempotency-Key", name)
 	}
-	status, replayed, first := createHook(t, s, hookBody, with("hook-1", key)...)
+	status, replayed, first := createHook(t, s, webtest.HookBody, with("hook-1", key)...)
 	if status != http.StatusCreated || replayed != "" || !strings.Contains(first, `"secret":"whsec_`) {
 		t.Fatalf("%d %q %s", status, replayed, first)
 	}
@@ -58,16 +56,16 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 			t.Errorf("%s with %s (-first +again):\n%s", body, name, diff)
 		}
 	}
-	again(hookBody, "hook-1")
+	again(webtest.HookBody, "hook-1")
 	again(`{ "types": ["transfer.*"], "description": "", "url": "https://example.com/hooks" }`, `"hook-1"`)
 	reused := webtest.Refused(t, 422, "IDEMPOTENCY_KEY_REUSED", "This Idempotency-Key came with another request before; use a new one.")
 	webtest.Same(t, "another request", reused, s.Call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/other"}`, with("hook-1", key)...))
 	webtest.Same(t, "an empty key", webtest.Invalid(t, "Idempotency-Key", "must be given once, with 1 to 255 printable ASCII characters"),
-		s.Call(t, "POST", "/v2/webhooks", hookBody, with(`""`, key)...))
+		s.Call(t, "POST", "/v2/webhooks", webtest.HookBody, with(`""`, key)...))
 	for name, header := range map[string][]string{
 		"another key": with("hook-2", key), "another account": with("hook-1", stranger), "another environment": with("hook-1", live), "no key": key,
 	} {
-		if status, replayed, text := createHook(t, s, hookBody, header...); status != http.StatusCreated || replayed != "" || text == first {
+		if status, replayed, text := createHook(t, s, webtest.HookBody, header...); status != http.StatusCreated || replayed != "" || text == first {
 			t.Errorf("%s: %d %q %s", name, status, replayed, text)
 		}
 	}
@@ -85,7 +83,7 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 	if got := s.Call(t, "DELETE", "/v2/webhooks/"+created.ID, "", key...); got.Status != 204 {
 		t.Fatalf("%+v", got)
 	}
-	again(hookBody, "hook-1")
+	again(webtest.HookBody, "hook-1")
 	if entries := pgtest.LookUp[int](t, s.Store, "SELECT count(*) FROM audit_log WHERE account_id = $1 AND action = $2", key[1], account.WebhookCreated); entries != 4 {
 		t.Errorf("%d webhooks were created by the audit log, want 4", entries)
 	}
@@ -93,7 +91,7 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 		t.Errorf("%d secrets are stored in plain", plain)
 	}
 	pgtest.Exec(t, s.Store, "UPDATE webhook_requests SET expires_at = now() - interval '1 second'")
-	if status, replayed, text := createHook(t, s, hookBody, with("hook-1", key)...); status != http.StatusCreated || replayed != "" || text == first {
+	if status, replayed, text := createHook(t, s, webtest.HookBody, with("hook-1", key)...); status != http.StatusCreated || replayed != "" || text == first {
 		t.Errorf("a day later: %d %q %s", status, replayed, text)
 	}
 }
@@ -101,14 +99,14 @@ func TestCreateWebhook_IdempotencyKey(t *testing.T) {
 // Requests that come at once with one key make one webhook.
 func TestCreateWebhook_IdempotencyKeyConcurrently(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
 	var mu sync.Mutex
 	answers := map[string]int{}
 	var requests sync.WaitGroup
 	for range 8 {
 		requests.Go(func() {
-			_, _, text := createHook(t, s, hookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")...)
+			_, _, text := createHook(t, s, webtest.HookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")...)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[text]++
@@ -128,12 +126,12 @@ func TestCreateWebhook_OutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
 	direct, gate := pgtest.Open(t, url), pgtest.NewGate(t, url)
-	s := startOn(t, pgtest.Open(t, gate.URL), withWebhooks(t))
-	_, key := newOwner(t, s)
+	s := startOn(t, pgtest.Open(t, gate.URL), webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
 	key = append(key, "Idempotency-Key", "hook-1")
 	block := pgtest.BlockCommits(t, direct, "webhooks")
 	answered := make(chan webtest.Answer, 1)
-	go func() { answered <- s.Call(t, "POST", "/v2/webhooks", hookBody, key...) }()
+	go func() { answered <- s.Call(t, "POST", "/v2/webhooks", webtest.HookBody, key...) }()
 	block.Await(t, 1)
 	gate.Shut()
 	want := webtest.Refused(t, 503, "OUTCOME_UNKNOWN", "The database did not confirm the write, which may have been carried out. "+
@@ -141,7 +139,7 @@ func TestCreateWebhook_OutcomeUnknown(t *testing.T) {
 	webtest.Same(t, "lost at COMMIT", want, <-answered)
 	block.Release(t)
 	gate.Heal()
-	if status, replayed, text := createHook(t, s, hookBody, key...); status != http.StatusCreated || replayed != "true" {
+	if status, replayed, text := createHook(t, s, webtest.HookBody, key...); status != http.StatusCreated || replayed != "true" {
 		t.Errorf("repeated: %d %q %s", status, replayed, text)
 	}
 }

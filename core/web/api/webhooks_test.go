@@ -4,65 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"intents.internal/core/feed"
-	"intents.internal/core/identity/account"
-	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web/webtest"
 	"intents.internal/core/webhooks"
 	"intents.internal/pkg/network"
 )
-
-// withWebhooks has a key for secrets and allows no network besides public ones.
-func withWebhooks(t *testing.T) func(*webtest.Settings) {
-	t.Helper()
-	sealer, err := webhooks.NewSealer(make([]byte, 32), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(s *webtest.Settings) {
-		s.Webhooks = &webhooks.Rules{Networks: outbound.NewNetworks(nil), Sealer: sealer}
-	}
-}
-
-// newOwner makes an account and returns its id and the headers of its test key.
-func newOwner(t *testing.T, s *service) (uuid.UUID, []string) {
-	t.Helper()
-	a, err := account.New("", uuid.NewString()+"@example.com", "hash", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, err := account.NewAuditEntry(a.ID, account.Actor{}, account.SignedUp, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Store.Identities.InsertAccount(t.Context(), a, entry); err != nil {
-		t.Fatal(err)
-	}
-	return a.ID, webtest.Keyed(a.ID, "test")
-}
-
-// createWebhook makes a webhook and returns its id.
-func createWebhook(t *testing.T, s *service, key []string) string {
-	t.Helper()
-	response := s.Send(t, "POST", "/v2/webhooks", `{"url":"https://example.com/hooks"}`, key...)
-	text := webtest.ReadAll(t, response)
-	var created struct{ ID, Secret string }
-	if err := json.Unmarshal([]byte(text), &created); err != nil || response.StatusCode != http.StatusCreated {
-		t.Fatalf("%d %s", response.StatusCode, text)
-	}
-	if !regexp.MustCompile(`^whsec_[A-Za-z0-9+/]{43}=$`).MatchString(created.Secret) {
-		t.Errorf("the secret is %q", created.Secret)
-	}
-	return created.ID
-}
 
 const hookJSON = `{"id":"<id>","url":"https://example.com/hooks","types":null,"description":null,"environment":"test","enabled":true,
 	"disabledReason":null,"createdAt":"<time>","updatedAt":"<time>"}`
@@ -71,10 +23,10 @@ var noStore = []string{"Cache-Control", "no-store"}
 
 func TestWebhooks_Lifecycle(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
 	webtest.Same(t, "no webhooks", webtest.Want(t, 200, `[]`, noStore...), s.Call(t, "GET", "/v2/webhooks", "", key...))
-	id := createWebhook(t, s, key)
+	id := s.CreateWebhook(t, key)
 	path := "/v2/webhooks/" + id
 	webtest.Same(t, "the webhook", webtest.Want(t, 200, hookJSON, noStore...), s.Call(t, "GET", path, "", key...))
 	webtest.Same(t, "the list", webtest.Want(t, 200, "["+hookJSON+"]", noStore...), s.Call(t, "GET", "/v2/webhooks", "", key...))
@@ -121,9 +73,9 @@ func TestWebhooks_Lifecycle(t *testing.T) {
 // A change that changes nothing is no entry of the audit log, and leaves updatedAt.
 func TestUpdateWebhook_NothingChanged(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	path := "/v2/webhooks/" + s.CreateWebhook(t, key)
 	pgtest.Exec(t, s.Store, `UPDATE webhooks SET updated_at = created_at - interval '1 h', types = '{transfer.*}', description = 'Books'`)
 	before := pgtest.LookUp[string](t, s.Store, `SELECT row_to_json(webhooks)::text FROM webhooks`)
 	for _, body := range []string{
@@ -144,9 +96,9 @@ func TestUpdateWebhook_NothingChanged(t *testing.T) {
 // Deliveries come in pages, newest first.
 func TestListDeliveries_Pages(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	path := "/v2/webhooks/" + s.CreateWebhook(t, key)
 	var sent, got []string
 	for range 5 {
 		var answer struct{ EventID string }
@@ -186,9 +138,9 @@ func TestListDeliveries_Pages(t *testing.T) {
 // A page of one status ends where its scan ends, and the next page goes on from there: an empty page has a next one.
 func TestListDeliveries_EmptyPage(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	id := createWebhook(t, s, key)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	id := s.CreateWebhook(t, key)
 	path := "/v2/webhooks/" + id + "/deliveries?status=delivered"
 	pgtest.Exec(t, s.Store, `INSERT INTO deliveries (webhook_id, event_id, position, type, status, attempts, created_at, updated_at)
 		SELECT $1, md5(n::text)::uuid, n, 'transfer.created', CASE n WHEN 1 THEN 'delivered' ELSE 'failed' END, 1, now(), now() FROM generate_series(1, 15000) n`, id)
@@ -212,11 +164,11 @@ func TestListDeliveries_EmptyPage(t *testing.T) {
 
 func TestWebhooks_Refusals(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	_, stranger := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	_, stranger := s.NewOwner(t)
 	live := webtest.Keyed(uuid.MustParse(key[1]), "live")
-	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	path := "/v2/webhooks/" + s.CreateWebhook(t, key)
 	pgtest.Exec(t, s.Store, `INSERT INTO feed_pruned (account_id, environment, position) VALUES ($1, 'test', 1000)`, key[1])
 	after := func(position int64) string {
 		return fmt.Sprintf(`{"after":%q}`, feed.FormatCursor(feed.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, position))
@@ -267,10 +219,10 @@ func TestWebhooks_Refusals(t *testing.T) {
 // An account has 20 webhooks of both environments together.
 func TestCreateWebhook_TooMany(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	owner, key := newOwner(t, s)
+	s := start(t, webtest.WithWebhooks(t))
+	owner, key := s.NewOwner(t)
 	for n := range webhooks.MaxEndpoints {
-		createWebhook(t, s, webtest.Keyed(owner, []string{"test", "live"}[n%2]))
+		s.CreateWebhook(t, webtest.Keyed(owner, []string{"test", "live"}[n%2]))
 	}
 	got := s.Call(t, "POST", "/v2/webhooks", `{"url":"https://example.com/hooks"}`, key...)
 	webtest.Same(t, "the 21st", webtest.Refused(t, 409, "TOO_MANY_WEBHOOKS", "The account has as many webhooks as it may; delete one first."), got)
@@ -279,7 +231,7 @@ func TestCreateWebhook_TooMany(t *testing.T) {
 func TestWebhooks_NotConfigured(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	_, key := newOwner(t, s)
+	_, key := s.NewOwner(t)
 	webtest.Same(t, "without a key", webtest.Refused(t, 503, "WEBHOOKS_NOT_CONFIGURED", "The operator has configured no key for the secrets of webhooks."),
 		s.Call(t, "GET", "/v2/webhooks", "", key...))
 }
@@ -287,10 +239,10 @@ func TestWebhooks_NotConfigured(t *testing.T) {
 // An account replays to all of its webhooks together as often as it may, and another account is not concerned.
 func TestReplayWebhook_Quota(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	_, other := newOwner(t, s)
-	first, second, others := createWebhook(t, s, key), createWebhook(t, s, key), createWebhook(t, s, other)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	_, other := s.NewOwner(t)
+	first, second, others := s.CreateWebhook(t, key), s.CreateWebhook(t, key), s.CreateWebhook(t, other)
 	replay := func(id string, key []string) webtest.Answer {
 		t.Helper()
 		cursor := feed.FormatCursor(feed.Owner{AccountID: uuid.MustParse(key[1]), Environment: network.Test}, 0)
@@ -320,9 +272,9 @@ func TestReplayWebhook_Quota(t *testing.T) {
 // A test of each type is queued, and its delivery shows what is sent; another type is none.
 func TestTestWebhook_Types(t *testing.T) {
 	t.Parallel()
-	s := start(t, withWebhooks(t))
-	_, key := newOwner(t, s)
-	path := "/v2/webhooks/" + createWebhook(t, s, key)
+	s := start(t, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	path := "/v2/webhooks/" + s.CreateWebhook(t, key)
 	for _, kind := range webhooks.TestTypes() {
 		response := s.Send(t, "POST", path+"/test", fmt.Sprintf(`{"type":%q}`, kind), key...)
 		var tested struct{ EventID string }

@@ -33,8 +33,8 @@ func readFilter(t *testing.T, s *webtest.Service) (*apikey.Filter, string) {
 func TestGetKeyFilter(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	first, disabled, gone := webtest.CreateKey(t, s, `{"name":"a"}`, ann), webtest.CreateKey(t, s, `{"name":"b"}`, ann), webtest.CreateKey(t, s, `{"name":"c"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	first, disabled, gone := s.CreateKey(t, `{"name":"a"}`, ann), s.CreateKey(t, `{"name":"b"}`, ann), s.CreateKey(t, `{"name":"c"}`, ann)
 	pgtest.Exec(t, s.Store, `UPDATE api_keys SET enabled = false WHERE name = 'b'; UPDATE api_keys SET deleted_at = now() WHERE name = 'c'`)
 	filter, cursor := readFilter(t, s)
 	has := func(f *apikey.Filter, key string) bool {
@@ -63,7 +63,7 @@ func TestGetKeyFilter(t *testing.T) {
 	}
 
 	// What was made since is told by the feed from the filter's cursor, also where the filter is the one of before.
-	second := webtest.CreateKey(t, s, `{"name":"d"}`, ann)
+	second := s.CreateKey(t, `{"name":"d"}`, ann)
 	again, cursorAgain := readFilter(t, s)
 	if cursorAgain != cursor || !has(again, first.Key) {
 		t.Error("the filter was made again within minutes")
@@ -90,11 +90,11 @@ func TestGetKeyFilter_CursorExpired(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := webtest.StartOn(t, store)
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	webtest.CreateKey(t, s, `{"name":"a"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	s.CreateKey(t, `{"name":"a"}`, ann)
 	_, before := readFilter(t, s)
 	pgtest.Exec(t, s.Store, `SELECT pg_stat_reset_shared('bgwriter')`) // which a recovery from a crash does, too
-	made := webtest.CreateKey(t, s, `{"name":"b"}`, ann)
+	made := s.CreateKey(t, `{"name":"b"}`, ann)
 	filter, cursor := readFilter(t, s)
 	parsed, err := apikey.Parse(made.Key)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestGetKeyFilter_CursorExpired(t *testing.T) {
 func TestGetKeyFilter_ManyKeys(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	webtest.SignUp(t, s, "ann@example.com")
+	s.SignUp(t, "ann@example.com")
 	_, empty := readFilter(t, s)
 	pgtest.Exec(t, s.Store, `INSERT INTO api_keys (id, account_id, name, hash, start, environment, enabled, limit_requests, limit_period_seconds, limit_bucket, scopes, networks, created_at, updated_at)
 		SELECT gen_random_uuid(), (SELECT id FROM accounts), 'many', sha256(n::text::bytea), 'sk_test_abcd', 'test', true, 50, 60, gen_random_uuid(), '{webhooks}', '{}', now(), now()

@@ -20,8 +20,8 @@ func TestKeyFeed_SharedReading(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	s := webtest.Start(t, webtest.MeasuredBy(registry))
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	made := s.CreateKey(t, `{"name":"ci"}`, ann)
 	const readingsName = "intents_core_key_feed_readings_total"
 	const gateways = 60
 	var following, told sync.WaitGroup
@@ -95,9 +95,9 @@ func TestKeyFeed_PromptReading(t *testing.T) {
 func TestKeyFeed_CursorsApart(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 	cursor := poll(t, s, "", "0s").Cursor
-	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
+	made := s.CreateKey(t, `{"name":"ci"}`, ann)
 	later := poll(t, s, cursor, "0s").Cursor
 	var asking sync.WaitGroup
 	for range 8 {

@@ -15,8 +15,8 @@ import (
 func TestRecordUsage(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	first, second := webtest.CreateKey(t, s, `{"name":"first"}`, ann), webtest.CreateKey(t, s, `{"name":"second"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	first, second := s.CreateKey(t, `{"name":"first"}`, ann), s.CreateKey(t, `{"name":"second"}`, ann)
 	minute := time.Now().UTC().Truncate(time.Minute)
 	report := func(report string) {
 		t.Helper()

@@ -18,9 +18,9 @@ import (
 func TestVerifyKey(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	forever := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
-	expiring := webtest.CreateKey(t, s, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	forever := s.CreateKey(t, `{"name":"ci"}`, ann)
+	expiring := s.CreateKey(t, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
 	pgtest.Exec(t, s.Store, `UPDATE api_keys SET limit_requests = 1000, limit_period_seconds = 1, limit_bucket = $2 WHERE id = $1`, expiring.ID, forever.ID)
 	accountID := pgtest.LookUp[string](t, s.Store, `SELECT id FROM accounts`)
 	verify := func(hash string) string { return `{"hash":"` + hash + `"}` }
@@ -104,8 +104,8 @@ func poll(t *testing.T, s *webtest.Service, after, wait string) eventFeed {
 func TestListKeyChanges(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
-	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
+	ann := s.SignUp(t, "ann@example.com")
+	made := s.CreateKey(t, `{"name":"ci"}`, ann)
 	first := poll(t, s, "", "500ms")
 	if len(first.Hashes) != 0 {
 		t.Errorf("a new reader is told of %q", first.Hashes)
@@ -128,7 +128,7 @@ func TestListKeyChanges(t *testing.T) {
 func TestListKeyChanges_Wait(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t)
-	ann := webtest.SignUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 	cursor := poll(t, s, "", "500ms").Cursor
 	for wait, least := range map[string]time.Duration{"500ms": 500 * time.Millisecond, "250ms": 250 * time.Millisecond, "0s": 0, "0": 0} {
 		began := time.Now()
@@ -138,7 +138,7 @@ func TestListKeyChanges_Wait(t *testing.T) {
 		}
 	}
 
-	made := webtest.CreateKey(t, s, `{"name":"ci"}`, ann)
+	made := s.CreateKey(t, `{"name":"ci"}`, ann)
 	cursor = poll(t, s, cursor, "0s").Cursor
 	changed := make(chan time.Time, 1)
 	go func() {

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 const read = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url)))
 const file = process.argv[2]
 const document = JSON.parse(readFileSync(file))
-const recorded = read('../testdata/examples.json')
+const recorded = { ...read('../testdata/examples.json'), ...read('../../auth/testdata/examples.json') }
 const errorFiles = ['../testdata/errors.json', '../../apierror/testdata/errors.json', '../../../../gateway/edge/testdata/errors.json']
 const requestId = document.components.headers.EchoedRequestId.example
 const withRequestId = (bodies) => bodies && Object.fromEntries(Object.entries(bodies).map(([name, body]) => [name, { ...body, requestId }]))

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func signedIn(t *testing.T, name, email string) webtest.Answer {
 
 func TestSignUp(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	for request, expected := range map[string]webtest.Answer{
 		`{"email":"ann@example.com","password":"x9Kq-2vT","name":"Ann"}`:                                                                             signedIn(t, "Ann", "ann@example.com"),
 		`{"email":"Bob@Example.com","password":"` + strings.Repeat("é", 128) + `","name":"  Bob ","image":null,"callbackURL":"/","rememberMe":true}`: signedIn(t, "Bob", "bob@example.com"),
@@ -44,7 +44,7 @@ func TestSignUp(t *testing.T) {
 	} {
 		got := s.Call(t, "POST", "/auth/sign-up/email", request)
 		if got.Status == 400 {
-			got = maskMessages(got, []string{"", firstMessage(expected)})
+			got = webtest.MaskMessages(got, []string{"", firstMessage(expected)})
 		}
 		webtest.Same(t, request, expected, got)
 	}
@@ -69,7 +69,7 @@ func firstMessage(a webtest.Answer) string {
 
 func TestSignUp_Closed(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
+	s := webtest.Start(t, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
 	webtest.Same(t, "answer", webtest.Refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
 		s.Call(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"12345678","name":"Ann"}`))
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM accounts`); n != 0 {
@@ -79,9 +79,9 @@ func TestSignUp_Closed(t *testing.T) {
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	signUp(t, s, "ann@example.com")
-	signUp(t, s, "disabled@example.com")
+	s := webtest.Start(t)
+	s.SignUp(t, "ann@example.com")
+	s.SignUp(t, "disabled@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET disabled_at = now() WHERE email = 'disabled@example.com'`)
 	denied := webtest.Refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
 	for request, expected := range map[string]webtest.Answer{
@@ -102,10 +102,10 @@ func TestSignIn(t *testing.T) {
 
 func TestSession(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	nobody := webtest.Want(t, 200, "null", "Cache-Control", "no-store")
 	get := func(header ...string) webtest.Answer { return s.Call(t, "GET", "/auth/get-session", "", header...) }
-	ann := signUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 
 	response := s.Send(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`,
 		append(ann, "X-Forwarded-For", "203.0.113.7", "User-Agent", "Browser/1.0 "+strings.Repeat("x", 300))...)
@@ -132,7 +132,7 @@ func TestSession(t *testing.T) {
 
 func TestSession_CookieOverTLS(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *webtest.Settings) { c.API.PublicURL = "https://intents.example" })
+	s := webtest.Start(t, func(c *webtest.Settings) { c.API.PublicURL = "https://intents.example" })
 	response := s.Send(t, "POST", "/auth/sign-up/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`)
 	webtest.ReadAll(t, response)
 	set := response.Header.Get("Set-Cookie")
@@ -152,8 +152,8 @@ func TestSession_CookieOverTLS(t *testing.T) {
 
 func TestCrossOrigin_Refused(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	denied := webtest.Refused(t, 403, "CROSS_ORIGIN_REQUEST", "The request came from another site; open this one and try again.")
 	for name, header := range map[string][]string{
 		"Sec-Fetch-Site: cross-site": {"Sec-Fetch-Site", "cross-site"},

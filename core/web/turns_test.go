@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ const waiting = "wait for each other"
 var impatient = postgres.Options{LockTimeout: 250 * time.Millisecond, StatementTimeout: time.Minute, AcquireTimeout: 5 * time.Second, ConnectTimeout: 10 * time.Second}
 
 // atOnce sends a request n times at once and returns how often each status was the answer.
-func atOnce(t *testing.T, s *service, n int, method, path, body string, header ...string) map[int]int {
+func atOnce(t *testing.T, s *webtest.Service, n int, method, path, body string, header ...string) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -49,12 +49,12 @@ func atOnce(t *testing.T, s *service, n int, method, path, body string, header .
 // While an account's row is locked, its 400 connections that create webhooks keep at most one of core's: what others send is answered.
 func TestTurns_StrangersGoOn(t *testing.T) {
 	t.Parallel()
-	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
-	owner, key := newOwner(t, s)
-	_, stranger := newOwner(t, s)
+	s := webtest.StartOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), webtest.WithWebhooks(t))
+	owner, key := s.NewOwner(t)
+	_, stranger := s.NewOwner(t)
 	blocker := pgtest.Lock(t, s.Store, "SELECT FROM accounts WHERE id = $1 FOR UPDATE", owner)
 	done := make(chan map[int]int, 1)
-	go func() { done <- atOnce(t, s, 400, "POST", "/v2/webhooks", hookBody, key...) }()
+	go func() { done <- atOnce(t, s, 400, "POST", "/v2/webhooks", webtest.HookBody, key...) }()
 	var statuses map[int]int
 	for n := 0; statuses == nil; n++ {
 		for _, request := range []struct {
@@ -79,18 +79,18 @@ func TestTurns_StrangersGoOn(t *testing.T) {
 	if err := blocker.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	createWebhook(t, s, key)
+	s.CreateWebhook(t, key)
 }
 
 // Every route that locks a row of an account waits for it without a connection: of many requests at once at most a few reach the
 // database, and the others are refused.
 func TestTurns_EveryRoute(t *testing.T) {
 	t.Parallel()
-	s := startOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), withWebhooks(t))
-	owner, key := newOwner(t, s)
-	hook := "/v2/webhooks/" + createWebhook(t, s, key)
-	_, transfer, _ := s.create(t, webtest.TransferBody, key...)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.StartOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), webtest.WithWebhooks(t))
+	owner, key := s.NewOwner(t)
+	hook := "/v2/webhooks/" + s.CreateWebhook(t, key)
+	_, transfer, _ := s.Create(t, webtest.TransferBody, key...)
+	ann := s.SignUp(t, "ann@example.com")
 	s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
 	keyID := pgtest.LookUp[uuid.UUID](t, s.Store, "SELECT id FROM api_keys").String()
 	person := pgtest.LookUp[uuid.UUID](t, s.Store, "SELECT id FROM accounts WHERE email = 'ann@example.com'")
@@ -108,15 +108,15 @@ func TestTurns_EveryRoute(t *testing.T) {
 		method, path, body string
 		header             []string
 	}{
-		{"POST", "/v2/webhooks", hookBody, key},
-		{"POST", "/v2/webhooks", hookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")},
+		{"POST", "/v2/webhooks", webtest.HookBody, key},
+		{"POST", "/v2/webhooks", webtest.HookBody, append(slices.Clip(key), "Idempotency-Key", "hook-1")},
 		{"PATCH", hook, `{"description":"Books"}`, key},
 		{"POST", hook + "/rotate-secret", `{}`, key},
 		{"POST", hook + "/replay", `{"after":"` + feed.FormatCursor(feed.Owner{AccountID: owner, Environment: network.Test}, 0) + `"}`, key},
 		{"DELETE", hook, "", key},
 		{"POST", transfer + "/cancel", "", key},
 		{"POST", transfer + "/simulate", `{"status":"submitted"}`, key},
-		{"POST", transfer + "/transaction", reportOf(txHash("a")), key},
+		{"POST", transfer + "/transaction", webtest.Report, key},
 		{"POST", "/auth/api-key/create", `{"name":"another"}`, ann},
 		{"POST", "/auth/api-key/update", `{"keyId":"` + keyID + `","name":"renamed"}`, ann},
 		{"POST", "/auth/api-key/rotate", `{"keyId":"` + keyID + `"}`, ann},

@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 
 func TestRoutes_GatewaySecret(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	denied := webtest.Refused(t, 401, "NOT_A_GATEWAY", "Only gateways may call this address; call the gateway's.", wire.HeaderCore, wire.CoreRefused)
 	for _, c := range []struct{ method, path string }{
 		{"GET", "/v2/tokens"},
@@ -42,7 +42,7 @@ func TestRoutes_GatewaySecret(t *testing.T) {
 
 func TestRoutes_UnknownPath(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	for _, c := range []struct{ method, path string }{
 		{"GET", "/x"},
 		{"GET", "/v2"},
@@ -62,7 +62,7 @@ func TestRoutes_UnknownPath(t *testing.T) {
 
 func TestRoutes_MethodNotAllowed(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	for _, path := range wire.Paths {
 		allow := path.Methods
 		if allow[0] == http.MethodGet {
@@ -88,7 +88,7 @@ func TestConsole(t *testing.T) {
 		_, _ = w.Write([]byte(`"` + r.PathValue("id") + strings.Repeat(" ", 4096) + `"`))
 	})
 	pages.HandleFunc("/console", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	s := start(t, func(c *webtest.Settings) { c.API.Console = pages })
+	s := webtest.Start(t, func(c *webtest.Settings) { c.API.Console = pages })
 	page := webtest.Want(t, 200, `"7`+strings.Repeat(" ", 4096)+`"`)
 	webtest.Same(t, "a page", page, s.Call(t, "POST", "/console/keys/7", "", "Origin", "http://evil.example", "Accept-Encoding", "gzip"))
 	webtest.Same(t, "its root", webtest.Want(t, 418, ""), s.Call(t, "GET", "/console", ""))
@@ -101,7 +101,7 @@ func TestConsole(t *testing.T) {
 
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	response := s.Send(t, "GET", "/openapi.json", "")
 	text := webtest.ReadAll(t, response)
 	var document struct{ OpenAPI string }
@@ -126,11 +126,11 @@ func TestNew_InvalidPublicURL(t *testing.T) {
 // What is secret never reaches the log, whatever the answer was.
 func TestAccessLog_NoSecrets(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	ann := signUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 	cookie := strings.TrimPrefix(ann[1], "intents.session=")
-	key := createKey(t, s, `{"name":"the name of a key"}`, ann)
+	key := s.CreateKey(t, `{"name":"the name of a key"}`, ann)
 	hash := webtest.HashOf(key.Key)
 	verify := `{"hash":"` + hash + `"}`
 	send := func(method, path, body string, header ...string) {

@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestMetrics_Requests(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	gate := pgtest.NewGate(t, pgtest.Database(t))
-	s := startOn(t, pgtest.Open(t, gate.URL), webtest.MeasuredBy(registry))
+	s := webtest.StartOn(t, pgtest.Open(t, gate.URL), webtest.MeasuredBy(registry))
 	ann := webtest.Keyed(uuid.New(), "test")
 	s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
 	s.Call(t, "GET", "/v2/transfers/"+uuid.NewString(), "", ann...)
@@ -57,7 +57,7 @@ func TestMetrics_Requests(t *testing.T) {
 func TestMetrics_Defects(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
-	s := start(t, webtest.MeasuredBy(registry), func(c *webtest.Settings) { c.API.Registry = nil })
+	s := webtest.Start(t, webtest.MeasuredBy(registry), func(c *webtest.Settings) { c.API.Registry = nil })
 	s.Call(t, "GET", "/v2/tokens", "")
 	s.Call(t, "GET", "/v2/chains", "")
 	s.Call(t, "GET", "/v2/transfers?limit=0", "", webtest.Keyed(uuid.New(), "test")...)

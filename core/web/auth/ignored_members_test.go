@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"testing"
@@ -12,8 +12,8 @@ import (
 // What better-auth's clients send besides is taken and ignored.
 func TestBetterAuth_IgnoredMembers(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	made := s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci","prefix":"mine_","metadata":{"team":["a",1]}}`, ann...)
 	body, _ := made.Body.(map[string]any)
 	if made.Status != 200 || body["prefix"] != "sk_test_" {

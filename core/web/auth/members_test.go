@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"net/http"
@@ -10,39 +10,15 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-// idOf is the account's id.
-func idOf(t *testing.T, s *service, email string) string {
-	t.Helper()
-	return pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM accounts WHERE email = $1`, email).String()
-}
-
-// shareWith makes a shared account of ann with members of these roles, all of which act on it.
-func shareWith(t *testing.T, s *service, ann []string, roles map[string]string) (id string, members map[string][]string) {
-	t.Helper()
-	if got := s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...); got.Status != 200 {
-		t.Fatalf("create: %v", got)
-	}
-	id = pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT id FROM accounts WHERE shared`).String()
-	members = map[string][]string{}
-	for email, role := range roles {
-		members[role] = signUp(t, s, email)
-		pgtest.Exec(t, s.Store, `INSERT INTO members VALUES ($1, $2, $3, now())`, id, idOf(t, s, email), role)
-		if got := s.Call(t, "POST", "/auth/organization/set-active", `{"organizationId":"`+id+`"}`, members[role]...); got.Status != 200 {
-			t.Fatalf("set-active: %v", got)
-		}
-	}
-	return id, members
-}
-
 // A role may call these routes of an account and no other: what it may not is refused before anything is looked at.
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	shop, members := shareWith(t, s, ann, map[string]string{"viewer@example.com": "viewer", "developer@example.com": "developer"})
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
+	shop, members := s.ShareWith(t, ann, map[string]string{"viewer@example.com": "viewer", "developer@example.com": "developer"})
 	notAllowed := webtest.Refused(t, 403, "ROLE_NOT_ALLOWED", "Your role in this account does not allow that; ask one of its owners.")
 	notMember := webtest.Refused(t, 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION", "You are not a member of such an account; list those that you are in.")
-	stranger := signUp(t, s, "eve@example.com")
+	stranger := s.SignUp(t, "eve@example.com")
 	in := func(more string) string { return `{"organizationId":"` + shop + `"` + more + `}` }
 	nobody := `,"memberId":"` + uuid.NewString() + `","role":"viewer"`
 	for _, c := range []struct {
@@ -82,7 +58,7 @@ func TestRoles(t *testing.T) {
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM api_keys WHERE account_id = $1`, shop); n != 1 {
 		t.Errorf("the shared account has %d keys, want the developer's", n)
 	}
-	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM audit_log WHERE action = 'key_created' AND person_id = $1`, idOf(t, s, "developer@example.com")); n != 1 {
+	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM audit_log WHERE action = 'key_created' AND person_id = $1`, s.AccountID(t, "developer@example.com")); n != 1 {
 		t.Errorf("the audit log names the developer %d times", n)
 	}
 }
@@ -90,8 +66,8 @@ func TestRoles(t *testing.T) {
 // What the routes of organizations refuse; TestEveryRoute_Members has what they answer otherwise.
 func TestOrganizations_Refused(t *testing.T) {
 	t.Parallel()
-	s := start(t, mailing)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
+	s := webtest.Start(t, webtest.Mailing)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
 	webtest.Same(t, "an unknown field", webtest.Invalid(t, "/logo", "is not a known field"), s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
 	webtest.Same(t, "no name", webtest.Invalid(t, "/name", "must have 1 to 128 characters"), s.Call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))
 	s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","slug":"shop"}`, ann...)
@@ -113,7 +89,7 @@ func TestOrganizations_Refused(t *testing.T) {
 	webtest.Same(t, "no such", webtest.Refused(t, 400, "INVITATION_NOT_FOUND", "The invitation was answered or canceled, has expired, or its link is not complete; ask for another."),
 		s.Call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"guess"}`, bob...))
 	s.Call(t, "POST", "/auth/organization/accept-invitation", `{"invitationId":"token"}`, bob...)
-	s.Call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+idOf(t, s, "bob@example.com")+`","role":"developer"}`, ann...)
+	s.Call(t, "POST", "/auth/organization/update-member-role", `{"memberId":"`+s.AccountID(t, "bob@example.com")+`","role":"developer"}`, ann...)
 	s.Call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, bob...)
 	webtest.Same(t, "the last owner", webtest.Refused(t, 400, "YOU_CANNOT_LEAVE_THE_ORGANIZATION_AS_THE_ONLY_OWNER", "A shared account needs an owner; make another member one first, or delete the shared account."),
 		s.Call(t, "POST", "/auth/organization/leave", `{"organizationId":"`+shop+`"}`, ann...))
@@ -122,23 +98,23 @@ func TestOrganizations_Refused(t *testing.T) {
 	webtest.Same(t, "a wrong password", webtest.Refused(t, 400, "INVALID_PASSWORD", "Invalid password."), s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"wrong"}`, ann...))
 	webtest.Same(t, "no new name", webtest.Invalid(t, "/data/name", "must have 1 to 128 characters"), s.Call(t, "POST", "/auth/organization/update", `{"organizationId":"`+shop+`","data":{"name":""}}`, ann...))
 	notShared := webtest.Refused(t, 400, "ACCOUNT_NOT_SHARED", "Somebody signs in to this account, so that it keeps its name, and that person alone can delete it, with /auth/delete-user.")
-	webtest.Same(t, "rename the own account", notShared, s.Call(t, "POST", "/auth/organization/update", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
+	webtest.Same(t, "rename the own account", notShared, s.Call(t, "POST", "/auth/organization/update", `{"organizationId":"`+s.AccountID(t, "ann@example.com")+`","data":{"name":"Kiosk"}}`, ann...))
 	s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+shop+`","password":"`+webtest.Password+`"}`, ann...)
 	webtest.Same(t, "the own account", notShared,
-		s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+idOf(t, s, "ann@example.com")+`"}`, ann...))
+		s.Call(t, "POST", "/auth/organization/delete", `{"organizationId":"`+s.AccountID(t, "ann@example.com")+`"}`, ann...))
 }
 
 // What cannot be taken back wants a session of the last ten minutes, or the password in the body.
 func TestConfirmation(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	signUp(t, s, "bob@example.com")
-	live := createKey(t, s, `{"name":"live","environment":"live"}`, ann).ID
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
+	s.SignUp(t, "bob@example.com")
+	live := s.CreateKey(t, `{"name":"live","environment":"live"}`, ann).ID
 	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
-	bobID := idOf(t, s, "bob@example.com")
+	bobID := s.AccountID(t, "bob@example.com")
 	old := webtest.Refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago. Repeat this with your password in the member password.")
 	for _, c := range [][2]string{
 		{"/auth/api-key/create", `{"name":"ci","environment":"live"`},

@@ -1,106 +1,18 @@
-package api_test
+package auth_test
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
-	"github.com/coreos/go-oidc/v3/oidc/oidctest"
-
-	"intents.internal/core/identity"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web/webtest"
 )
 
-// provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
-type provider struct {
-	url   string
-	key   *ecdsa.PrivateKey
-	mu    sync.Mutex
-	nonce string
-}
-
-func startProvider(t *testing.T) *provider {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &provider{key: key}
-	described := &oidctest.Server{
-		PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "key", Algorithm: oidc.ES256}}, Algorithms: []string{oidc.ES256},
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/", described)
-	mux.HandleFunc("POST /token", p.token)
-	p.url = webtest.Serve(t, mux)
-	described.SetIssuer(p.url)
-	return p
-}
-
-func (p *provider) token(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	name := r.FormValue("code")
-	if name == "nobody" {
-		http.Error(w, `{"error":"invalid_grant"}`, http.StatusBadRequest)
-		return
-	}
-	claims := fmt.Sprintf(`{"iss":%q,"aud":"intents","sub":%q,"nonce":%q,"exp":%d,"name":%q,"email":"%s@example.com","email_verified":true}`,
-		p.url, name, p.nonce, time.Now().Add(time.Hour).Unix(), name, name)
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{
-		"access_token": "access", "token_type": "Bearer", "id_token": oidctest.SignIDToken(p.key, "key", oidc.ES256, claims),
-	})
-}
-
-// settings have start use the provider, which is discovered.
-func (p *provider) settings(c *webtest.Settings) {
-	p.undiscovered(c)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	c.Identity.OIDC.Discover(ctx, c.Identity.Log)
-}
-
-// undiscovered has start use the provider before it is discovered.
-func (p *provider) undiscovered(c *webtest.Settings) {
-	c.Identity.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.url, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.API.PublicURL)
-}
-
-// begin starts a sign-in and returns the browser's cookie and the state.
-func (p *provider) begin(t *testing.T, s *service, callback string, header ...string) (cookie, state string) {
-	t.Helper()
-	response := s.Send(t, "POST", "/auth/sign-in/oauth2", `{"providerId":"oidc","callbackURL":`+quoted(callback)+`}`, header...)
-	var answer struct{ URL string }
-	text := webtest.ReadAll(t, response)
-	if err := json.Unmarshal([]byte(text), &answer); err != nil || response.StatusCode != 200 {
-		t.Fatalf("%d %s", response.StatusCode, text)
-	}
-	to, err := url.Parse(answer.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.nonce = to.Query().Get("nonce")
-	cookie, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	return cookie, to.Query().Get("state")
-}
-
 func TestStartOIDC(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
 	const path = "/auth/sign-in/oauth2"
 	elsewhere := webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console")
 	for request, expected := range map[string]webtest.Answer{
@@ -117,25 +29,25 @@ func TestStartOIDC(t *testing.T) {
 		to, _ := body["url"].(string)
 		cookie := got.Header["Set-Cookie"]
 		webtest.Same(t, request, webtest.Want(t, 200, `{"url":`+quoted(to)+`,"redirect":true}`, "Set-Cookie", cookie, "Cache-Control", "no-store"), got)
-		if !strings.HasPrefix(to, p.url+"/auth?") || !strings.HasPrefix(cookie, "intents.oidc=") ||
+		if !strings.HasPrefix(to, p.URL+"/auth?") || !strings.HasPrefix(cookie, "intents.oidc=") ||
 			!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; SameSite=Lax") {
 			t.Errorf("to %s with %s", to, cookie)
 		}
 	}
-	secure := startOn(t, s.Store, func(c *webtest.Settings) {
+	secure := webtest.StartOn(t, s.Store, func(c *webtest.Settings) {
 		c.API.PublicURL, c.Identity.PublicURL = "https://intents.example", "https://intents.example"
-	}, p.settings)
+	}, p.Settings)
 	if cookie := secure.Call(t, "POST", path, `{"providerId":"oidc"}`).Header["Set-Cookie"]; !strings.HasPrefix(cookie, "__Host-intents.oidc=") ||
 		!strings.HasSuffix(cookie, "; Path=/; Max-Age=600; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("over https the cookie is %s", cookie)
 	}
 	off := webtest.Refused(t, 404, "NOT_FOUND", "Sign-in with OpenID Connect is not configured here.")
-	none := startOn(t, s.Store)
+	none := webtest.StartOn(t, s.Store)
 	webtest.Same(t, "without a provider", off, none.Call(t, "POST", path, `{"providerId":"oidc"}`))
-	webtest.Same(t, "a link without a provider", off, none.Call(t, "POST", "/auth/oauth2/link", `{"providerId":"oidc"}`, signUp(t, none, "off@example.com")...))
+	webtest.Same(t, "a link without a provider", off, none.Call(t, "POST", "/auth/oauth2/link", `{"providerId":"oidc"}`, none.SignUp(t, "off@example.com")...))
 	webtest.Same(t, "back without a provider", off, none.Call(t, "GET", "/auth/oauth2/callback/oidc?code=a&state=b", ""))
 
-	early := startOn(t, s.Store, p.undiscovered)
+	early := webtest.StartOn(t, s.Store, p.Undiscovered)
 	webtest.Same(t, "before the provider is discovered",
 		webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "The OpenID Connect provider does not answer; try again in a moment.", "Retry-After", "1"),
 		early.Call(t, "POST", path, `{"providerId":"oidc"}`))
@@ -146,9 +58,9 @@ func TestStartOIDC(t *testing.T) {
 
 func TestFinishOIDC(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
-	signUp(t, s, "bob@example.com")
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
+	s.SignUp(t, "bob@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET email_verified_at = now()`)
 	const cleared = "intents.oidc=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
 	seeOther := func(path, cookies string) webtest.Answer {
@@ -174,14 +86,14 @@ func TestFinishOIDC(t *testing.T) {
 		{"no code", "", func(state string) string { return "state=" + state }, nil, failed("oidc_failed")},
 		{"an address that is taken", "", func(state string) string { return "code=bob&state=" + state }, nil, failed("email_taken")},
 	} {
-		cookie, state := p.begin(t, s, c.callback)
+		cookie, state := p.Begin(t, s, c.callback)
 		if c.cookie != nil {
 			cookie = c.cookie(cookie)
 		}
 		webtest.Same(t, c.name, c.expected, s.Call(t, "GET", "/auth/oauth2/callback/oidc?"+c.query(state), "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site"))
 	}
 	for query, code := range map[string]string{"%": "oidc_failed", "code=ann&state=guess": "flow_expired"} { // of no flow
-		cookie, _ := p.begin(t, s, "")
+		cookie, _ := p.Begin(t, s, "")
 		response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
 		webtest.ReadAll(t, response)
 		if to, set := response.Header.Get("Location"), response.Header.Get("Set-Cookie"); to != "/console/sign-in?error="+code || !strings.HasPrefix(set, cookie+";") {
@@ -195,7 +107,7 @@ func TestFinishOIDC(t *testing.T) {
 		}
 	}
 
-	cookie, state := p.begin(t, s, "")
+	cookie, state := p.Begin(t, s, "")
 	response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie)
 	defer response.Body.Close()
 	var session string
@@ -215,11 +127,11 @@ func TestFinishOIDC(t *testing.T) {
 		t.Errorf("accounts %s", accounts)
 	}
 
-	shut := startOn(t, s.Store, p.settings, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
-	cookie, state = p.begin(t, shut, "")
+	shut := webtest.StartOn(t, s.Store, p.Settings, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
+	cookie, state = p.Begin(t, shut, "")
 	webtest.Same(t, "sign-up closed", failed("sign_up_closed"), shut.Call(t, "GET", "/auth/oauth2/callback/oidc?code=carol&state="+state, "", "Cookie", cookie))
-	few := startOn(t, s.Store, p.settings, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 1 })
-	cookie, state = p.begin(t, few, "")
+	few := webtest.StartOn(t, s.Store, p.Settings, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 1 })
+	cookie, state = p.Begin(t, few, "")
 	if again := few.Call(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+state, "", "Cookie", cookie); again.Status != 429 || again.Header["Set-Cookie"] != "" {
 		t.Errorf("too often: %+v", again)
 	}
@@ -228,8 +140,8 @@ func TestFinishOIDC(t *testing.T) {
 // Each tab of a browser has its own flow: five of them all sign in, a sixth ends the oldest, and the cookie stays one that browsers keep.
 func TestFinishOIDC_Tabs(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
 	type tab struct{ state, nonce, page string }
 	for name, c := range map[string]struct {
 		page    string // of 3 bytes or more, which differs by tab
@@ -247,14 +159,14 @@ func TestFinishOIDC_Tabs(t *testing.T) {
 		for i := range c.tabs {
 			page := fmt.Sprintf("%s%d", c.page, i)
 			var state string
-			cookie, state = p.begin(t, s, page, "Cookie", cookie)
-			tabs = append(tabs, tab{state, p.nonce, page})
+			cookie, state = p.Begin(t, s, page, "Cookie", cookie)
+			tabs = append(tabs, tab{state, p.Nonce, page})
 			if len(cookie) > 3600 {
 				t.Errorf("%s: the cookie has %d bytes", name, len(cookie))
 			}
 		}
 		for i, tab := range tabs {
-			p.nonce = tab.nonce
+			p.Nonce = tab.nonce
 			response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?code=ann&state="+tab.state, "", "Cookie", cookie, "Sec-Fetch-Site", "cross-site")
 			webtest.ReadAll(t, response)
 			signedIn := false

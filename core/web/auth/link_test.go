@@ -1,8 +1,7 @@
-package api_test
+package auth_test
 
 import (
 	"encoding/json"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -11,7 +10,7 @@ import (
 )
 
 // accountIDs are the account ids of GET /auth/list-accounts, by the provider.
-func accountIDs(t *testing.T, s *service, who []string) map[string]string {
+func accountIDs(t *testing.T, s *webtest.Service, who []string) map[string]string {
 	t.Helper()
 	response := s.Send(t, "GET", "/auth/list-accounts", "", who...)
 	var ways []struct{ ProviderID, AccountID string }
@@ -27,9 +26,9 @@ func accountIDs(t *testing.T, s *service, who []string) map[string]string {
 
 func TestListAccounts(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
-	ann := signUp(t, s, "ann@example.com")
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
+	ann := s.SignUp(t, "ann@example.com")
 	way := func(provider, accountID string) string {
 		return `{"id":"` + provider + ":" + accountID + `","providerId":"` + provider + `","accountId":"` + accountID + `","userId":"<id>","scopes":[],"createdAt":"<time>","updatedAt":"<time>"}`
 	}
@@ -42,7 +41,7 @@ func TestListAccounts(t *testing.T) {
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
 	webtest.Same(t, "nothing", webtest.Want(t, 200, `[]`, "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/list-accounts", "", ann...))
 	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
-		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(webtest.Alice), p.url)
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(webtest.Alice), p.URL)
 	webtest.Same(t, "identities", webtest.Want(t, 200, "["+strings.Join([]string{
 		way("siwe", webtest.Alice), way("siwe", webtest.Alice+":8453"), way("oidc", "ann"), way("https://old.example", "ann"),
 	}, ",")+"]", "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/list-accounts", "", ann...))
@@ -50,12 +49,12 @@ func TestListAccounts(t *testing.T) {
 
 func TestLinkSIWE(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	wallet := walletOf(t)
+	s := webtest.Start(t)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
+	wallet := webtest.Wallet(t)
 	const address = `,"walletAddress":"` + webtest.Alice + `"`
 	link := func(rest string, who ...string) webtest.Answer {
-		return s.Call(t, "POST", "/auth/siwe/link", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+rest), who...)
+		return s.Call(t, "POST", "/auth/siwe/link", webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address+rest), who...)
 	}
 	done := webtest.Want(t, 200, `{"status":true}`)
 	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), link("", signedOut...))
@@ -68,7 +67,7 @@ func TestLinkSIWE(t *testing.T) {
 	webtest.Same(t, "again", done, link(`,"password":"`+webtest.Password+`"`, ann...))
 	webtest.Same(t, "another's", webtest.Refused(t, 409, "SOCIAL_ACCOUNT_ALREADY_LINKED", "Another account signs in this way; unlink it there first."), link(`,"password":"`+webtest.Password+`"`, bob...))
 
-	response := s.Send(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address))
+	response := s.Send(t, "POST", "/auth/siwe/verify", webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address))
 	webtest.ReadAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	got := s.Call(t, "GET", "/auth/get-session", "", "Cookie", cookie)
@@ -79,11 +78,11 @@ func TestLinkSIWE(t *testing.T) {
 
 func TestUnlinkAccount(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
-	ann := signUp(t, s, "ann@example.com")
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
+	ann := s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
-		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(webtest.Alice), p.url)
+		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(webtest.Alice), p.URL)
 	unlink := func(request string, who ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/unlink-account", request, who...)
 	}
@@ -109,26 +108,9 @@ func TestUnlinkAccount(t *testing.T) {
 // The flow of a link ends at the account page of the session that began it, and nowhere else.
 func TestLinkOIDC(t *testing.T) {
 	t.Parallel()
-	p := startProvider(t)
-	s := start(t, p.settings)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	begin := func(path, request string, who []string) (flow, state string) {
-		t.Helper()
-		response := s.Send(t, "POST", path, request, who...)
-		var started struct{ URL string }
-		if text := webtest.ReadAll(t, response); json.Unmarshal([]byte(text), &started) != nil || response.StatusCode != 200 {
-			t.Fatalf("%d %s", response.StatusCode, text)
-		}
-		to, err := url.Parse(started.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.nonce = to.Query().Get("nonce")
-		flow, _, _ = strings.Cut(response.Header.Get("Set-Cookie"), ";")
-		return flow, to.Query().Get("state")
-	}
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
 	back := func(who []string, flow, query string) string {
 		t.Helper()
 		response := s.Send(t, "GET", "/auth/oauth2/callback/oidc?"+query, "", "Cookie", who[1]+"; "+flow, "Sec-Fetch-Site", "cross-site")
@@ -156,7 +138,7 @@ func TestLinkOIDC(t *testing.T) {
 		{"linked", ann, "code=ann&state=", "/console/account?mine"},
 		{"linked again", ann, "code=ann&state=", "/console/account?mine"},
 	} {
-		flow, state := begin(path, request, ann)
+		flow, state := p.BeginLink(t, s, request, ann...)
 		if got := back(c.who, flow, c.query+state); got != c.leadsTo {
 			t.Errorf("%s: %s, want %s", c.name, got, c.leadsTo)
 		}
@@ -164,11 +146,11 @@ func TestLinkOIDC(t *testing.T) {
 	if ids := accountIDs(t, s, ann); ids["oidc"] != "ann" {
 		t.Errorf("linked: %v", ids)
 	}
-	flow, state := begin(path, request, bob)
+	flow, state := p.BeginLink(t, s, request, bob...)
 	if got := back(bob, flow, "code=ann&state="+state); got != "/console/account?error=identity_taken" {
 		t.Errorf("another's: %s", got)
 	}
-	flow, state = begin(path, `{"providerId":"oidc"}`, bob)
+	flow, state = p.BeginLink(t, s, `{"providerId":"oidc"}`, bob...)
 	if got := back(bob, flow, "code=bob&state="+state); got != "/console/account?done=linked" {
 		t.Errorf("without a callback: %s", got)
 	}

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"intents.internal/core/web/webtest"
 )
 
@@ -20,8 +21,8 @@ const badNetwork = "must be addresses or networks such as 203.0.113.7, 203.0.113
 
 func TestKeyRestrictions(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	const scopeRule = "must be one or more of intents:read, intents:write, webhooks"
 	all := func(shown string) string { return key("ci", "test", "null", shown) }
 	for fields, c := range map[string]struct {
@@ -50,7 +51,7 @@ func TestKeyRestrictions(t *testing.T) {
 		} else {
 			webtest.Same(t, create, webtest.Want(t, 200, c.made(shown), "Cache-Control", "no-store"), s.Call(t, "POST", "/auth/api-key/create", create, ann...))
 		}
-		id := createKey(t, s, `{"name":"ci"}`, ann).ID
+		id := s.CreateKey(t, `{"name":"ci"}`, ann).ID
 		update := `{"keyId":"` + id + `",` + fields + `}`
 		if c.made == nil {
 			webtest.Same(t, update, webtest.Invalid(t, c.invalid...), s.Call(t, "POST", "/auth/api-key/update", update, ann...))
@@ -66,8 +67,8 @@ func TestKeyRestrictions(t *testing.T) {
 // A gateway is told the restrictions that a key has.
 func TestVerifyKey_Restrictions(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	for fields, want := range map[string]string{
 		`"name":"free"`:                           `null null`,
 		`"name":"a","networks":[]`:                `null null`,
@@ -75,7 +76,7 @@ func TestVerifyKey_Restrictions(t *testing.T) {
 		`"name":"c","networks":["10.1.2.3/8"]`:    `null ["10.0.0.0/8"]`,
 		`"name":"d","networks":["::1","0.0.0.0"]`: `null ["0.0.0.0/32","::1/128"]`,
 	} {
-		request := `{"hash":"` + webtest.HashOf(createKey(t, s, `{`+fields+`}`, ann).Key) + `"}`
+		request := `{"hash":"` + webtest.HashOf(s.CreateKey(t, `{`+fields+`}`, ann).Key) + `"}`
 		response := s.Send(t, "POST", "/internal/keys/verify", request)
 		var got struct{ Scopes, Networks json.RawMessage }
 		if err := json.Unmarshal([]byte(webtest.ReadAll(t, response)), &got); err != nil || response.StatusCode != 200 {

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"strings"
@@ -8,62 +8,60 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-const newPassword = "staple correct horse"
-
 func changePassword(current, next string) string {
 	return `{"currentPassword":"` + current + `","newPassword":"` + next + `"}`
 }
 
 func TestChangePassword(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	here := signUp(t, s, "ann@example.com")
-	there := signIn(t, s)
+	s := webtest.Start(t)
+	here := s.SignUp(t, "ann@example.com")
+	there := s.SignIn(t)
 	change := func(request string, header ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/change-password", request, header...)
 	}
 	wrong := webtest.Refused(t, 400, "INVALID_PASSWORD", "Invalid password.")
 	rule := webtest.Invalid(t, "/newPassword", "must have 8 to 128 characters")
-	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), change(changePassword(webtest.Password, newPassword), signedOut...))
-	webtest.Same(t, "a wrong password", wrong, change(changePassword("a wrong password", newPassword), here...))
-	webtest.Same(t, "no current password", wrong, change(`{"newPassword":"`+newPassword+`"}`, here...))
+	webtest.Same(t, "signed out", webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first."), change(changePassword(webtest.Password, webtest.NewPassword), signedOut...))
+	webtest.Same(t, "a wrong password", wrong, change(changePassword("a wrong password", webtest.NewPassword), here...))
+	webtest.Same(t, "no current password", wrong, change(`{"newPassword":"`+webtest.NewPassword+`"}`, here...))
 	webtest.Same(t, "a short password", rule, change(changePassword(webtest.Password, "1234567"), here...))
 	webtest.Same(t, "no new password", rule, change(`{"currentPassword":"`+webtest.Password+`"}`, here...))
 	webtest.Same(t, "another account", webtest.Invalid(t, "/userId", "is not a known field"), change(`{"userId":"x"}`, here...))
-	if sessionID(t, s, there) == "" {
+	if s.SessionID(t, there) == "" {
 		t.Error("a refused change ended a session")
 	}
 
-	before := sessionID(t, s, here)
+	before := s.SessionID(t, here)
 	response := s.Send(t, "POST", "/auth/change-password", // ReadAll closes the body
-		`{"currentPassword":"`+webtest.Password+`","newPassword":"`+newPassword+`","revokeOtherSessions":false}`, here...)
+		`{"currentPassword":"`+webtest.Password+`","newPassword":"`+webtest.NewPassword+`","revokeOtherSessions":false}`, here...)
 	if text := webtest.ReadAll(t, response); response.StatusCode != 200 {
 		t.Fatalf("%d %s", response.StatusCode, text)
 	}
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
 	renewed := []string{"Cookie", cookie}
-	if id := sessionID(t, s, renewed); id == "" || id == before {
+	if id := s.SessionID(t, renewed); id == "" || id == before {
 		t.Errorf("the session of the change is %q, before it %q", id, before)
 	}
 	for what, ended := range map[string][]string{"the session that asked": here, "another session": there} {
-		if sessionID(t, s, ended) != "" {
+		if s.SessionID(t, ended) != "" {
 			t.Errorf("%s has not ended", what)
 		}
 	}
 	webtest.Same(t, "the old password", webtest.Refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password."),
 		s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`))
 	webtest.Same(t, "the new password", signedIn(t, "Ann", "ann@example.com"),
-		s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`))
+		s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.NewPassword+`"}`))
 	webtest.Same(t, "changed again", webtest.Want(t, 200, `{"token":null,"user":`+user("Ann", "ann@example.com")+`}`,
-		"Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store"), change(changePassword(newPassword, webtest.Password), renewed...))
+		"Set-Cookie", cookieSet+"\n"+deviceSet, "Cache-Control", "no-store"), change(changePassword(webtest.NewPassword, webtest.Password), renewed...))
 }
 
 // An account of a wallet or a provider has no password to change.
 func TestChangePassword_None(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
 	webtest.Same(t, "no password", webtest.Refused(t, 400, "CREDENTIAL_ACCOUNT_NOT_FOUND", "The account has no password; it signs in another way."),
-		s.Call(t, "POST", "/auth/change-password", changePassword("", newPassword), ann...))
+		s.Call(t, "POST", "/auth/change-password", changePassword("", webtest.NewPassword), ann...))
 }

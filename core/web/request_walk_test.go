@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
 	"intents.internal/core/web/webtest"
 )
 
@@ -53,7 +54,7 @@ type document struct {
 
 func readDocument(t *testing.T) *document {
 	t.Helper()
-	text, err := os.ReadFile("openapi.json")
+	text, err := os.ReadFile("api/openapi.json")
 	d := &document{}
 	if err == nil {
 		err = json.Unmarshal(text, d)
@@ -103,7 +104,7 @@ func (d *document) members(at string, s schema, visit func(at string, s schema))
 
 // walker sends requests to every operation, with a key or a session as its path wants.
 type walker struct {
-	*service
+	*webtest.Service
 	key, session []string
 	// transfer and batch are the ids of an intent and of a batch of the key.
 	transfer, batch string
@@ -111,13 +112,14 @@ type walker struct {
 
 func newWalker(t *testing.T) *walker {
 	t.Helper()
-	p := startProvider(t)
-	s := start(t, p.settings, withWebhooks(t))
-	_, key := newOwner(t, s)
-	_, location, _ := s.create(t, webtest.TransferBody, key...)
-	made, _ := s.createBatch(t, batchOf(webtest.TransferBody), withKey("walk", key)...)
+	p := webtest.StartProvider(t)
+	s := webtest.Start(t, p.Settings, webtest.WithWebhooks(t))
+	_, key := s.NewOwner(t)
+	_, location, _ := s.Create(t, webtest.TransferBody, key...)
+	response := s.Send(t, "POST", "/v2/transfers/batch", `{"transfers":[`+webtest.TransferBody+`]}`, append(slices.Clip(key), "Idempotency-Key", "walk")...)
+	webtest.ReadAll(t, response)
 	return &walker{
-		service: s, key: key, session: signUp(t, s, "ann@example.com"), transfer: strings.TrimPrefix(location, "/v2/transfers/"), batch: made.ID,
+		Service: s, key: key, session: s.SignUp(t, "ann@example.com"), transfer: strings.TrimPrefix(location, "/v2/transfers/"), batch: strings.TrimPrefix(response.Header.Get("Location"), "/v2/batches/"),
 	}
 }
 

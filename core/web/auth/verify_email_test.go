@@ -1,8 +1,7 @@
-package api_test
+package auth_test
 
 import (
 	"testing"
-	"time"
 
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
@@ -10,27 +9,12 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-// insertLink is the token of a link about the account of an address.
-func insertLink(t *testing.T, s *service, email string, l identity.Link) string {
-	t.Helper()
-	owner, err := s.Store.Identities.AccountByEmail(t.Context(), email)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token := account.NewLinkToken()
-	l.AccountID, l.Email = owner.ID, owner.Email
-	if err := s.Store.Identities.InsertLink(t.Context(), account.HashToken(token), l, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	return token
-}
-
 // Where mail is configured the answer to a sign-up is the same for an address that has an account, and signs nobody in.
 func TestSignUp_ByMail(t *testing.T) {
 	t.Parallel()
-	s := start(t, mailing)
+	s := webtest.Start(t, webtest.Mailing)
 	signUp := func(email, callback string) webtest.Answer {
-		return s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"`+newPassword+`","callbackURL":"`+callback+`"}`)
+		return s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"`+webtest.NewPassword+`","callbackURL":"`+callback+`"}`)
 	}
 	accepted := webtest.Want(t, 200, `{"redirect":false,"token":null,"user":{"id":"<id>","name":"Ann","email":"ann@example.com","emailVerified":false,"image":null,
 		"createdAt":"<time>","updatedAt":"<time>"}}`, "Cache-Control", "no-store")
@@ -43,16 +27,16 @@ func TestSignUp_ByMail(t *testing.T) {
 	webtest.Same(t, "letters like others", webtest.Invalid(t, "/email", "must be in ASCII letters; write an international domain in its form that begins with xn--"), signUp("\u0430nn@example.com", ""))
 	wrong := webtest.Refused(t, 401, "INVALID_EMAIL_OR_PASSWORD", "Invalid email or password.")
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
-		webtest.Same(t, "the password of "+email, wrong, s.Call(t, "POST", "/auth/sign-in/email", `{"email":"`+email+`","password":"`+newPassword+`"}`))
+		webtest.Same(t, "the password of "+email, wrong, s.Call(t, "POST", "/auth/sign-in/email", `{"email":"`+email+`","password":"`+webtest.NewPassword+`"}`))
 	}
 }
 
 func TestVerifyEmail(t *testing.T) {
 	t.Parallel()
-	s := start(t, mailing)
-	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+newPassword+`"}`)
+	s := webtest.Start(t, webtest.Mailing)
+	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+webtest.NewPassword+`"}`)
 	link := func() string {
-		return insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.VerifyEmail})
+		return s.InsertLink(t, "ann@example.com", identity.Link{Purpose: account.VerifyEmail})
 	}
 	get := func(query string) webtest.Answer { return s.Call(t, "GET", "/auth/verify-email?"+query, "") }
 	to := func(path string) webtest.Answer {
@@ -67,21 +51,21 @@ func TestVerifyEmail(t *testing.T) {
 	webtest.Same(t, "the token", webtest.Want(t, 200, `{"status":true,"user":null}`, "Cache-Control", "no-store"), get("token="+first))
 	webtest.Same(t, "the token again", unknown, get("token="+first))
 	webtest.Same(t, "another of the account", unknown, get("token="+second))
-	in := s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+newPassword+`"}`)
+	in := s.Call(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.NewPassword+`"}`)
 	webtest.Same(t, "signed in", verified(signedIn(t, "Ann", "ann@example.com")), in)
 	webtest.Same(t, "with a callback", to("/app"), get("token="+link()+"&callbackURL=http://intents.example/app"))
 	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in to the account of the link first, then open it again.")
-	change := insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
+	change := s.InsertLink(t, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "new@example.com"})
 	webtest.Same(t, "a change without a session", signedOut, get("token="+change))
 }
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
-	s := start(t, mailing)
+	s := webtest.Start(t, webtest.Mailing)
 	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first.")
 	webtest.Same(t, "nobody", signedOut, s.Call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`))
-	off := start(t)
-	ann := signUp(t, off, "ann@example.com")
+	off := webtest.Start(t)
+	ann := off.SignUp(t, "ann@example.com")
 	disabled := webtest.Refused(t, 400, "VERIFICATION_EMAIL_NOT_ENABLED", "The service sends no mail; ask its operator to verify the address.")
 	webtest.Same(t, "no mail", disabled, off.Call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`, ann...))
 	webtest.Same(t, "no mail to verify", disabled, off.Call(t, "POST", "/auth/send-verification-email", `{"email":"ann@example.com"}`))
@@ -89,9 +73,9 @@ func TestChangeEmail(t *testing.T) {
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
 		webtest.Same(t, email, queued, s.Call(t, "POST", "/auth/send-verification-email", `{"email":"`+email+`","callbackURL":"/app"}`))
 	}
-	owner := signUp(t, s, "ann@example.com")
-	signUp(t, s, "ben@example.com")
-	change := insertLink(t, s, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
+	owner := s.SignUp(t, "ann@example.com")
+	s.SignUp(t, "ben@example.com")
+	change := s.InsertLink(t, "ann@example.com", identity.Link{Purpose: account.ChangeEmail, NewEmail: "ben@example.com"})
 	webtest.Same(t, "an address that is taken", webtest.Refused(t, 422, "USER_ALREADY_EXISTS", "An account with this e-mail address exists; sign in or use another."),
 		s.Call(t, "GET", "/auth/verify-email?token="+change, "", owner...))
 }

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 // With rememberMe: false nothing stays in the browser after its end, and on the server a day at most. A new password changes neither.
 func TestSignIn_NotRemembered(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	const cookie = "intents.session=<>; Path=/; HttpOnly; SameSite=Lax"
 	brief := signedIn(t, "Ann", "ann@example.com")
 	brief.Header["Set-Cookie"] = cookie
@@ -24,7 +24,7 @@ func TestSignIn_NotRemembered(t *testing.T) {
 		t.Fatalf("sign in: %d %s", response.StatusCode, text)
 	}
 	value, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	changed := s.Call(t, "POST", "/auth/change-password", changePassword(webtest.Password, newPassword), "Cookie", value)
+	changed := s.Call(t, "POST", "/auth/change-password", changePassword(webtest.Password, webtest.NewPassword), "Cookie", value)
 	if changed.Status != http.StatusOK || changed.Header["Set-Cookie"] != cookie {
 		t.Errorf("the new password's answer: %+v", changed)
 	}
@@ -37,7 +37,7 @@ func TestSignIn_NotRemembered(t *testing.T) {
 func TestStrictTransportSecurity(t *testing.T) {
 	t.Parallel()
 	for publicURL, want := range map[string]string{"https://intents.example": "max-age=31536000", "http://intents.example": ""} {
-		s := start(t, func(c *webtest.Settings) {
+		s := webtest.Start(t, func(c *webtest.Settings) {
 			c.API.PublicURL, c.Identity.PublicURL = publicURL, publicURL
 			c.API.Console = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 		})

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 
 func TestGetKey(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	id := createKey(t, s, `{"name":"ci","environment":"live","expiresIn":60}`, ann).ID
+	s := webtest.Start(t)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
+	id := s.CreateKey(t, `{"name":"ci","environment":"live","expiresIn":60}`, ann).ID
 	get := func(query string, header ...string) webtest.Answer {
 		return s.Call(t, "GET", "/auth/api-key/get"+query, "", header...)
 	}
@@ -27,11 +27,11 @@ func TestGetKey(t *testing.T) {
 
 func TestListKeys_Pages(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	createKey(t, s, `{"name":"another's"}`, bob)
+	s := webtest.Start(t)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
+	s.CreateKey(t, `{"name":"another's"}`, bob)
 	for _, request := range []string{`{"name":"b"}`, `{"name":"c","expiresIn":60}`, `{"name":"a","expiresIn":3600}`} {
-		createKey(t, s, request, ann)
+		s.CreateKey(t, request, ann)
 	}
 	keys := map[string]string{"a": key("a", "test", `"<time>"`, ""), "b": key("b", "test", "null", ""), "c": key("c", "test", `"<time>"`, "")}
 	page := func(names, asked string) webtest.Answer {

@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"encoding/json"
@@ -38,12 +38,12 @@ const sendVerification = "/auth/send-verification-email"
 const secondRegistration = "a passkey of another registration"
 
 // confirming are services on one database, of which one sends mail.
-type confirming struct{ silent, mailing *service }
+type confirming struct{ silent, mailing *webtest.Service }
 
 func startConfirming(t *testing.T, store *rooms.Rooms) confirming {
 	t.Helper()
 	configure := func(c *webtest.Settings) { c.Pages = true }
-	return confirming{startOn(t, store, withWebhooks(t), withPasskeys, configure), startOn(t, store, mailing, withPasskeys, configure)}
+	return confirming{webtest.StartOn(t, store, webtest.WithWebhooks(t), webtest.WithPasskeys, configure), webtest.StartOn(t, store, webtest.Mailing, webtest.WithPasskeys, configure)}
 }
 
 func (c confirming) call(t *testing.T, r repeat) webtest.Answer {
@@ -60,48 +60,48 @@ func (c confirming) call(t *testing.T, r repeat) webtest.Answer {
 func repeats(t *testing.T, c confirming) (all map[string]repeat, register func() repeat) {
 	t.Helper()
 	s := c.silent
-	_, key := newOwner(t, s)
+	_, key := s.NewOwner(t)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	_, sent, _ := s.create(t, webtest.TransferBody, key...)
-	_, cancelled, _ := s.create(t, webtest.TransferBody, key...)
-	_, confirmed, _ := s.create(t, webtest.TransferBody, key...)
-	hook, gone := "/v2/webhooks/"+createWebhook(t, s, key), "/v2/webhooks/"+createWebhook(t, s, key)
-	ann := signUp(t, s, "ann@example.com")
-	signUp(t, s, "bob@example.com")
+	_, sent, _ := s.Create(t, webtest.TransferBody, key...)
+	_, cancelled, _ := s.Create(t, webtest.TransferBody, key...)
+	_, confirmed, _ := s.Create(t, webtest.TransferBody, key...)
+	hook, gone := "/v2/webhooks/"+s.CreateWebhook(t, key), "/v2/webhooks/"+s.CreateWebhook(t, key)
+	ann := s.SignUp(t, "ann@example.com")
+	s.SignUp(t, "bob@example.com")
 	bob, err := s.Store.Identities.AccountByEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	eve := signUp(t, s, "eve@example.com")
-	shop, members := shareWith(t, s, eve, map[string]string{"dan@example.com": "viewer", "fay@example.com": "developer"})
-	link := "/auth/verify-email?token=" + insertLink(t, s, "fay@example.com", identity.Link{Purpose: account.VerifyEmail})
+	eve := s.SignUp(t, "eve@example.com")
+	shop, members := s.ShareWith(t, eve, map[string]string{"dan@example.com": "viewer", "fay@example.com": "developer"})
+	link := "/auth/verify-email?token=" + s.InsertLink(t, "fay@example.com", identity.Link{Purpose: account.VerifyEmail})
 	invite := func(email string) string {
 		return `{"organizationId":"` + shop + `","email":"` + email + `","role":"viewer"}`
 	}
-	browser, device := s.browse(t, ann...), passkeytest.NewEd25519(t, passkeySite, passkeyHost)
-	registered := registration(device.Register(t, browser.options("generate-register-options")), "laptop")
+	browser, device := s.Browse(t, ann...), passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost)
+	registered := webtest.Registration(device.Register(t, browser.Options("generate-register-options")), "laptop")
 	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(webtest.Alice))
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
 	pgtest.Must(t, s.Store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all = map[string]repeat{
 		"an intent":              {"POST", "/v2/transfers", webtest.TransferBody, once, 201, ""},
-		"a reported hash":        {"POST", sent + "/transaction", reportOf(txHash("a")), key, 200, ""},
+		"a reported hash":        {"POST", sent + "/transaction", webtest.Report, key, 200, ""},
 		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200, ""},
-		"a webhook":              {"POST", "/v2/webhooks", hookBody, once, 201, ""},
+		"a webhook":              {"POST", "/v2/webhooks", webtest.HookBody, once, 201, ""},
 		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200, ""},
 		"a deleted webhook":      {"DELETE", gone, "", key, 404, "NOT_FOUND"},
-		"a used token":           {"POST", "/auth/reset-password", resetPassword(token), nil, 400, "INVALID_TOKEN"},
+		"a used token":           {"POST", "/auth/reset-password", `{"token":"` + token + `","newPassword":"` + webtest.NewPassword + `"}`, nil, 400, "INVALID_TOKEN"},
 		"a used link":            {"GET", link, "", nil, 401, "INVALID_TOKEN"},
 		"a removed member":       {"POST", "/auth/organization/remove-member", `{"organizationId":"` + shop + `","memberIdOrEmail":"dan@example.com"}`, eve, 400, "MEMBER_NOT_FOUND"},
 		"a member who left":      {"POST", "/auth/organization/leave", `{"organizationId":"` + shop + `"}`, members["developer"], 403, "USER_IS_NOT_A_MEMBER_OF_THE_ORGANIZATION"},
 		"a usage report":         {"POST", "/internal/usage", webtest.UsageReport(uuid.NewString(), webtest.UsageRow(uuid.NewString(), minute, 1, 0, 0, minute.Format(time.RFC3339))), nil, 204, ""},
 		"a session that ended":   {"POST", "/auth/revoke-other-sessions", `{}`, ann, 200, ""},
-		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + createKey(t, s, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200, ""},
+		"a key that was renamed": {"POST", "/auth/api-key/update", `{"keyId":"` + s.CreateKey(t, `{"name":"ci"}`, ann).ID + `","name":"Books"}`, ann, 200, ""},
 		"a sign-up":              {"POST", "/auth/sign-up/email", `{"name":"Gus","email":"gus@example.com","password":"` + webtest.Password + `"}`, nil, 422, "USER_ALREADY_EXISTS"},
 		"an unlinked wallet":     {"POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann, 400, "ACCOUNT_NOT_FOUND"},
 		"an invitation":          {"POST", "/auth/organization/invite-member", invite("guest@example.com"), eve, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION"},
 		"an accepted invitation": {"POST", "/auth/organization/invite-member", invite("bob@example.com"), eve, 400, "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION"},
-		"a passkey":              {"POST", onPasskey + "verify-registration", registered, browser.header(), 400, "CHALLENGE_NOT_FOUND"},
+		"a passkey":              {"POST", webtest.OnPasskey + "verify-registration", registered, browser.Header(), 400, "CHALLENGE_NOT_FOUND"},
 	}
 	for name, r := range all {
 		if got := c.call(t, r); got.Status >= 400 {
@@ -116,9 +116,9 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = 'submitted', hash = '0x1' WHERE id = $1`, strings.TrimPrefix(confirmed, "/v2/transfers/"))
 	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409, "STATUS_CONFLICT"}
 	register = func() repeat {
-		again := s.browse(t, ann...)
-		body := registration(device.Register(t, again.options("generate-register-options")), "phone")
-		return repeat{"POST", onPasskey + "verify-registration", body, again.header(), 400, "PREVIOUSLY_REGISTERED"}
+		again := s.Browse(t, ann...)
+		body := webtest.Registration(device.Register(t, again.Options("generate-register-options")), "phone")
+		return repeat{"POST", webtest.OnPasskey + "verify-registration", body, again.Header(), 400, "PREVIOUSLY_REGISTERED"}
 	}
 	all[secondRegistration] = register()
 	return all, register
@@ -160,7 +160,7 @@ func outcome(status int, code string) string {
 // recordedRepeats are the codes of the errors that a repeated write causes itself.
 func recordedRepeats(t *testing.T) (codes []string) {
 	t.Helper()
-	text, err := os.ReadFile("../apierror/testdata/errors.json")
+	text, err := os.ReadFile("apierror/testdata/errors.json")
 	pgtest.Must(t, err)
 	var all []struct {
 		Body     wire.Error
@@ -204,7 +204,7 @@ func TestConfirm_StandbyLost(t *testing.T) {
 	if got := hurried.call(t, doubt); got.Status != 503 {
 		t.Errorf("the intent in doubt, repeated: %+v", got)
 	}
-	used := url.Values{"token": {tokenIn(all["a used token"].body)}, "newPassword": {newPassword}}.Encode()
+	used := url.Values{"token": {tokenIn(all["a used token"].body)}, "newPassword": {webtest.NewPassword}}.Encode()
 	for name, form := range map[string]repeat{
 		"the end of a session": {path: "/console/account/revoke-others", header: all["a session that ended"].header},
 		"a used token":         {path: "/console/reset-password", body: used, header: []string{"Content-Type", "application/x-www-form-urlencoded"}},

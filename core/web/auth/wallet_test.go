@@ -1,64 +1,20 @@
-package api_test
+package auth_test
 
 import (
-	"crypto/ecdsa"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/pgtest"
 	"intents.internal/core/web/webtest"
 )
 
-// walletOf makes a wallet from a well-known development key, the one of the address alice.
-func walletOf(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// walletNonce asks for a nonce.
-func walletNonce(t *testing.T, s *service) string {
-	t.Helper()
-	got := s.Call(t, "POST", "/auth/siwe/nonce", `{"walletAddress":"`+webtest.Alice+`"}`)
-	nonce, ok := got.Body.(map[string]any)["nonce"].(string)
-	if !ok {
-		t.Fatalf("no nonce: %+v", got)
-	}
-	return nonce
-}
-
-// walletMessage is a message that is good now.
-func walletMessage(nonce string) string {
-	return fmt.Sprintf("intents.example wants you to sign in with your Ethereum account:\n%s\n\n\nURI: http://intents.example\nVersion: 1\nChain ID: 10\nNonce: %s\nIssued At: %s",
-		webtest.Alice, nonce, time.Now().UTC().Format(time.RFC3339))
-}
-
-// signedBody is the request to verify a message that the key has signed; more are further members of the body.
-func signedBody(t *testing.T, key *ecdsa.PrivateKey, message, more string) string {
-	t.Helper()
-	signature, err := crypto.Sign(crypto.Keccak256(fmt.Appendf(nil, "\x19Ethereum Signed Message:\n%d%s", len(message), message)), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(message)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf(`{"message":%s,"signature":"0x%s"%s}`, text, hex.EncodeToString(signature), more)
-}
-
 func TestCreateNonce(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 3 })
+	s := webtest.Start(t, func(c *webtest.Settings) { c.Identity.Limits.SignInPerIP = 3 })
 	const notAddress = "must be an EVM address: 0x and 40 hexadecimal digits"
 	for request, expected := range map[string]webtest.Answer{
 		`{}`:                            webtest.Invalid(t, "/walletAddress", notAddress),
@@ -85,8 +41,8 @@ func TestCreateNonce(t *testing.T) {
 
 func TestVerifySIWE(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	wallet := walletOf(t)
+	s := webtest.Start(t)
+	wallet := webtest.Wallet(t)
 	stranger, err := crypto.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
@@ -102,21 +58,21 @@ func TestVerifySIWE(t *testing.T) {
 		body     string
 		expected webtest.Answer
 	}{
-		"a wallet":         {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address), in},
-		"with its chain":   {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":10`), in},
-		"in lower case":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), strings.Replace(address, webtest.Alice, strings.ToLower(webtest.Alice), 1)), in},
-		"another chain":    {signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"chainId":1`), mismatch},
-		"another address":  {signedBody(t, wallet, walletMessage(walletNonce(t, s)), `,"walletAddress":"`+webtest.Bob+`"`), mismatch},
-		"another signer":   {signedBody(t, stranger, walletMessage(walletNonce(t, s)), address), withoutNode},
-		"no signature":     {`{"message":` + quoted(walletMessage(walletNonce(t, s))) + `,"signature":"0x"` + address + `}`, unsigned},
-		"trailing garbage": {signedBody(t, wallet, walletMessage(walletNonce(t, s))+"\n", address), webtest.Invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
+		"a wallet":         {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address), in},
+		"with its chain":   {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address+`,"chainId":10`), in},
+		"in lower case":    {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), strings.Replace(address, webtest.Alice, strings.ToLower(webtest.Alice), 1)), in},
+		"another chain":    {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address+`,"chainId":1`), mismatch},
+		"another address":  {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), `,"walletAddress":"`+webtest.Bob+`"`), mismatch},
+		"another signer":   {webtest.SignedBody(t, stranger, webtest.WalletMessage(s.WalletNonce(t)), address), withoutNode},
+		"no signature":     {`{"message":` + quoted(webtest.WalletMessage(s.WalletNonce(t))) + `,"signature":"0x"` + address + `}`, unsigned},
+		"trailing garbage": {webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t))+"\n", address), webtest.Invalid(t, "/message", "is no ERC-4361 message: line 10 is one that the message has no place for")},
 		"no message":       {`{"signature":"0x"` + address + `}`, webtest.Invalid(t, "/message", "is no ERC-4361 message: line 1 must be [scheme://]domain wants you to sign in with your Ethereum account:")},
 		"no address":       {`{"message":"","signature":""}`, webtest.Invalid(t, "/walletAddress", "must be an EVM address: 0x and 40 hexadecimal digits")},
 	} {
 		webtest.Same(t, name, c.expected, s.Call(t, "POST", "/auth/siwe/verify", c.body))
 	}
 
-	body := signedBody(t, wallet, walletMessage(walletNonce(t, s)), address+`,"email":"ann@example.com"`) // which is ignored, as nothing proves it
+	body := webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address+`,"email":"ann@example.com"`) // which is ignored, as nothing proves it
 	response := s.Send(t, "POST", "/auth/siwe/verify", body)
 	webtest.ReadAll(t, response)
 	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
@@ -132,10 +88,10 @@ func TestVerifySIWE(t *testing.T) {
 	}
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET disabled_at = now()`)
 	webtest.Same(t, "disabled", webtest.Refused(t, 403, "ACCOUNT_DISABLED", "The account is disabled; ask the operator."),
-		s.Call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
-	shut := startOn(t, s.Store, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
+		s.Call(t, "POST", "/auth/siwe/verify", webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address)))
+	shut := webtest.StartOn(t, s.Store, func(c *webtest.Settings) { c.Identity.SignUpOpen = false })
 	webtest.Same(t, "sign-up closed", webtest.Refused(t, 403, "SIGN_UP_CLOSED", "Sign-up is closed; ask the operator for an account."),
-		shut.Call(t, "POST", "/auth/siwe/verify", signedBody(t, wallet, walletMessage(walletNonce(t, s)), address)))
+		shut.Call(t, "POST", "/auth/siwe/verify", webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address)))
 }
 
 func quoted(s string) string {
@@ -144,4 +100,29 @@ func quoted(s string) string {
 		panic(err)
 	}
 	return string(text)
+}
+
+// A wallet that is listed signs in to nothing and is linked to nothing; other ways go on.
+func TestVerifySIWE_Screened(t *testing.T) {
+	t.Parallel()
+	list := webtest.NewScreened(t)
+	s := webtest.StartOn(t, list.Store, list.Settings)
+	wallet, ann := webtest.Wallet(t), s.SignUp(t, "ann@example.com")
+	const address = `,"walletAddress":"` + webtest.Alice + `"`
+	signed := webtest.SignedBody(t, wallet, webtest.WalletMessage(s.WalletNonce(t)), address)
+	list.List(t, webtest.Alice)
+	webtest.Same(t, "sign in", webtest.NotAllowed(t, "/walletAddress"), s.Example(t, "a wallet that is not served", "POST", "/auth/siwe/verify", signed))
+	webtest.Same(t, "link", webtest.NotAllowed(t, "/walletAddress"), s.Example(t, "a wallet that is not served", "POST", "/auth/siwe/link", signed, ann...))
+	if got := s.Call(t, "GET", "/auth/get-session", "", ann...); got.Status != 200 || got.Body == nil {
+		t.Errorf("a session is ended: %+v", got)
+	}
+	want := []string{"siwe wallet " + webtest.Alice + " Lazarus Group", "siwe wallet " + webtest.Alice + " Lazarus Group account"}
+	if diff := cmp.Diff(want, list.Hits(t)); diff != "" {
+		t.Errorf("hits (-want +got):\n%s", diff)
+	}
+	list.Delist(t, webtest.Alice)
+	if got := s.Call(t, "POST", "/auth/siwe/verify", signed); got.Status != 200 { // the nonce was not used up
+		t.Errorf("taken out: %+v", got)
+	}
+	list.Unlogged(t, s.Log)
 }

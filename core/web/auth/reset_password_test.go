@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"testing"
@@ -9,9 +9,6 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-// mailing queues mails, which nobody sends.
-func mailing(s *webtest.Settings) { s.Identity.MailQueued = func() {} }
-
 // verified is the answer with a user whose address is.
 func verified(a webtest.Answer) webtest.Answer {
 	a.Body.(map[string]any)["user"].(map[string]any)["emailVerified"] = true //nolint:forcetypeassert // the test made it
@@ -19,14 +16,14 @@ func verified(a webtest.Answer) webtest.Answer {
 }
 
 func resetPassword(token string) string {
-	return `{"token":"` + token + `","newPassword":"` + newPassword + `"}`
+	return `{"token":"` + token + `","newPassword":"` + webtest.NewPassword + `"}`
 }
 
 // The answer is one for all addresses, and so is what is done before it: a row of the outbox.
 func TestRequestPasswordReset(t *testing.T) {
 	t.Parallel()
-	s := start(t, mailing)
-	signUp(t, s, "ann@example.com")
+	s := webtest.Start(t, webtest.Mailing)
+	s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `DELETE FROM mails`)
 	request := func(body string) webtest.Answer { return s.Call(t, "POST", "/auth/request-password-reset", body) }
 	queued := webtest.Want(t, 200, `{"status":true,"message":"If an account has this address, a link to a new password is on its way to it."}`)
@@ -45,8 +42,8 @@ func TestRequestPasswordReset(t *testing.T) {
 
 func TestResetPassword(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET email_verified_at = now()`)
 	owner, err := s.Store.Identities.AccountByEmail(t.Context(), "ann@example.com")
 	if err != nil {
@@ -59,9 +56,9 @@ func TestResetPassword(t *testing.T) {
 	reset := func(body string) webtest.Answer { return s.Call(t, "POST", "/auth/reset-password", body) }
 	unknown := webtest.Refused(t, 400, "INVALID_TOKEN", "The token was used, has expired or is not complete; ask for another.")
 	webtest.Same(t, "a guess", unknown, reset(resetPassword(account.NewLinkToken())))
-	webtest.Same(t, "no token", unknown, reset(`{"newPassword":"`+newPassword+`"}`))
+	webtest.Same(t, "no token", unknown, reset(`{"newPassword":"`+webtest.NewPassword+`"}`))
 	webtest.Same(t, "a short password", webtest.Invalid(t, "/newPassword", "must have 8 to 128 characters"), reset(`{"token":"`+token+`","newPassword":"short"}`))
-	webtest.Same(t, "ways that are not asked for by yes or no", webtest.Invalid(t, "/unlinkAccounts", "must not be a JSON string"), reset(`{"token":"`+token+`","newPassword":"`+newPassword+`","unlinkAccounts":"yes"}`))
+	webtest.Same(t, "ways that are not asked for by yes or no", webtest.Invalid(t, "/unlinkAccounts", "must not be a JSON string"), reset(`{"token":"`+token+`","newPassword":"`+webtest.NewPassword+`","unlinkAccounts":"yes"}`))
 	webtest.Same(t, "another account", webtest.Invalid(t, "/userId", "is not a known field"), reset(`{"userId":"x"}`))
 	webtest.Same(t, "the token", webtest.Want(t, 200, `{"status":true}`, "Set-Cookie", deviceSet, "Cache-Control", "no-store"), reset(resetPassword(token)))
 }

@@ -1,9 +1,6 @@
-package api_test
+package auth_test
 
 import (
-	"encoding/json"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,39 +9,13 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-// signIn returns the cookie of a new session of ann@example.com as a header.
-func signIn(t *testing.T, s *service, header ...string) []string {
-	t.Helper()
-	response := s.Send(t, "POST", "/auth/sign-in/email", `{"email":"ann@example.com","password":"`+webtest.Password+`"}`, header...)
-	if text := webtest.ReadAll(t, response); response.StatusCode != 200 {
-		t.Fatalf("sign in: %s", text)
-	}
-	cookie, _, _ := strings.Cut(response.Header.Get("Set-Cookie"), ";")
-	return []string{"Cookie", cookie}
-}
-
-// sessionID is the id of the session in a cookie, empty if it has none.
-func sessionID(t *testing.T, s *service, cookie []string) string {
-	t.Helper()
-	var current *struct{ Session struct{ ID string } }
-	response := s.Send(t, "GET", "/auth/get-session", "", cookie...)
-	text := webtest.ReadAll(t, response)
-	if err := json.Unmarshal([]byte(text), &current); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%d %s, %v", response.StatusCode, text, err)
-	}
-	if current == nil {
-		return ""
-	}
-	return current.Session.ID
-}
-
 func TestListSessions(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `DELETE FROM sessions`)
-	signIn(t, s, "X-Forwarded-For", "203.0.113.7", "User-Agent", "First/1.0")
-	ann := signIn(t, s, "X-Forwarded-For", "2001:db8::1", "User-Agent", "Second/1.0")
+	s.SignIn(t, "X-Forwarded-For", "203.0.113.7", "User-Agent", "First/1.0")
+	ann := s.SignIn(t, "X-Forwarded-For", "2001:db8::1", "User-Agent", "Second/1.0")
 	session := func(address, browser string) string {
 		return `{"id":"<id>","token":"<id>","userId":"<id>","activeOrganizationId":"<id>","ipAddress":"` + address + `","userAgent":"` + browser +
 			`","expiresAt":"<time>","createdAt":"<time>","updatedAt":"<time>"}`
@@ -57,22 +28,22 @@ func TestListSessions(t *testing.T) {
 
 func TestRevokeSessions(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := webtest.Start(t)
 	done := webtest.Want(t, 200, `{"status":true}`)
 	revoke := func(token string, header ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/revoke-session", `{"token":"`+token+`"}`, header...)
 	}
-	here := signUp(t, s, "ann@example.com")
-	there, other := signIn(t, s), signIn(t, s)
+	here := s.SignUp(t, "ann@example.com")
+	there, other := s.SignIn(t), s.SignIn(t)
 	live := func(what string, want ...bool) {
 		t.Helper()
 		for n, cookie := range [][]string{here, there, other} {
-			if got := sessionID(t, s, cookie) != ""; got != want[n] {
+			if got := s.SessionID(t, cookie) != ""; got != want[n] {
 				t.Errorf("%s: session %d is live = %t, want %t", what, n, got, want[n])
 			}
 		}
 	}
-	webtest.Same(t, "one", done, revoke(sessionID(t, s, there), here...))
+	webtest.Same(t, "one", done, revoke(s.SessionID(t, there), here...))
 	webtest.Same(t, "unknown", done, revoke(uuid.NewString(), here...))
 	webtest.Same(t, "no session's id", done, revoke("x", here...))
 	webtest.Same(t, "a field too many", webtest.Invalid(t, "/id", "is not a known field"),
@@ -97,8 +68,8 @@ func TestRevokeSessions(t *testing.T) {
 
 func TestDeleteUser(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	remove := func(request string, header ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/delete-user", request, header...)
 	}
@@ -117,8 +88,8 @@ func TestDeleteUser(t *testing.T) {
 // An account that came by a wallet or a provider has no password to confirm with.
 func TestDeleteUser_WithoutPassword(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
 	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	webtest.Same(t, "signed in long ago", webtest.Refused(t, 403, "SESSION_NOT_FRESH", "You signed in more than ten minutes ago and have no password. Sign in again the same way, then repeat this within ten minutes."),

@@ -1,4 +1,4 @@
-package api_test
+package web_test
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"intents.internal/core/web/webtest"
 )
 
@@ -17,10 +18,10 @@ func TestHead_EveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, withWebhooks(t))
-	owner, key := newOwner(t, s)
-	_, transfer, _ := s.create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t, webtest.WithWebhooks(t))
+	owner, key := s.NewOwner(t)
+	_, transfer, _ := s.Create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+	ann := s.SignUp(t, "ann@example.com")
 	head := func(method, path string) (int, http.Header) {
 		header := ann
 		if strings.HasPrefix(path, "/v2/") {

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"encoding/json"
@@ -83,18 +83,18 @@ func TestLimits_Exceeded(t *testing.T) {
 		},
 		"change of the password": {
 			func(s *webtest.Settings) { s.Identity.Limits.SignInPerAccountAndIP = 1 },
-			[2]string{"/auth/change-password", changePassword("a wrong password", newPassword)},
-			[2]string{"/auth/change-password", changePassword(webtest.Password, newPassword)},
+			[2]string{"/auth/change-password", changePassword("a wrong password", webtest.NewPassword)},
+			[2]string{"/auth/change-password", changePassword(webtest.Password, webtest.NewPassword)},
 			400,
 		},
 		"mails to an address": {
-			func(s *webtest.Settings) { mailing(s); s.Identity.Limits.MailsPerAddress = 1 },
+			func(s *webtest.Settings) { webtest.Mailing(s); s.Identity.Limits.MailsPerAddress = 1 },
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"NOBODY@example.com"}`},
 			200,
 		},
 		"mails from an address": {
-			func(s *webtest.Settings) { mailing(s); s.Identity.Limits.MailsPerIP = 2 }, // ann's own is the first
+			func(s *webtest.Settings) { webtest.Mailing(s); s.Identity.Limits.MailsPerIP = 2 }, // ann's own is the first
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"ann@example.com"}`},
 			200,
@@ -114,8 +114,8 @@ func TestLimits_Exceeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, c.change)
-			ann := signUp(t, s, "ann@example.com")
+			s := webtest.Start(t, c.change)
+			ann := s.SignUp(t, "ann@example.com")
 			first := s.Send(t, "POST", c.first[0], c.first[1], ann...)
 			if text := webtest.ReadAll(t, first); first.StatusCode != c.status {
 				t.Errorf("the first: %d %s, want %d", first.StatusCode, text, c.status)
@@ -130,7 +130,7 @@ func TestLimits_Exceeded(t *testing.T) {
 // What is refused for its form was no try.
 func TestLimits_MalformedNotCounted(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *webtest.Settings) {
+	s := webtest.Start(t, func(s *webtest.Settings) {
 		s.Identity.Limits.SignUpPerIP, s.Identity.Limits.SignInPerIP, s.Identity.Limits.KeysPerAccount = 1, 1, 1
 	})
 	for range 3 {
@@ -139,18 +139,18 @@ func TestLimits_MalformedNotCounted(t *testing.T) {
 				s.Call(t, "POST", path, `{"email":"ann","password":"`+webtest.Password+`"}`))
 		}
 	}
-	ann := signUp(t, s, "ann@example.com")
+	ann := s.SignUp(t, "ann@example.com")
 	for range 3 {
 		webtest.Same(t, "a key without a name", webtest.Invalid(t, "/name", "must have 1 to 64 characters"),
 			s.Call(t, "POST", "/auth/api-key/create", `{"name":" "}`, ann...))
 	}
-	createKey(t, s, `{"name":"ci"}`, ann)
+	s.CreateKey(t, `{"name":"ci"}`, ann)
 }
 
 // Whose turn to have a password checked does not come is told so, before the gateway gives up.
 func TestLimits_PasswordsBusy(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(s *webtest.Settings) { s.Identity.Passwords = &account.Passwords{} }) // it has no turn to give
+	s := webtest.Start(t, func(s *webtest.Settings) { s.Identity.Passwords = &account.Passwords{} }) // it has no turn to give
 	busy := webtest.Refused(t, 503, "SERVICE_UNAVAILABLE", "Too many people are signing in; try again in a second.", "Retry-After", "1")
 	for _, path := range []string{"/auth/sign-up/email", "/auth/sign-in/email"} {
 		t.Run(path, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestLimits_PasswordsBusy(t *testing.T) {
 // Session routes have limits beside those of what they do: of a network without a session, and of a signed-in person's writes.
 func TestLimits_SessionRoutes(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	refusedAtLast := func(method, path string, header ...string) {
 		t.Helper()
 		for range 10_000 {
@@ -177,11 +177,11 @@ func TestLimits_SessionRoutes(t *testing.T) {
 		t.Errorf("%s %s is never refused", method, path)
 	}
 	refusedAtLast("GET", "/auth/get-session")
-	if sessionID(t, s, ann) == "" {
+	if s.SessionID(t, ann) == "" {
 		t.Error("who is signed in has no session")
 	}
 	refusedAtLast("POST", "/auth/revoke-other-sessions", ann...)
-	if sessionID(t, s, ann) == "" {
+	if s.SessionID(t, ann) == "" {
 		t.Error("a read is refused for writes")
 	}
 }

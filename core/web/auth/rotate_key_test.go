@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"testing"
@@ -12,9 +12,9 @@ import (
 
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	first := createKey(t, s, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
+	s := webtest.Start(t)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
+	first := s.CreateKey(t, `{"name":"ci","environment":"live","expiresIn":3600}`, ann)
 	rotate := func(request string, header ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/api-key/rotate", request, header...)
 	}
@@ -39,12 +39,12 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("the old key works for %s", left)
 	}
 
-	second := createKey(t, s, `{"name":"at once"}`, ann)
+	second := s.CreateKey(t, `{"name":"at once"}`, ann)
 	webtest.Same(t, "without a grace", webtest.Want(t, 200, key("at once", "test", "null", shown), "Cache-Control", "no-store"),
 		rotate(`{"keyId":"`+second.ID+`"}`, ann...))
 	webtest.Same(t, "the old key", notFound, s.Call(t, "GET", "/auth/api-key/get?id="+second.ID, "", ann...))
 
-	expired := createKey(t, s, `{"name":"expired","expiresIn":1}`, ann)
+	expired := s.CreateKey(t, `{"name":"expired","expiresIn":1}`, ann)
 	pgtest.Exec(t, s.Store, `UPDATE api_keys SET created_at = now() - interval '1 hour', expires_at = now() - interval '1 minute' WHERE id = $1`, expired.ID)
 	webtest.Same(t, "expired", webtest.Refused(t, 409, "KEY_EXPIRED", "The key has expired; create a new one."), rotate(`{"keyId":"`+expired.ID+`"}`, ann...))
 }

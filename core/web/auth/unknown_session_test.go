@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"net/http"
@@ -20,9 +20,9 @@ func TestSessionRoutes_UnknownSession(t *testing.T) {
 	t.Parallel()
 	store, statements := pgtest.New(t), &pgtest.Statements{}
 	pgtest.Watch(store, statements)
-	s := startOn(t, store)
+	s := webtest.StartOn(t, store)
 	const network = "198.51.100.7"
-	ann := append(signUp(t, s, "ann@example.com"), "X-Forwarded-For", network)
+	ann := append(s.SignUp(t, "ann@example.com"), "X-Forwarded-For", network)
 	stranger := []string{"Cookie", "intents.session=" + strings.Repeat("A", 43), "X-Forwarded-For", network}
 	status := func(method, path string, header ...string) int {
 		response := s.Send(t, method, path, "", header...)

@@ -1,4 +1,4 @@
-package api_test
+package auth_test
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ var signedOut = []string{"Cookie", "intents.session=guess"}
 
 func TestCreateKey(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
 	made := func(body string) webtest.Answer { return webtest.Want(t, 200, body, "Cache-Control", "no-store") }
 	for request, expected := range map[string]webtest.Answer{
 		`{"name":"ci","environment":"test"}`:         made(key("ci", "test", "null", shown)),
@@ -65,9 +65,9 @@ func listed(t *testing.T, keys ...string) webtest.Answer {
 
 func TestCreateKey_ShownOnce(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	made := createKey(t, s, `{"name":"ci","environment":"live","expiresIn":60}`, ann)
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
+	made := s.CreateKey(t, `{"name":"ci","environment":"live","expiresIn":60}`, ann)
 	if !strings.HasPrefix(made.Key, "sk_live_") || made.Start != made.Key[:12] {
 		t.Errorf("start %s", made.Start)
 	}
@@ -84,9 +84,9 @@ func TestCreateKey_ShownOnce(t *testing.T) {
 
 func TestUpdateKey(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann, bob := signUp(t, s, "ann@example.com"), signUp(t, s, "bob@example.com")
-	id := createKey(t, s, `{"name":"ci"}`, ann).ID
+	s := webtest.Start(t)
+	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
+	id := s.CreateKey(t, `{"name":"ci"}`, ann).ID
 	notFound := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such key.")
 	for _, c := range []struct {
 		request string
@@ -118,9 +118,9 @@ func TestUpdateKey(t *testing.T) {
 // A hundred keys are the most, also where one is kept beside its successor.
 func TestKeys_TooMany(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	ann := signUp(t, s, "ann@example.com")
-	id := createKey(t, s, `{"name":"ci"}`, ann).ID
+	s := webtest.Start(t)
+	ann := s.SignUp(t, "ann@example.com")
+	id := s.CreateKey(t, `{"name":"ci"}`, ann).ID
 	pgtest.Exec(t, s.Store, `INSERT INTO api_keys SELECT made.* FROM api_keys k, generate_series(2, 100) n,
 		jsonb_populate_record(k, jsonb_build_object('id', gen_random_uuid(), 'hash', sha256(n::text::bytea))) AS made`)
 	tooMany := webtest.Refused(t, 409, "TOO_MANY_API_KEYS", "The account has as many keys as it may; delete one first.")

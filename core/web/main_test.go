@@ -1,0 +1,9 @@
+package web_test
+
+import (
+	"testing"
+
+	"intents.internal/core/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
