@@ -2,15 +2,9 @@ package quotes_test
 
 import (
 	"bytes"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"log/slog"
-	"math/big"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"intents.internal/core/intents"
-	"intents.internal/core/outbound"
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
-	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/registry"
 	"intents.internal/core/rooms"
 	"intents.internal/core/transfer"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/wire"
 )
 
@@ -48,26 +40,19 @@ func start(t *testing.T, solvers map[string]http.HandlerFunc) *service {
 	s.addDeployment(t)
 	live, err := registry.NewLiveRegistry(t.Context(), s.store.Registry)
 	pgtest.Must(t, err)
-	var endpoints []provider.Endpoint
+	var all []*providertest.Solver
 	for name, handle := range solvers {
-		server := httptest.NewServer(handle)
-		t.Cleanup(server.Close)
 		name, deployment, other := strings.Cut(name, "@")
-		if !other {
-			deployment = "test"
+		one := providertest.Start(t, name, network.Test)
+		one.SetAnswer(handle)
+		if other {
+			one.Endpoint.Deployment = deployment
 		}
-		endpoints = append(endpoints, provider.Endpoint{
-			Name: name, Kind: provider.OIF, URL: telemetry.Secret(server.URL), Environment: network.Test, Deployment: deployment, Timeout: time.Minute,
-		})
+		all = append(all, one)
 	}
-	slices.SortFunc(endpoints, func(a, b provider.Endpoint) int { return strings.Compare(a.Name, b.Name) })
-	providers := provider.New(endpoints, provider.Options{
-		Networks: outbound.NewNetworks([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}), Registry: prometheus.NewRegistry(),
-		Log: slog.New(slog.DiscardHandler),
-	})
-	t.Cleanup(providers.Close)
+	slices.SortFunc(all, func(a, b *providertest.Solver) int { return strings.Compare(a.Endpoint.Name, b.Endpoint.Name) })
 	s.Service = quotes.New(quotes.Config{
-		Store: s.store.Quotes, Registry: live, Providers: providers,
+		Store: s.store.Quotes, Registry: live, Providers: providertest.Providers(t, prometheus.NewRegistry(), all...),
 		Intents: intents.New(intents.Config{Store: s.store.Intents, Registry: live}),
 	})
 	return s
@@ -97,34 +82,13 @@ func request(t *testing.T) wire.QuoteRequest {
 	return wire.QuoteRequest{Source: r.Source, Destination: r.Destination}
 }
 
-// offer answers with quotes for request, one for each amount, that hold for a time from when the client asked, which wants a minute.
+// offer answers with quotes for request, one for each amount.
 func offer(holds time.Duration, in int, out ...int) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		var asked struct{ Intent struct{ MinValidUntil int64 } }
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		until := asked.Intent.MinValidUntil + int64((holds - time.Minute).Seconds())
-		var quotes []string
-		for n, amount := range out {
-			quotes = append(quotes, fmt.Sprintf(`{"quoteId": "q-%d", "validUntil": %d, "eta": 30.5, "preview": {
-				"inputs": [{"user": %q, "asset": %q, "amount": "%d"}], "outputs": [{"receiver": %q, "asset": %q, "amount": "%d"}]}}`,
-				n, until, interoperable(11155111, pgtest.Alice), tokenOf(pgtest.SepoliaUSDC, 11155111), in,
-				interoperable(84532, pgtest.Bob), tokenOf(pgtest.BaseUSDC, 84532), amount))
-		}
-		_, _ = fmt.Fprintf(w, `{"quotes": [%s]}`, strings.Join(quotes, ","))
+	q := providertest.Quotes{Sends: strconv.Itoa(in), Holds: holds}
+	for _, amount := range out {
+		q.Gives = append(q.Gives, strconv.Itoa(amount))
 	}
-}
-
-func tokenOf(id string, number uint64) string {
-	return interoperable(number, id[strings.LastIndex(id, ":")+1:])
-}
-
-// interoperable is the address by EIP-7930.
-func interoperable(number uint64, address string) string {
-	reference := new(big.Int).SetUint64(number).Bytes()
-	return "0x00010000" + hex.EncodeToString([]byte{byte(len(reference))}) + hex.EncodeToString(reference) + "14" + strings.TrimPrefix(address, "0x")
+	return q.ServeHTTP
 }
 
 // fail answers with a status, and Retry-After if it is not empty.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
@@ -69,26 +69,11 @@ const (
 // startQuoting serves a provider that offers many amounts for whatever is sent, for ten minutes, and returns the file that names it.
 func startQuoting(t *testing.T) (file string) {
 	t.Helper()
-	type side map[string]string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request struct {
-			Intent struct{ Inputs, Outputs []side }
-		}
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		var quotes []any
-		for n := range quotesOfAnswer {
-			out := maps.Clone(request.Intent.Outputs[0])
-			out["amount"] = strconv.Itoa(900 + n) // of 1000: no offer is far from the others
-			quotes = append(quotes, map[string]any{
-				"quoteId": uuid.NewString(), "validUntil": time.Now().Add(10 * time.Minute).Unix(), "eta": 30,
-				"preview": map[string]any{"inputs": request.Intent.Inputs, "outputs": []side{out}},
-			})
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"quotes": quotes})
-	}))
+	offers := providertest.Quotes{Holds: 10 * time.Minute}
+	for n := range quotesOfAnswer {
+		offers.Gives = append(offers.Gives, strconv.Itoa(900+n)) // of 1000: no offer is far from the others
+	}
+	server := httptest.NewServer(offers)
 	t.Cleanup(server.Close)
 	file = filepath.Join(t.TempDir(), "quotes.json")
 	text := fmt.Sprintf(`[{"name":"solver","kind":"oif","url":%q,"environment":"test","deployment":"lifi-v2"}]`, server.URL)

@@ -1,7 +1,6 @@
 package provider_test
 
 import (
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -17,6 +16,7 @@ import (
 
 	"intents.internal/core/outbound"
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/registry"
 	"intents.internal/core/transfer"
@@ -103,17 +103,11 @@ func (a answer) json(kind provider.Kind) string {
 			a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.partialFill, a.exclusiveFor)
 	}
 	side := func(who string, s answerSide) string {
-		return fmt.Sprintf(`[{%q: %q, "asset": %q, "amount": %s}]`, who, interoperable(s.chain, s.account), interoperable(s.chain, s.token), s.amount)
+		return fmt.Sprintf(`[{%q: %q, "asset": %q, "amount": %s}]`, who, providertest.Interoperable(s.chain, s.account), providertest.Interoperable(s.chain, s.token), s.amount)
 	}
 	return fmt.Sprintf(`{"quoteId": %s, "provider": "solver", "validUntil": %s, "eta": %s, "preview": {"inputs": %s, "outputs": %s}, "order": %s,
 		"partialFill": %s, "failureHandling": "refund-automatic", "metadata": {"exclusiveFor": %s}}`,
 		a.id, a.validUntil, a.eta, side("user", a.in), side("receiver", a.out), a.order, a.partialFill, a.exclusiveFor)
-}
-
-// interoperable is the address by EIP-7930.
-func interoperable(number uint64, address string) string {
-	reference := new(big.Int).SetUint64(number).Bytes()
-	return "0x00010000" + hex.EncodeToString([]byte{byte(len(reference))}) + hex.EncodeToString(reference) + "14" + strings.TrimPrefix(address, "0x")
 }
 
 // answers is the body of an answer with these quotes.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/pkg/telemetry"
 )
@@ -264,8 +265,8 @@ func TestProvider_Ask_InteroperableAddresses(t *testing.T) {
 	t.Parallel()
 	good := answers(provider.OIF, honest())
 	for name, replace := range map[string][2]string{
-		"plain": {interoperable(1, sender), sender}, "two chains": {interoperable(1, usdc), interoperable(10, usdc)},
-		"empty": {interoperable(8453, recipient), ""}, "solana": {"0x00010000", "0x00010002"},
+		"plain": {providertest.Interoperable(1, sender), sender}, "two chains": {providertest.Interoperable(1, usdc), providertest.Interoperable(10, usdc)},
+		"empty": {providertest.Interoperable(8453, recipient), ""}, "solana": {"0x00010000", "0x00010002"},
 	} {
 		s := newSubject(t, at(provider.OIF, serve(t, respond(strings.ReplaceAll(good, replace[0], replace[1])))), nil)
 		if diff := cmp.Diff(outcome{Code: quote.ProviderInvalid, Dropped: dropped("malformed")}, s.outcome(t, route(quote.ExactInput))); diff != "" {

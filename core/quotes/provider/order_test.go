@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/quotes/quote"
 	"intents.internal/core/transfer"
 )
@@ -114,7 +115,7 @@ func TestProvider_Ask_Order(t *testing.T) {
 						encoded = strings.ReplaceAll(fmt.Sprintf("%d", data), " ", ",") // [117,21,253,86,…]
 					}
 					order = fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s, "gasRequired": "250000"}}`,
-						interoperable(chain, to), encoded)
+						providertest.Interoperable(chain, to), encoded)
 				}
 				s := newSubject(t, at(kind, serve(t, respond(answers(kind, honest(func(a *answer) { a.order = order }))))), nil)
 				if diff := cmp.Diff(c.want, s.outcome(t, route(quote.ExactInput))); diff != "" {
@@ -129,7 +130,7 @@ func TestProvider_Ask_Order(t *testing.T) {
 func TestProvider_Ask_OtherOrders(t *testing.T) {
 	t.Parallel()
 	opening := func(data string) string {
-		return fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s}}`, interoperable(1, stranger), data)
+		return fmt.Sprintf(`{"type": "oif-user-open-v0", "openIntentTx": {"to": %q, "data": %s}}`, providertest.Interoperable(1, stranger), data)
 	}
 	taken := outcome{Offers: []string{"999000"}}
 	malformed := outcome{Code: quote.ProviderInvalid, Dropped: dropped("malformed")}

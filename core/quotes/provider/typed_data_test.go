@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/quotes/quote"
 )
 
@@ -31,7 +32,7 @@ func signed() map[string]string {
 			"message": {"from": %q, "to": %q, "value": "1000000", "validAfter": 0, "validBefore": 1795608300, "nonce": "0x01"}},
 			"metadata": {"domain_separator": "0x", "user": %q, "nonce": 7, "originChainId": 1, "expires": 1795608600, "fillDeadline": 1795608300, "inputOracle": %q,
 				"inputs": [], "outputs": [{"chainId": 8453, "asset": %q, "amount": "999000", "receiver": %q, "oracle": %q, "settler": %q}]}}`,
-			usdc, sender, s.InputSettler, interoperable(1, sender), s.InputOracle, interoperable(8453, baseUSDC), interoperable(8453, recipient),
+			usdc, sender, s.InputSettler, providertest.Interoperable(1, sender), s.InputOracle, providertest.Interoperable(8453, baseUSDC), providertest.Interoperable(8453, recipient),
 			s.OutputOracle, s.OutputSettler),
 	}
 }

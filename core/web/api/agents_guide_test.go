@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/web/docs"
 	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
@@ -23,7 +24,7 @@ var guideRequest = regexp.MustCompile("(?s)```json ([A-Z]+) (\\S+)\n(.*?)```")
 
 func TestAgentsGuide_Requests(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
 	quote, transfer, sent := "", "", 0
 	for _, block := range guideRequest.FindAllStringSubmatch(string(docs.Agents), -1) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/retrytest"
@@ -24,16 +25,16 @@ var (
 
 func TestCreateQuotes(t *testing.T) {
 	t.Parallel()
-	honest, down := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
-	down.setAnswer(answering(502, ""))
-	s := start(t, quoting(honest, down))
+	honest, down := providertest.Start(t, "solver", network.Test), providertest.Start(t, "aggregator", network.Test)
+	down.SetAnswer(providertest.Status(502, ""))
+	s := start(t, quoting(t, honest, down))
 	key := webtest.Keyed(uuid.New(), "test")
 	s.Example(t, "what an amount brings", "POST", "/v2/quotes", exactInput, key...)
-	down.setAnswer(answering(200, `{"quotes":[]}`))
+	down.SetAnswer(providertest.Status(200, `{"quotes":[]}`))
 	s.Example(t, "what an amount costs", "POST", "/v2/quotes", exactOutput, key...)
-	asked := down.requests.Load()
+	asked := down.Requests()
 	s.Example(t, "a swap, of one provider", "POST", "/v2/quotes", webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, webtest.SepoliaWETH, "", `,"providers":["solver"]`), key...)
-	if down.requests.Load() != asked {
+	if down.Requests() != asked {
 		t.Error("another provider was asked too")
 	}
 }
@@ -41,8 +42,8 @@ func TestCreateQuotes(t *testing.T) {
 // Each of three providers is down alone, which leaves the quotes of the others, and then all are.
 func TestCreateQuotes_ProvidersDown(t *testing.T) {
 	t.Parallel()
-	solvers := []*solver{startSolver(t, "a", network.Test), startSolver(t, "b", network.Test), startSolver(t, "c", network.Test)}
-	s := start(t, quoting(solvers...))
+	solvers := []*providertest.Solver{providertest.Start(t, "a", network.Test), providertest.Start(t, "b", network.Test), providertest.Start(t, "c", network.Test)}
+	s := start(t, quoting(t, solvers...))
 	key := webtest.Keyed(uuid.New(), "test")
 	// ask returns the status, the providers with quotes and those that failed.
 	ask := func() (got [3]any) {
@@ -70,15 +71,15 @@ func TestCreateQuotes_ProvidersDown(t *testing.T) {
 	}
 	quoted, failed := []string{"a", "b", "c"}, []string{"a PROVIDER_UNAVAILABLE", "b PROVIDER_UNAVAILABLE", "c PROVIDER_UNAVAILABLE"}
 	for n, down := range solvers {
-		down.setAnswer(answering(503, ""))
+		down.SetAnswer(providertest.Status(503, ""))
 		want := [3]any{200, slices.Delete(slices.Clone(quoted), n, n+1), failed[n : n+1]}
 		if diff := cmp.Diff(want, ask()); diff != "" {
-			t.Errorf("%s is down (-want +got):\n%s", down.endpoint.Name, diff)
+			t.Errorf("%s is down (-want +got):\n%s", down.Endpoint.Name, diff)
 		}
-		down.answer.Store(nil)
+		down.SetAnswer(providertest.Quotes{Gives: []string{"4"}}.ServeHTTP)
 	}
 	for _, down := range solvers {
-		down.setAnswer(answering(503, ""))
+		down.SetAnswer(providertest.Status(503, ""))
 	}
 	if diff := cmp.Diff([3]any{503, []string{}, failed}, ask()); diff != "" {
 		t.Errorf("all are down (-want +got):\n%s", diff)
@@ -87,14 +88,14 @@ func TestCreateQuotes_ProvidersDown(t *testing.T) {
 
 func TestCreateQuotes_NoQuote(t *testing.T) {
 	t.Parallel()
-	one, other := startSolver(t, "solver", network.Test), startSolver(t, "aggregator", network.Test)
-	s := start(t, quoting(one, other))
+	one, other := providertest.Start(t, "solver", network.Test), providertest.Start(t, "aggregator", network.Test)
+	s := start(t, quoting(t, one, other))
 	key := webtest.Keyed(uuid.New(), "test")
-	one.setAnswer(answering(200, `{"quotes":[]}`))
-	other.setAnswer(answering(500, ""))
+	one.SetAnswer(providertest.Status(200, `{"quotes":[]}`))
+	other.SetAnswer(providertest.Status(500, ""))
 	s.Example(t, "nobody quotes", "POST", "/v2/quotes", exactInput, key...)
-	one.setAnswer(answering(500, ""))
-	other.setAnswer(func(w http.ResponseWriter, _ *http.Request) {
+	one.SetAnswer(providertest.Status(500, ""))
+	other.SetAnswer(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3")
 		w.WriteHeader(429)
 	})
@@ -109,8 +110,8 @@ func TestCreateQuotes_NoQuote(t *testing.T) {
 
 func TestCreateQuotes_Refused(t *testing.T) {
 	t.Parallel()
-	asked := startSolver(t, "solver", network.Test)
-	s := start(t, quoting(asked))
+	asked := providertest.Start(t, "solver", network.Test)
+	s := start(t, quoting(t, asked))
 	key := webtest.Keyed(uuid.New(), "test")
 	for name, request := range map[string]string{
 		"no amount":                 webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "", webtest.BobOnBase, webtest.BaseUSDC, "", ""),
@@ -130,16 +131,16 @@ func TestCreateQuotes_Refused(t *testing.T) {
 	}
 	s.Example(t, "another media type", "POST", "/v2/quotes", exactInput, append(key, "Content-Type", "text/plain")...)
 	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "POST", "/v2/quotes?now=1", exactInput, key...))
-	if n := asked.requests.Load(); n != 0 {
+	if n := asked.Requests(); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
 	}
 }
 
 func TestCreateQuotes_RouteUnsupported(t *testing.T) {
 	t.Parallel()
-	asked := startSolver(t, "solver", network.Test)
-	asked.endpoint.Deployment = "another"
-	s := start(t, quoting(asked))
+	asked := providertest.Start(t, "solver", network.Test)
+	asked.Endpoint.Deployment = "another"
+	s := start(t, quoting(t, asked))
 	s.Example(t, "a deployment that nobody serves", "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...)
 }
 
@@ -158,9 +159,9 @@ func TestCreateQuotes_NotConfigured(t *testing.T) {
 // A provider is asked for keys of its own environment alone, and the other environment's is as unknown as any.
 func TestCreateQuotes_Environment(t *testing.T) {
 	t.Parallel()
-	test, live := startSolver(t, "test-solver", network.Test), startSolver(t, "live-solver", network.Live)
+	test, live := providertest.Start(t, "test-solver", network.Test), providertest.Start(t, "live-solver", network.Live)
 	store := pgtest.New(t)
-	lonely, both := startOn(t, store, quoting(test)), startOn(t, store, quoting(test, live))
+	lonely, both := startOn(t, store, quoting(t, test)), startOn(t, store, quoting(t, test, live))
 	pgtest.Exec(t, store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
 	pgtest.Exec(t, store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
 	for _, s := range []*service{lonely, both} {
@@ -173,15 +174,15 @@ func TestCreateQuotes_Environment(t *testing.T) {
 	if got := lonely.Call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 422 || got.Body.(map[string]any)["code"] != "QUOTES_NOT_CONFIGURED" {
 		t.Errorf("with a provider of testnets alone: %+v", got)
 	}
-	if got := both.Call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.requests.Load() != 1 {
+	if got := both.Call(t, "POST", "/v2/quotes", mainnet, key...); got.Status != 200 || live.Requests() != 1 {
 		t.Errorf("with one of each: %+v", got)
 	}
-	if got := both.Call(t, "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...); got.Status != 200 || test.requests.Load() != 1 || live.requests.Load() != 1 {
-		t.Errorf("a test key, with one of each: %+v; %d and %d requests", got, test.requests.Load(), live.requests.Load())
+	if got := both.Call(t, "POST", "/v2/quotes", exactInput, webtest.Keyed(uuid.New(), "test")...); got.Status != 200 || test.Requests() != 1 || live.Requests() != 1 {
+		t.Errorf("a test key, with one of each: %+v; %d and %d requests", got, test.Requests(), live.Requests())
 	}
 	webtest.Same(t, "by name", webtest.Invalid(t, "/providers/0", "is not a provider of quotes for live keys; leave providers out to ask all"),
 		both.Call(t, "POST", "/v2/quotes", strings.Replace(mainnet, `{`, `{"providers":["test-solver"],`, 1), key...))
-	if n := test.requests.Load(); n != 1 {
+	if n := test.Requests(); n != 1 {
 		t.Errorf("the testnets' provider was asked %d times, with one request of a test key", n)
 	}
 }
@@ -189,14 +190,14 @@ func TestCreateQuotes_Environment(t *testing.T) {
 // Whoever makes a transfer without a quote waits for no provider.
 func TestCreateTransfer_HangingProvider(t *testing.T) {
 	t.Parallel()
-	asked := startSolver(t, "solver", network.Test)
+	asked := providertest.Start(t, "solver", network.Test)
 	arrived := make(chan struct{})
-	asked.setAnswer(func(_ http.ResponseWriter, r *http.Request) {
+	asked.SetAnswer(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // its end lets the server see that the client has gone
 		close(arrived)
 		<-r.Context().Done()
 	})
-	s := start(t, quoting(asked))
+	s := start(t, quoting(t, asked))
 	key := webtest.Keyed(uuid.New(), "test")
 	quoted := make(chan webtest.Answer, 1)
 	go func() { quoted <- s.Call(t, "POST", "/v2/quotes", exactInput, key...) }()
@@ -213,7 +214,7 @@ func TestCreateTransfer_HangingProvider(t *testing.T) {
 	want := webtest.Refused(t, 503, "QUOTES_UNAVAILABLE", "No provider of quotes answers; see details.failures. Wait as long as Retry-After says, then ask again.", "Retry-After", "5")
 	want.Body.(map[string]any)["details"] = map[string]any{"failures": []any{map[string]any{"provider": "solver", "code": "PROVIDER_TIMEOUT"}}}
 	webtest.Same(t, "answer", want, got)
-	if n := asked.requests.Load(); n != 1 {
+	if n := asked.Requests(); n != 1 {
 		t.Errorf("the provider was asked %d times", n)
 	}
 }

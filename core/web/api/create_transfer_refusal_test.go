@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
@@ -129,7 +130,7 @@ func TestRecord_Watched(t *testing.T) {
 // Where the operator requires it, no intent and no quote is made on a chain that nobody follows, and what was made before is there as ever.
 func TestCreateTransfer_ChainNotWatched(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	account := webtest.Keyed(uuid.New(), "test")
 	const onSepolia, onBase = "eip155:11155111", "eip155:84532"
 	s.watchOnly(t, true, onSepolia, onBase)

@@ -3,6 +3,7 @@ package api_test
 import (
 	"testing"
 
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/rooms"
 	"intents.internal/core/web/webtest"
 )
@@ -18,4 +19,10 @@ func start(t *testing.T, change ...func(*webtest.Settings)) *service {
 func startOn(t *testing.T, store *rooms.Rooms, change ...func(*webtest.Settings)) *service {
 	t.Helper()
 	return &service{webtest.StartOn(t, store, change...)}
+}
+
+// quoting makes the solvers the service's providers of quotes.
+func quoting(t *testing.T, solvers ...*providertest.Solver) func(*webtest.Settings) {
+	t.Helper()
+	return func(c *webtest.Settings) { c.Quotes.Providers = providertest.Providers(t, c.API.Metrics, solvers...) }
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/web/webtest"
 	"intents.internal/pkg/network"
 )
@@ -30,7 +31,7 @@ func of(quoteID, rest string) string { return `{"quoteId":"` + quoteID + `"` + r
 
 func TestCreateTransfer_Quoted(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
 	id := s.quote(t, key...)
 	request := of(id, `,"reference":"inv-42"`)
@@ -56,7 +57,7 @@ func TestCreateTransfer_Quoted(t *testing.T) {
 
 func TestCreateTransfer_QuoteRefused(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	owner := uuid.New()
 	key := webtest.Keyed(owner, "test")
 	id := s.quote(t, key...)
@@ -87,7 +88,7 @@ func TestCreateTransfer_QuoteRefused(t *testing.T) {
 // The transaction of a quote's intent is handed out until the quote ends.
 func TestGetTransfer_QuoteExpired(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
 	_, location, _ := s.Create(t, of(s.quote(t, key...), ""), key...)
 	record := func() map[string]any { return s.Call(t, "GET", location, "", key...).Body.(map[string]any) }
@@ -108,7 +109,7 @@ func TestGetTransfer_QuoteExpired(t *testing.T) {
 
 func TestGetQuote(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	owner := uuid.New()
 	key := webtest.Keyed(owner, "test")
 	id := s.quote(t, key...)

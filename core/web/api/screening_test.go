@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/screening"
 	"intents.internal/core/web/webtest"
@@ -113,7 +114,7 @@ func TestIdempotencyKey_Screened(t *testing.T) {
 func TestCreateTransfer_ScreenedQuote(t *testing.T) {
 	t.Parallel()
 	for side, path := range map[string]string{webtest.Alice: "/source/account", webtest.Bob: "/destination/account"} {
-		s := startScreened(t, quoting(startSolver(t, "solver", network.Test)))
+		s := startScreened(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 		key := webtest.Keyed(uuid.New(), "test")
 		id, used := s.quote(t, key...), s.quote(t, key...)
 		once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
@@ -140,8 +141,8 @@ func TestCreateTransfer_ScreenedQuote(t *testing.T) {
 // No provider is asked about an address that is listed.
 func TestCreateQuotes_Screened(t *testing.T) {
 	t.Parallel()
-	solver := startSolver(t, "solver", network.Test)
-	s := startScreened(t, quoting(solver))
+	solver := providertest.Start(t, "solver", network.Test)
+	s := startScreened(t, quoting(t, solver))
 	key := webtest.Keyed(uuid.New(), "test")
 	ask := func(from, to, rest string) string {
 		return webtest.Body(from, webtest.SepoliaUSDC, "5", to, webtest.BaseUSDC, "", rest)
@@ -151,7 +152,7 @@ func TestCreateQuotes_Screened(t *testing.T) {
 	if got := s.Call(t, "POST", "/v2/quotes", ask(malloryOnSepolia, webtest.BobOnBase, `,"providers":["nobody"]`), key...); got.Status != 400 {
 		t.Errorf("an unknown provider: %+v", got)
 	}
-	if n := solver.requests.Load(); n != 0 {
+	if n := solver.Requests(); n != 0 {
 		t.Errorf("the provider was asked %d times", n)
 	}
 	if diff := cmp.Diff(1, len(s.Hits(t))); diff != "" {

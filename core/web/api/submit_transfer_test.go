@@ -3,7 +3,6 @@ package api_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"math/big"
@@ -20,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"intents.internal/core/pgtest"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/rpc/rpctest"
 	"intents.internal/core/transfer"
 	"intents.internal/core/web/webtest"
@@ -55,7 +55,7 @@ type submitting struct {
 	url    string
 	change []func(*webtest.Settings)
 	config *webtest.Settings
-	solver *solver
+	solver *providertest.Solver
 	chain  *rpctest.Chain
 
 	mu sync.Mutex
@@ -69,10 +69,15 @@ type submitting struct {
 
 func startSubmitting(t *testing.T) *submitting {
 	t.Helper()
-	s := &submitting{url: pgtest.Database(t), solver: startSolver(t, "solver", network.Test), chain: signable()}
-	s.solver.endpoint.Orders, s.solver.endpoint.Headers = true, map[string]telemetry.Secret{"X-Key": solverKey}
-	s.solver.setOrders(s.serveOrders)
-	s.change = []func(*webtest.Settings){quoting(s.solver), func(c *webtest.Settings) {
+	return startSubmittingTo(t, providertest.Start(t, "solver", network.Test))
+}
+
+func startSubmittingTo(t *testing.T, solver *providertest.Solver) *submitting {
+	t.Helper()
+	s := &submitting{url: pgtest.Database(t), solver: solver, chain: signable()}
+	s.solver.Endpoint.Orders, s.solver.Endpoint.Headers = true, map[string]telemetry.Secret{"X-Key": solverKey}
+	s.solver.SetOrders(s.serveOrders)
+	s.change = []func(*webtest.Settings){quoting(t, s.solver), func(c *webtest.Settings) {
 		c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(s.chain))
 		s.config = c
 	}}
@@ -153,11 +158,6 @@ func submission(status string, detail any) map[string]any {
 	return map[string]any{"provider": "solver", "status": status, "at": "<time>", "detail": detail}
 }
 
-// interoperableOn is an address by EIP-7930 on a chain whose number has three bytes.
-func interoperableOn(number uint64, address string) string {
-	return "0x0001000003" + hex.EncodeToString(new(big.Int).SetUint64(number).Bytes()) + "14" + strings.ToLower(address[2:])
-}
-
 // A signed order reaches its solver in the form that the framework's takes, by both schemes.
 func TestSignTransfer_Submitted(t *testing.T) {
 	t.Parallel()
@@ -236,10 +236,10 @@ func wantPosted(scheme string, order, signing map[string]any, signature string) 
 		plain := func(word any) string { return common.HexToAddress(word.(string)).Hex() }
 		input := order["inputs"].([]any)[0].(map[string]any)
 		posted["metadata"] = map[string]any{
-			"user": interoperableOn(11155111, order["user"].(string)), "nonce": number(order["nonce"]), "expires": order["expires"],
+			"user": providertest.Interoperable(11155111, order["user"].(string)), "nonce": number(order["nonce"]), "expires": order["expires"],
 			"fillDeadline": order["fillDeadline"], "inputOracle": order["inputOracle"],
 			"inputs": []any{map[string]any{
-				"chainId": json.Number("11155111"), "asset": interoperableOn(11155111, input["token"].(string)), "amount": input["amount"],
+				"chainId": json.Number("11155111"), "asset": providertest.Interoperable(11155111, input["token"].(string)), "amount": input["amount"],
 			}},
 			"outputs": []any{map[string]any{
 				"chainId": json.Number("84532"), "asset": "0x0001000003014a34" + "14" + strings.ToLower(plain(output["token"])[2:]), "amount": output["amount"],
@@ -307,11 +307,13 @@ func TestSignTransfer_SubmissionAnswers(t *testing.T) {
 // An answer that does not come is a status too, and the order is not sent again.
 func TestSignTransfer_SubmissionUnanswered(t *testing.T) {
 	t.Parallel()
-	s := startSubmitting(t)
+	silent := providertest.Start(t, "solver", network.Test)
+	silent.Endpoint.Timeout = time.Second
+	s := startSubmittingTo(t, silent)
 	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	location, _, signature := s.make(t, user, "erc3009", account)
 	sent := make(chan struct{}, 2)
-	s.solver.setOrders(func(_ http.ResponseWriter, r *http.Request) {
+	s.solver.SetOrders(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // with which the server sees the client leave
 		sent <- struct{}{}
 		<-r.Context().Done()
@@ -451,7 +453,7 @@ func TestFollowSubmissions(t *testing.T) {
 // Only an order of a quote whose provider takes orders can be submitted. A refusal uses no quote up.
 func TestCreateTransfer_SubmitNotSupported(t *testing.T) {
 	t.Parallel()
-	s := start(t, quoting(startSolver(t, "solver", network.Test)))
+	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
 	refusal := webtest.Refused(t, 422, "SUBMIT_NOT_SUPPORTED", "Only an order of a quote can be submitted, and only to a provider of quotes that takes orders. "+
 		"Use such a quote, or leave submit out and send the transaction of GET /v2/transfers/{id}/relay.")

@@ -1,16 +1,10 @@
 package console_test
 
 import (
-	"cmp"
-	"encoding/json"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/html"
@@ -19,67 +13,32 @@ import (
 	"intents.internal/core/pgtest"
 	"intents.internal/core/quotes"
 	"intents.internal/core/quotes/provider"
+	"intents.internal/core/quotes/provider/providertest"
 	"intents.internal/core/web/console"
 	"intents.internal/pkg/network"
-	"intents.internal/pkg/telemetry"
 	"intents.internal/pkg/testkit/retrytest"
 )
 
-// solver is a provider of LI.FI's API that fills in the missing amount.
-type solver struct {
-	received, paid string
-	// deployment is whose orders it fills, "test" if it is empty.
-	deployment string
-	// refuses is the status that it answers instead, 0 for none.
-	refuses atomic.Int32
-	asked   atomic.Int32
-}
-
-func (s *solver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.asked.Add(1)
-	if status := s.refuses.Load(); status != 0 {
-		w.WriteHeader(int(status))
-		return
-	}
-	var request struct {
-		Intent struct {
-			Inputs  []map[string]any `json:"inputs"`
-			Outputs []map[string]any `json:"outputs"`
-		} `json:"intent"`
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	in, out := request.Intent.Inputs, request.Intent.Outputs
-	if in[0]["amount"] == nil {
-		in[0]["amount"] = s.paid
-	} else {
-		out[0]["amount"] = s.received
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"quotes": []any{map[string]any{
-		"quoteId": "q", "validUntil": time.Now().Add(time.Minute).Unix(), "eta": 30, "preview": map[string]any{"inputs": in, "outputs": out},
-	}}})
-}
-
-// startQuoting starts a site that asks solvers, by the names first, second and so on.
-func startQuoting(t *testing.T, solvers ...*solver) *site {
+// startQuoting starts a site that asks solvers, by LI.FI's API.
+func startQuoting(t *testing.T, solvers ...*providertest.Solver) *site {
 	t.Helper()
-	var endpoints []provider.Endpoint
-	for n, s := range solvers {
-		server := httptest.NewServer(s)
-		t.Cleanup(server.Close)
-		endpoints = append(endpoints, provider.Endpoint{
-			Name: []string{"first", "second"}[n], Kind: provider.LIFI, URL: telemetry.Secret(server.URL), Environment: network.Test, Deployment: cmp.Or(s.deployment, "test"),
-			Timeout: time.Minute, // the machine may be busy
-		})
+	for _, s := range solvers {
+		s.Endpoint.Kind = provider.LIFI
 	}
-	providers := provider.New(endpoints, provider.Options{Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
-	t.Cleanup(providers.Close)
 	store := pgtest.New(t)
 	return startPages(t, store, func(*intents.Config) {}, func(c *console.Config) {
-		c.Quotes = quotes.New(quotes.Config{Store: store.Quotes, Registry: c.Registry, Intents: c.Intents, Providers: providers})
+		c.Quotes = quotes.New(quotes.Config{
+			Store: store.Quotes, Registry: c.Registry, Intents: c.Intents, Providers: providertest.Providers(t, prometheus.NewRegistry(), solvers...),
+		})
 	})
+}
+
+// offering is a solver that gives and takes these amounts.
+func offering(t *testing.T, name, gives, takes string) *providertest.Solver {
+	t.Helper()
+	s := providertest.Start(t, name, network.Test)
+	s.SetAnswer(providertest.Quotes{Gives: []string{gives}, Takes: takes}.ServeHTTP)
+	return s
 }
 
 // bridge are the fields of a bridge of USDC from Sepolia to Base Sepolia, without its amounts.
@@ -107,8 +66,8 @@ const (
 // A swap or bridge without one of its amounts, from the quotes to the intent's page.
 func TestAskQuotes(t *testing.T) {
 	t.Parallel()
-	second := &solver{received: "1490000", paid: "1520000"}
-	s := startQuoting(t, &solver{received: "1480000", paid: "1510000"}, second)
+	second := offering(t, "second", "1490000", "1520000")
+	s := startQuoting(t, offering(t, "first", "1480000", "1510000"), second)
 	ann := s.signedUp(t, "ann@example.com")
 	keyID, _ := ann.makeKey("mover")
 	ann.get(newTransferPath+"?sourceChain="+sepolia).is(http.StatusOK, "leave it empty to get quotes. Leave it empty for a transfer", "Leave it empty to get quotes of what a swap or bridge costs")
@@ -151,7 +110,7 @@ func TestAskQuotes(t *testing.T) {
 		ann.post(recordPath, again...).leadsTo(intentPage + "?done=quote-used")
 		ann.get(intentPage+"?done=quote-used").is(http.StatusOK, "The quote was already used for this intent")
 	}
-	second.refuses.Store(http.StatusInternalServerError)
+	second.SetAnswer(providertest.Status(http.StatusInternalServerError, ""))
 	ann.post(confirmPath, payment(keyID, "destinationToken", sepoliaWETH)...).
 		is(http.StatusOK, "Type swap", "first 1.5 USDC 0.00000000000148 WETH none stated", "No quote of second: does not answer.")
 	got := pgtest.LookUp[string](t, s.store, `SELECT string_agg(quote_provider || ' ' || source_amount || ' ' || destination_amount, ', ' ORDER BY id) FROM transfers`)
@@ -163,7 +122,7 @@ func TestAskQuotes(t *testing.T) {
 // A quote that ran out, is not the account's or does not fit is answered with new ones, wherever it was shown.
 func TestAskQuotes_Renewed(t *testing.T) {
 	t.Parallel()
-	s := startQuoting(t, &solver{received: "1480000"})
+	s := startQuoting(t, offering(t, "first", "1480000", ""))
 	ann, ben := s.signedUp(t, "ann@example.com"), s.signedUp(t, "ben@example.com")
 	keyID, _ := ann.makeKey("mover")
 	bensKey, _ := ben.makeKey("mover")
@@ -192,8 +151,9 @@ func TestAskQuotes_Renewed(t *testing.T) {
 // Without a quote the form says why, and can be sent with both amounts. A transfer never asks.
 func TestAskQuotes_None(t *testing.T) {
 	t.Parallel()
-	asked := &solver{}
-	quoting, plain, elsewhere := startQuoting(t, asked), start(t), &solver{deployment: "another"}
+	asked, elsewhere := providertest.Start(t, "first", network.Test), providertest.Start(t, "first", network.Test)
+	elsewhere.Endpoint.Deployment = "another"
+	quoting, plain := startQuoting(t, asked), start(t)
 	cem := startQuoting(t, elsewhere).signedUp(t, "cem@example.com")
 	cemsKey, _ := cem.makeKey("mover")
 	const unsupported = "No provider of quotes serves this swap or bridge. Give both amounts yourself."
@@ -214,14 +174,14 @@ func TestAskQuotes_None(t *testing.T) {
 		{http.StatusForbidden, http.StatusNotFound, "No provider has a quote for this. Give the other amount instead, or both, or try again later."},
 		{http.StatusInternalServerError, http.StatusServiceUnavailable, "No provider of quotes answers at this moment. Try again in a few seconds, or give both amounts yourself."},
 	} {
-		asked.refuses.Store(int32(c.refuses))
+		asked.SetAnswer(providertest.Status(c.refuses, ""))
 		a := ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5")...).is(c.status)
 		a.tied("destinationAmount", c.wants)
 		if wait := retrytest.Least(c.status, a.header.Get("Retry-After"), "5"); (wait == "5") != (c.status == http.StatusServiceUnavailable) {
 			t.Errorf("%d has Retry-After %q", c.status, wait)
 		}
 	}
-	before := asked.asked.Load()
+	before := asked.Requests()
 	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5x")...).is(http.StatusBadRequest)
 	ann.post(confirmPath, bridge(keyID, "sourceAmount", "1.5", "deadline", "120")...).is(http.StatusUnprocessableEntity).
 		tied("deadline", "The deadline of a bridge from eip155:11155111 must be 246 seconds to 7 days from now.")
@@ -233,10 +193,10 @@ func TestAskQuotes_None(t *testing.T) {
 		ann.post(confirmPath, payment(keyID, "destinationChain", same, "sourceAmount", "", "destinationAmount", "1.5")...).is(http.StatusBadRequest).
 			tied("sourceAmount", "The amount must be a number of USDC such as 1.5, in digits with at most one point.")
 	}
-	if n := elsewhere.asked.Load(); n != 0 {
+	if n := elsewhere.Requests(); n != 0 {
 		t.Errorf("%d requests of a provider that does not serve the route", n)
 	}
-	if n := asked.asked.Load(); n != before {
+	if n := asked.Requests(); n != before {
 		t.Errorf("%d requests of a provider by forms that need no quote", n-before)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // limit, whatever the limit of the person is.
 func TestRequestLimit_ActingAccount(t *testing.T) {
 	t.Parallel()
-	s := startQuoting(t, &solver{received: "990000"})
+	s := startQuoting(t, offering(t, "first", "990000", ""))
 	ann := s.signedUp(t, "ann@example.com")
 	limit := func(name string, requests int) {
 		pgtest.Exec(t, s.store, "UPDATE accounts SET limit_requests = $1, limit_period_seconds = 3600 WHERE name = $2", requests, name)
