@@ -135,7 +135,8 @@ func TestAuditLog_Hourly(t *testing.T) {
 	for _, email := range []string{"ann@example.com", "ann@example.com", "nobody@example.com"} {
 		is(t, "a reset of "+email, core.Persons.RequestPasswordReset(t.Context(), there, email, ""), nil)
 	}
-	pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
+	pgtest.Exec(t, core.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	for range 2 {
 		is(t, "switched", core.Members.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)
 		is(t, "the same again", core.Members.Act(t.Context(), bob.client, bob.principal(), ann.id), nil)

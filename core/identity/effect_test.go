@@ -93,7 +93,8 @@ func TestEffects_Roles(t *testing.T) {
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	shop := ann.shares("Shop")
 	is(t, "bob", bob.accepts(ann.invites("bob@example.com", account.RoleViewer)), nil)
-	pgtest.Exec(t, core.Store, `INSERT INTO members SELECT $1, id, 'owner', now() FROM accounts WHERE email = 'eve@example.com'`, shop)
+	pgtest.Exec(t, core.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT $1, id, 'owner', now() FROM accounts WHERE email = 'eve@example.com'`, shop)
 	age(t, core)
 	on := ann.principal()
 	change := func(role account.Role) func(identity.Client) error {

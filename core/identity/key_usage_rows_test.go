@@ -231,7 +231,8 @@ func TestKeyUsage_ReadsOneKey(t *testing.T) {
 	const keys, minutes = account.MaxKeys, 25 * 60
 	store := pgtest.New(t)
 	owner, key, since := uuid.New(), uuid.New(), pgtest.Now().Truncate(time.Hour).Add(-24*time.Hour)
-	pgtest.Exec(t, store, `INSERT INTO key_usage SELECT $1, $3::timestamptz + m * interval '1 minute',
+	pgtest.Exec(t, store, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT $1, $3::timestamptz + m * interval '1 minute',
 		CASE k WHEN 0 THEN $2 ELSE gen_random_uuid() END, 40, 2, 1 FROM generate_series(0, $4::int - 1) m, generate_series(0, $5::int - 1) k`,
 		owner, key, since, minutes, keys)
 	pgtest.Exec(t, store, "VACUUM ANALYZE key_usage")

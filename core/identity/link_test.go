@@ -193,7 +193,8 @@ func TestUnlink_UnusableLeft(t *testing.T) {
 	} {
 		subject := strings.ToLower(w.address)
 		pgtest.Exec(t, s.Store, `DELETE FROM identities WHERE issuer <> 'eip155'`)
-		pgtest.Exec(t, s.Store, `INSERT INTO identities VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
+		pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+			VALUES ($1, $2, $3, now()), ('eip155', $2, $3, now()) ON CONFLICT DO NOTHING`, issuer, subject, in.Account.ID)
 		is(t, issuer+" is left", s.Persons.Unlink(t.Context(), at(in), own(in), w.identity(t)), want)
 	}
 }

@@ -176,7 +176,7 @@ func TestMembers_LastOwner(t *testing.T) {
 	ann, bob := signedIn(t, core, "ann@example.com"), signedIn(t, core, "bob@example.com")
 	for round := range 8 {
 		shop := ann.shares(fmt.Sprint("Shop ", round))
-		pgtest.Exec(t, core.Store, `INSERT INTO members VALUES ($1, $2, 'owner', now())`, shop, bob.id)
+		pgtest.Exec(t, core.Store, `INSERT INTO members (account_id, person_id, role, created_at) VALUES ($1, $2, 'owner', now())`, shop, bob.id)
 		is(t, "bob", core.Members.Act(t.Context(), bob.client, bob.principal(), shop), nil)
 		onAnn, onBob := ann.principal(), bob.principal()
 		step := func(p somebody, on *identity.Principal, other somebody) error {

@@ -153,10 +153,12 @@ func TestDeletePasskey(t *testing.T) {
 	is(t, "no password", core.Persons.UnlinkPassword(t.Context(), ann.client, ann.principal()), nil)
 	is(t, "no password again", core.Persons.UnlinkPassword(t.Context(), ann.client, ann.principal()), account.ErrIdentityNotFound)
 	is(t, "the last way in", remove(ann, second.ID), account.ErrLastWayIn)
-	pgtest.Exec(t, core.Store, `INSERT INTO identities VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
+	pgtest.Exec(t, core.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
 	wallet := account.Identity{Issuer: "eip155", Subject: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"}
 	is(t, "the wallet, beside a passkey", core.Persons.Unlink(t.Context(), ann.client, ann.principal(), wallet), nil)
-	pgtest.Exec(t, core.Store, `INSERT INTO identities VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
+	pgtest.Exec(t, core.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		VALUES ('eip155', '0x70997970c51812dc3a010c7d01b50e0d17dc79c8', $1, now())`, ann.id)
 	is(t, "the last passkey, beside a wallet", remove(ann, second.ID), nil)
 	is(t, "the password without a passkey", core.Persons.UnlinkPassword(t.Context(), bob.client, bob.principal()), account.ErrLastWayIn)
 	equal(t, "the audit log", pgtest.LookUp[string](t, core.Store,
@@ -172,7 +174,7 @@ func TestSecondFactor(t *testing.T) {
 	ann, bob := signedIn(t, before, "ann@example.com"), signedIn(t, before, "bob@example.com")
 	key := must2(before.Keys.Create(t.Context(), ann.client, ann.principal(), account.KeyRequest{Name: "live", Environment: network.Live}))(t)
 	pgtest.Exec(t, store, `UPDATE api_keys SET enabled = false`)
-	pgtest.Exec(t, store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
+	pgtest.Exec(t, store, `INSERT INTO members (account_id, person_id, role, created_at) VALUES ($1, $2, 'viewer', now())`, ann.id, bob.id)
 	core := newServiceOn(t, store, withPasswords(t), withPasskeys, func(c *identity.Config) { c.SecondFactor = true })
 	ann.core, bob.core = core, core
 	hooks := webhooks.NewService(store.Webhooks, nil, core)

@@ -146,7 +146,8 @@ func TestInsertSession_Newest(t *testing.T) {
 	ann, bob := pgtest.SignUp(t, store, "ann@example.com"), pgtest.SignUp(t, store, "bob@example.com")
 	others := pgtest.InsertSession(t, store, bob.ID)
 	const before = 1_500 // from before there was a maximum
-	pgtest.Exec(t, store, `INSERT INTO sessions SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, sha256(n::text::bytea), $1, '', '',
+	pgtest.Exec(t, store, `INSERT INTO sessions (id, token_hash, account_id, ip_address, user_agent, expires_at, created_at, updated_at)
+		SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, sha256(n::text::bytea), $1, '', '',
 		now() + interval '1 day', now(), now() FROM generate_series(1, $2) AS n`, ann.ID, before)
 	list := func() []*account.Session {
 		t.Helper()

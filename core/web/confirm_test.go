@@ -80,7 +80,8 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	}
 	browser, device := s.Browse(t, ann...), passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost)
 	registered := webtest.Registration(device.Register(t, browser.Options("generate-register-options")), "laptop")
-	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(webtest.Alice))
+	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(webtest.Alice))
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
 	pgtest.Must(t, s.Store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all = map[string]repeat{
@@ -108,7 +109,8 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 			t.Fatalf("%s: %+v", name, got)
 		}
 	}
-	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, shop)
+	pgtest.Exec(t, s.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, shop)
 	pgtest.Exec(t, s.Store, `DELETE FROM invitations WHERE email = 'bob@example.com'`)
 	all["an answered invitation"] = repeat{"POST", "/auth/organization/accept-invitation", `{"invitationId":"` + account.NewLinkToken() + `"}`, ann, 400, "INVITATION_NOT_FOUND"}
 	all["a verified address"] = repeat{"POST", sendVerification, `{"email":"fay@example.com"}`, members["developer"], 400, "EMAIL_ALREADY_VERIFIED"}

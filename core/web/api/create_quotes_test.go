@@ -163,7 +163,8 @@ func TestCreateQuotes_Environment(t *testing.T) {
 	store := pgtest.New(t)
 	lonely, both := startOn(t, store, quoting(t, test)), startOn(t, store, quoting(t, test, live))
 	pgtest.Exec(t, store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
-	pgtest.Exec(t, store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
+	pgtest.Exec(t, store, `INSERT INTO tokens (chain_id, address, symbol, decimals)
+		VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
 	for _, s := range []*service{lonely, both} {
 		if err := s.Live.Refresh(t.Context()); err != nil {
 			t.Fatal(err)

@@ -57,7 +57,8 @@ func TestCreateTransfer_Unprocessable(t *testing.T) {
 func TestCreateTransfer_SwapWithoutSettler(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	pgtest.Exec(t, s.Store, `INSERT INTO tokens VALUES ('eip155:84532', '0x4200000000000000000000000000000000000006', 'WETH', 18)`)
+	pgtest.Exec(t, s.Store, `INSERT INTO tokens (chain_id, address, symbol, decimals)
+		VALUES ('eip155:84532', '0x4200000000000000000000000000000000000006', 'WETH', 18)`)
 	if err := s.Live.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,8 @@ func TestCreateTransfer_Environments(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	pgtest.Exec(t, s.Store, `UPDATE chains SET settlements = (SELECT settlements FROM chains WHERE id = 'eip155:11155111') WHERE id = 'eip155:1'`)
-	pgtest.Exec(t, s.Store, `INSERT INTO tokens VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
+	pgtest.Exec(t, s.Store, `INSERT INTO tokens (chain_id, address, symbol, decimals)
+		VALUES ('eip155:1', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2', 'WETH', 18)`)
 	if err := s.Live.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ func TestEveryRoute_Webhooks(t *testing.T) {
 	s.Example(t, "a test", "POST", path+"/test", "", key...)
 	s.Example(t, "deliveries", "GET", path+"/deliveries", "", key...)
 	event := pgtest.LookUp[uuid.UUID](t, s.Store, `SELECT event_id FROM deliveries`)
-	pgtest.Exec(t, s.Store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now(), 184, 500, $1, 'no database' FROM deliveries`,
+	pgtest.Exec(t, s.Store, `INSERT INTO delivery_attempts (webhook_id, event_id, ended_at, duration_ms, response_status, error, response_body)
+		SELECT webhook_id, event_id, now(), 184, 500, $1, 'no database' FROM deliveries`,
 		webhooks.OtherStatus.Text())
 	s.Example(t, "a failed attempt", "GET", path+"/deliveries/"+feed.ID(event).String(), "", key...)
 	s.Example(t, "a sample", "POST", path+"/test", `{"type":"transfer.filled"}`, key...)

@@ -100,7 +100,8 @@ func TestGetUsage_Bounded(t *testing.T) {
 	full, before := now.Add(-20*time.Minute), now.Add(-40*time.Minute)
 	pgtest.Exec(t, s.Store, insertUsage, owner, now, key.ID, 1, 0, 0)
 	pgtest.Exec(t, s.Store, insertUsage, owner, before, key.ID, 2, 0, 0)
-	pgtest.Exec(t, s.Store, `INSERT INTO key_usage SELECT $1, $2, gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 10000)`, owner, full)
+	pgtest.Exec(t, s.Store, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT $1, $2, gen_random_uuid(), 1, 0, 0 FROM generate_series(1, 10000)`, owner, full)
 	got := s.usage(t, "", "X-Account-Id", owner.String(), "X-Key-Id", key.ID, "X-Key-Env", "test")
 	for _, want := range []client.UsageInterval{
 		{From: now, Key: client.UsageCounts{Accepted: 1}, Account: &client.UsageCounts{Accepted: 1}},

@@ -37,7 +37,8 @@ func TestEveryRoute_Accounts(t *testing.T) {
 	s.Example(t, "all others", "POST", "/auth/revoke-other-sessions", `{}`, ann...)
 	s.Example(t, "one session", "GET", "/auth/list-sessions", "", ann...)
 	s.Example(t, "the password", "GET", "/auth/list-accounts", "", ann...)
-	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT 'eip155', $1, id, now() FROM accounts`, strings.ToLower(webtest.Alice))
+	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		SELECT 'eip155', $1, id, now() FROM accounts`, strings.ToLower(webtest.Alice))
 	s.Example(t, "a wallet", "POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann...)
 	s.Example(t, "all sessions", "POST", "/auth/revoke-sessions", `{}`, ann...)
 	s.Example(t, "a password", "POST", "/auth/change-password", changePassword(webtest.Password, webtest.NewPassword), s.SignIn(t)...)
@@ -61,7 +62,8 @@ func TestEveryRoute_Mail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT 'https://id.example', 'ann', id, now() FROM accounts WHERE email = 'ann@example.com'`)
+	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		SELECT 'https://id.example', 'ann', id, now() FROM accounts WHERE email = 'ann@example.com'`)
 	s.Example(t, "a password alone", "POST", "/auth/reset-password", `{"token":"EXAMPLE","newPassword":"`+webtest.NewPassword+`","unlinkAccounts":true}`)
 	if n := pgtest.LookUp[int](t, s.Store, `SELECT count(*) FROM identities`); n != 0 {
 		t.Errorf("%d identities are left", n)
@@ -129,7 +131,8 @@ func TestEveryRoute_Members(t *testing.T) {
 	s.Example(t, "a shared account", "GET", on+"get-full-organization", "", ann...)
 	s.Example(t, "a role", "POST", on+"update-member-role", `{"memberId":"`+s.AccountID(t, "bob@example.com")+`","role":"developer"}`, ann...)
 	s.Example(t, "a shared account", "POST", on+"leave", `{"organizationId":"`+shop+`"}`, bob...)
-	pgtest.Exec(t, s.Store, `INSERT INTO members VALUES ($1, $2, 'viewer', now())`, shop, s.AccountID(t, "bob@example.com"))
+	pgtest.Exec(t, s.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		VALUES ($1, $2, 'viewer', now())`, shop, s.AccountID(t, "bob@example.com"))
 	s.Example(t, "an address", "POST", on+"remove-member", `{"memberIdOrEmail":"bob@example.com"}`, ann...)
 	s.Example(t, "a name", "POST", on+"update", `{"organizationId":"`+shop+`","data":{"name":" Kiosk "}}`, ann...)
 	s.Example(t, "a shared account", "POST", on+"delete", `{"organizationId":"`+shop+`"}`, ann...)

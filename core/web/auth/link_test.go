@@ -40,7 +40,8 @@ func TestListAccounts(t *testing.T) {
 	}
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET password_hash = ''`)
 	webtest.Same(t, "nothing", webtest.Want(t, 200, `[]`, "Cache-Control", "no-store"), s.Call(t, "GET", "/auth/list-accounts", "", ann...))
-	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
+	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		SELECT v.*, id, now() + row_number() OVER () * interval '1 s' FROM accounts, (VALUES
 		('eip155', $1), ('eip155:8453', $1), ($2, 'ann'), ('https://old.example', 'ann')) v`, strings.ToLower(webtest.Alice), p.URL)
 	webtest.Same(t, "identities", webtest.Want(t, 200, "["+strings.Join([]string{
 		way("siwe", webtest.Alice), way("siwe", webtest.Alice+":8453"), way("oidc", "ann"), way("https://old.example", "ann"),
@@ -81,7 +82,7 @@ func TestUnlinkAccount(t *testing.T) {
 	p := webtest.StartProvider(t)
 	s := webtest.Start(t, p.Settings)
 	ann := s.SignUp(t, "ann@example.com")
-	pgtest.Exec(t, s.Store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
+	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at) SELECT v.*, id, now() FROM accounts, (VALUES
 		('eip155', $1), ('eip155:8453', $1), ($2, 'ann')) v`, strings.ToLower(webtest.Alice), p.URL)
 	unlink := func(request string, who ...string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/unlink-account", request, who...)

@@ -111,7 +111,8 @@ func TestConfirmation(t *testing.T) {
 	ann := s.SignUp(t, "ann@example.com")
 	s.SignUp(t, "bob@example.com")
 	live := s.CreateKey(t, `{"name":"live","environment":"live"}`, ann).ID
-	pgtest.Exec(t, s.Store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
+	pgtest.Exec(t, s.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	pgtest.Exec(t, s.Store, `UPDATE sessions SET created_at = now() - interval '11 minutes'`)
 	bobID := s.AccountID(t, "bob@example.com")

@@ -136,7 +136,9 @@ func TestSessionRoutes_Rights(t *testing.T) {
 				t.Parallel()
 				w := walk{t: t, rooms: rooms, shop: pgtest.NewShop(t, rooms, hash), answer: route.answer, walked: known}
 				if path == "/auth/passkey/update-passkey" {
-					pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $2, $3, 'key', 0, false, false, '', $1, 'laptop', now())`,
+					pgtest.Exec(t, rooms, `INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, backup_eligible, backed_up,
+							transports, aaguid, name, created_at)
+						VALUES ($1, $2, $3, 'key', 0, false, false, '', $1, 'laptop', now())`,
 						walkerPasskey, w.shop.Owner.ID, walkerPasskey)
 				}
 				w.run()

@@ -39,7 +39,7 @@ func TestShowAccount_WaysToSignIn(t *testing.T) {
 	ann := s.signedUp(t, "ann@example.com")
 	other := s.session(t, s.ann(t), time.Now())
 	ann.get("/console/account").is(http.StatusOK, "Ways to sign in", "Only your password.")
-	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES
+	pgtest.Exec(t, s.store, `INSERT INTO identities (issuer, subject, account_id, created_at) SELECT v.*, id, now() FROM accounts, (VALUES
 		('eip155', $1), ('eip155:8453', $1), ($2, 'ann <b>'), ('https://old.example', 'ann')) v`, strings.ToLower(linkedWallet), issuer)
 	ann.get("/console/account").is(http.StatusOK, "Wallet", linkedWallet, "Smart account on eip155:8453 Not available", "Example", "ann <b>", "https://old.example Not available")
 

@@ -145,7 +145,8 @@ func TestConfirmation(t *testing.T) {
 	s := start(t)
 	ann := s.signedUp(t, "ann@example.com")
 	s.signedUp(t, "bob@example.com")
-	pgtest.Exec(t, s.store, `INSERT INTO members SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
+	pgtest.Exec(t, s.store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT a.id, b.id, 'viewer', now() FROM accounts AS a, accounts AS b
 		WHERE a.email = 'ann@example.com' AND b.email = 'bob@example.com'`)
 	bob := pgtest.LookUp[uuid.UUID](t, s.store, `SELECT id FROM accounts WHERE email = 'bob@example.com'`).String()
 	const old = "You signed in more than ten minutes ago"

@@ -20,7 +20,9 @@ func withPasskeys(c *identity.Config) { c.PublicURL = "https://intents.example" 
 func (s *site) passkey(t *testing.T, name string) (id string) {
 	t.Helper()
 	id = uuid.NewString()
-	pgtest.Exec(t, s.store, `INSERT INTO passkeys SELECT $1, id, uuid_send($1), 'key', 0, true, true, 'internal', $1, $2, '2026-01-02 03:04:05Z' FROM accounts`, id, name)
+	pgtest.Exec(t, s.store, `INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, backup_eligible, backed_up,
+			transports, aaguid, name, created_at)
+		SELECT $1, id, uuid_send($1), 'key', 0, true, true, 'internal', $1, $2, '2026-01-02 03:04:05Z' FROM accounts`, id, name)
 	pgtest.Exec(t, s.store, `UPDATE sessions SET factor = 'passkey', confirmed_at = now()`)
 	return id
 }

@@ -33,7 +33,8 @@ func TestResetPassword(t *testing.T) {
 	if a := somebody.get(page+"?token="+token).is(http.StatusOK, "Choose another password"); strings.Contains(a.text(), other) {
 		t.Error("ways are listed where there are none")
 	}
-	pgtest.Exec(t, s.store, `INSERT INTO identities SELECT v.*, id, now() FROM accounts, (VALUES ('eip155', $1), ('https://old.example', 'ann <b>')) v`,
+	pgtest.Exec(t, s.store, `INSERT INTO identities (issuer, subject, account_id, created_at)
+		SELECT v.*, id, now() FROM accounts, (VALUES ('eip155', $1), ('https://old.example', 'ann <b>')) v`,
 		strings.ToLower(linkedWallet))
 	a := somebody.get(page+"?token="+token).is(http.StatusOK, other, "Wallet", linkedWallet, "https://old.example", "ann <b>", "End these ways to sign in")
 	if a.checked() != "" {

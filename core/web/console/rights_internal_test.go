@@ -186,7 +186,9 @@ func TestFormRoutes_Rights(t *testing.T) {
 			of := feed.Owner{AccountID: w.Account.ID, Environment: network.Test}
 			w.intent = pgtest.InsertTransfer(t, rooms, c.Registry.Current(), of.AccountID, pgtest.TransferBody).ID.String()
 			if path == renamePasskeyPath || path == removePasskeyPath {
-				pgtest.Exec(t, rooms, `INSERT INTO passkeys VALUES ($1, $1, uuid_send($1), 'key', 0, false, false, '', $1, 'laptop', now())`, w.Owner.ID)
+				pgtest.Exec(t, rooms, `INSERT INTO passkeys (id, person_id, credential_id, public_key, sign_count, backup_eligible, backed_up,
+						transports, aaguid, name, created_at)
+					VALUES ($1, $1, uuid_send($1), 'key', 0, false, false, '', $1, 'laptop', now())`, w.Owner.ID)
 			}
 			w.toSign, w.signature = insertToSign(t, c, of)
 			w.run()

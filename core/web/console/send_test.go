@@ -265,7 +265,8 @@ func TestRefund(t *testing.T) {
 	}
 	bob := ann.signedUp(t, "bob@example.com")
 	bob.get(path+"/refund").is(http.StatusNotFound, "No such transfer")
-	pgtest.Exec(t, ann.store, "INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'", ann.owner)
+	pgtest.Exec(t, ann.store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, ann.owner)
 	bob.post("/console/accounts/act", "account", ann.owner.String()).leadsTo("/console/accounts?done=acting")
 	if page := bob.get(path).is(http.StatusOK, "The order expired unfilled.", "A developer or owner of the account can get the money back"); strings.Contains(page.body, "/refund") {
 		t.Error("a viewer's page leads to the refund")

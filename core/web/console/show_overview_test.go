@@ -29,8 +29,10 @@ func TestShowOverview(t *testing.T) {
 			pgtest.Exec(t, s.store, "UPDATE transfers SET "+change+" WHERE id = $1", intent.ID)
 		}
 	}
-	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, id, 7, 2, 1 FROM api_keys`, lastMinute())
-	pgtest.Exec(t, s.store, `INSERT INTO key_usage SELECT account_id, $1, id, 1, 0, 0 FROM api_keys`, lastMinute().Add(-time.Minute))
+	pgtest.Exec(t, s.store, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT account_id, $1, id, 7, 2, 1 FROM api_keys`, lastMinute())
+	pgtest.Exec(t, s.store, `INSERT INTO key_usage (account_id, minute, key_id, accepted, limited, refused)
+		SELECT account_id, $1, id, 1, 0, 0 FROM api_keys`, lastMinute().Add(-time.Minute))
 	a := ann.get("/console").is(http.StatusOK, "2 are done, 2 are open, and 1 ended otherwise", "11 requests in the last hour: 8 accepted, 2 over the limit, 1 refused",
 		"USDC Sepolia 0.00001 USDC 2",
 		"Orders that expired unfilled and can be refunded", "Transfers that are not sent and expire within 15 minutes", "Webhooks that fail or are disabled", "https://example.com/hook")

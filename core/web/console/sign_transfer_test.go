@@ -62,7 +62,8 @@ func (s *site) viewer(t *testing.T) *browser {
 	t.Helper()
 	owner := s.ann(t).ID
 	bob := s.signedUp(t, "bob@example.com")
-	pgtest.Exec(t, s.store, "INSERT INTO members SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'", owner)
+	pgtest.Exec(t, s.store, `INSERT INTO members (account_id, person_id, role, created_at)
+		SELECT $1, id, 'viewer', now() FROM accounts WHERE email = 'bob@example.com'`, owner)
 	bob.post("/console/accounts/act", "account", owner.String()).leadsTo("/console/accounts?done=acting")
 	return bob
 }

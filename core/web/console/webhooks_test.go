@@ -91,7 +91,8 @@ func TestShowDelivery(t *testing.T) {
 	ann.get(page).is(http.StatusOK, "Delivery of webhook.test", "pending", "POST https://example.com/hook", `"type": "webhook.test"`, "Nothing has been sent yet.")
 	pgtest.Exec(t, s.store, `UPDATE deliveries SET attempts = 1`)
 	ann.get(page).is(http.StatusOK, "retrying", "The attempts are no longer stored")
-	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts SELECT webhook_id, event_id, now() - n * interval '1 minute', 1840, 500, '<i>no</i>',
+	pgtest.Exec(t, s.store, `INSERT INTO delivery_attempts (webhook_id, event_id, ended_at, duration_ms, response_status, error, response_body)
+		SELECT webhook_id, event_id, now() - n * interval '1 minute', 1840, 500, '<i>no</i>',
 		CASE n WHEN 1 THEN '<script>alert(1)</script>' ELSE '' END FROM deliveries, generate_series(1, 2) AS n`)
 	a := ann.get(page).is(http.StatusOK, "500 Internal Server Error. <i>no</i> after 1.8 s", "<script>alert(1)</script>", "The answer has no body.")
 	if strings.Contains(a.body, "<i>") || strings.Contains(a.body, "<script>alert") {

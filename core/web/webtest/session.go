@@ -126,7 +126,8 @@ func (s *Service) ShareWith(t *testing.T, ann []string, roles map[string]string)
 	members = map[string][]string{}
 	for email, role := range roles {
 		members[role] = s.SignUp(t, email)
-		pgtest.Exec(t, s.Store, `INSERT INTO members VALUES ($1, $2, $3, now())`, id, s.AccountID(t, email), role)
+		pgtest.Exec(t, s.Store, `INSERT INTO members (account_id, person_id, role, created_at)
+			VALUES ($1, $2, $3, now())`, id, s.AccountID(t, email), role)
 		if got := s.Call(t, "POST", "/auth/organization/set-active", `{"organizationId":"`+id+`"}`, members[role]...); got.Status != 200 {
 			t.Fatalf("set-active: %v", got)
 		}
