@@ -31,7 +31,8 @@ func TestClock_Services(t *testing.T) {
 	clocks[1].set(t, -time.Hour)
 	var cores []*coreServer
 	for _, clock := range clocks {
-		cores = append(cores, startCoresOf(t, binaries, db, 1, clock.env...)...)
+		env := append([]string{"CORE_DATABASE_CONNECTIONS=20"}, clock.env...) // the database is the test's own
+		cores = append(cores, startCoresOf(t, binaries, db, 1, env...)...)
 	}
 	redis := startRedis(t)
 	var fleet []*gateway
