@@ -399,7 +399,7 @@ func TestTrust_FailedShares(t *testing.T) {
 	w := newWorld(t, 2)
 	hog := w.intent(transferOf(usdc))
 	pgtest.Exec(t, w.store, `INSERT INTO transactions (account_id, transfer_id, chain_id, hash, role, state, reported, confirmed_at, seen_at, due_at)
-		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'replaced', true, now(), now() - interval '1 h' * (n % 300), `+hourAgo+` FROM generate_series(1, 30000) AS n`,
+		SELECT $1, $2, 'eip155:11155111', sha256(n::text::bytea), 'send', 'replaced', true, now(), now() - interval '1 h' * (n % 300), `+hourAgo+` FROM generate_series(1, 6000) AS n`,
 		hog.AccountID, hog.ID)
 	w.owner = uuid.New()
 	intent := w.intent(transferOf(usdc))
