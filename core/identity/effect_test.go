@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"intents.internal/core/identity"
 	"intents.internal/core/identity/account"
 	"intents.internal/core/pgtest"
@@ -212,16 +210,4 @@ func TestRights_Locked(t *testing.T) {
 			equal(t, "keys", pgtest.LookUp[int](t, core.Store, `SELECT count(*) FROM api_keys`), 1)
 		})
 	}
-}
-
-// A form that another person fills in gives nothing either: what is known of the person is read again with the rights.
-func TestRights_UnknownSession(t *testing.T) {
-	t.Parallel()
-	core := newService(t, withPasswords(t))
-	ann := signedIn(t, core, "ann@example.com")
-	on := *ann.principal()
-	forged := *on.Session
-	forged.ID = uuid.New()
-	on.Session = &forged
-	is(t, "another session", call2(core.Keys.Create(t.Context(), ann.client, &on, account.KeyRequest{Name: "ci"})), identity.ErrSignedOut)
 }

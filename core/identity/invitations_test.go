@@ -165,16 +165,3 @@ func TestInvitation_InviterMayNotManage(t *testing.T) {
 		})
 	}
 }
-
-// A request that was under way when its session ended invites nobody after that.
-func TestInvite_SessionEnded(t *testing.T) {
-	t.Parallel()
-	core := newService(t, withPasswords(t))
-	ann := signedIn(t, core, "ann@example.com")
-	ann.shares("Shop")
-	underWay := ann.principal()
-	is(t, "reset", core.Store.SetPassword(t.Context(), "ann@example.com", "hash", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Members.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
-	is(t, "disabled", core.Store.DisableAccount(t.Context(), "ann@example.com", account.Actor{Operator: true}, time.Now()), nil)
-	is(t, "invited", call(core.Members.Invite(t.Context(), ann.client, underWay, "eve@example.com", account.RoleOwner, false)), identity.ErrSignedOut)
-}

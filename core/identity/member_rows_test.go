@@ -194,7 +194,7 @@ func TestSession_ActingEnds(t *testing.T) {
 	}
 }
 
-// Ending an account ends its memberships on both sides, unless a shared account would be left without an owner.
+// Ending an account ends its memberships on both sides, unless a shared account would be left without an owner who is not disabled.
 func TestDeleteAccount_Members(t *testing.T) {
 	t.Parallel()
 	store := pgtest.New(t)
@@ -207,6 +207,19 @@ func TestDeleteAccount_Members(t *testing.T) {
 		t.Fatalf("the last owner: %v", err)
 	}
 	pgtest.Exec(t, store, `UPDATE members SET role = 'owner' WHERE account_id = $1`, shop.ID)
+	pgtest.Exec(t, store, `UPDATE accounts SET disabled_at = now() WHERE id = $1`, bob.ID)
+	if err := store.Identities.DeleteAccount(t.Context(), "ann@example.com", pgtest.Browser, pgtest.Now()); !errors.Is(err, account.ErrLastOwner) {
+		t.Fatalf("the last owner who can act: %v", err)
+	}
+	roster, err := store.Identities.Members(t.Context(), shop.ID)
+	pgtest.Must(t, err)
+	if ann, err := roster.Find(ann.ID); err != nil || ann.Disabled {
+		t.Errorf("an owner who can act: %+v, %v", ann, err)
+	}
+	if bob, err := roster.Find(bob.ID); err != nil || !bob.Disabled {
+		t.Errorf("a disabled owner: %+v, %v", bob, err)
+	}
+	pgtest.Exec(t, store, `UPDATE accounts SET disabled_at = NULL WHERE id = $1`, bob.ID)
 	pgtest.Must(t, store.Identities.DeleteAccount(t.Context(), "ann@example.com", pgtest.Browser, pgtest.Now()))
 	if n := pgtest.LookUp[int](t, store, `SELECT count(*) FROM members WHERE person_id = $1 OR account_id = $1`, ann.ID); n != 0 {
 		t.Errorf("%d memberships are left", n)

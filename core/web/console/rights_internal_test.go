@@ -279,8 +279,12 @@ func (w *walk) run() {
 		pgtest.Exec(w.t, w.rooms, `UPDATE sessions SET id = $1 WHERE token_hash = $2`, session, w.Session.TokenHash[:])
 	}
 	if w.class != begins && w.ofAccount {
-		pgtest.Exec(w.t, w.rooms, `UPDATE members SET role = 'viewer' WHERE account_id = $1 AND person_id = $2`, w.Account.ID, w.Owner.ID)
-		w.refused("an owner who is a viewer", identity.ErrRole)
+		lower := account.RoleViewer
+		if strings.HasPrefix(w.path, membersPath) { // only owners manage members
+			lower = account.RoleDeveloper
+		}
+		pgtest.Exec(w.t, w.rooms, `UPDATE members SET role = $3 WHERE account_id = $1 AND person_id = $2`, w.Account.ID, w.Owner.ID, lower)
+		w.refused("an owner who is a "+string(lower), identity.ErrRole)
 		pgtest.Exec(w.t, w.rooms, `UPDATE members SET role = 'owner' WHERE account_id = $1 AND person_id = $2`, w.Account.ID, w.Owner.ID)
 	}
 	if w.class == password {
