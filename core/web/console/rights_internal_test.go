@@ -295,6 +295,13 @@ func (w *walk) run() {
 	const asked = "You signed in more than ten minutes ago. Type your password here to confirm."
 	if w.class == effect || w.class == begins {
 		w.asks("an old session", walkerPassword, asked)
+		if w.class == effect {
+			fields := w.fields
+			w.fields = func(s scene) []string { return append(fields(s), "password", "PASSWORD") }
+			if page, err := w.send(walkerPassword); err != nil || page.Code >= http.StatusBadRequest {
+				w.t.Errorf("in an old session with the password: %v, and the page with %d:\n%s", err, page.Code, page.Body)
+			}
+		}
 		return
 	}
 	if w.class == passkey {
