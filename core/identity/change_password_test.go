@@ -15,9 +15,13 @@ func TestChangePassword(t *testing.T) {
 	home := identity.Client{IP: "203.0.113.7", UserAgent: "Home/1.0"}
 	in := must(core.Persons.SignUp(t.Context(), home, "Ann", "ann@example.com", password, ""))(t)
 	home.Device = in.Device
+	elsewhere := must(core.Persons.SignIn(t.Context(), identity.Client{IP: "203.0.113.8"}, "ann@example.com", password))(t)
 	changed := must(core.Persons.ChangePassword(t.Context(), home, own(in), password, newPassword))(t)
 	// What was read before the change is worth nothing after it, even with the password of then.
 	is(t, "with the account as it was", call(core.Persons.ChangePassword(t.Context(), home, own(in), password, "another password")), identity.ErrSignedOut)
+	is(t, "the session that asked", call2(core.Sessions.Get(t.Context(), in.Token)), identity.ErrSignedOut)
+	is(t, "another session", call2(core.Sessions.Get(t.Context(), elsewhere.Token)), identity.ErrSignedOut)
+	is(t, "the new session", call2(core.Sessions.Get(t.Context(), changed.Token)), nil)
 	ok(t, core.Sessions.SignOut(t.Context(), identity.Client{Token: changed.Token}))
 	is(t, "with a session that has ended", call(core.Persons.ChangePassword(t.Context(), home, own(changed), newPassword, password)), identity.ErrSignedOut)
 	if changed.Device == "" || changed.Device == in.Device {
@@ -25,9 +29,11 @@ func TestChangePassword(t *testing.T) {
 	}
 	want := []string{
 		"signed_up|||203.0.113.7 Home/1.0", "signed_in||with a password|203.0.113.7 Home/1.0",
-		"password_changed||all other sessions ended|203.0.113.7 Home/1.0",
+		"signed_in||with a password|203.0.113.8 ", "password_changed||all other sessions ended|203.0.113.7 Home/1.0",
 	}
 	equal(t, "the audit log", auditLog(t, core, in.Account.ID), want)
+	is(t, "the old password", call(core.Persons.SignIn(t.Context(), identity.Client{}, "ann@example.com", password)), identity.ErrCredentials)
+	is(t, "the new password", call(core.Persons.SignIn(t.Context(), identity.Client{}, "ann@example.com", newPassword)), nil)
 }
 
 // Somebody at a browser that is signed in can try few passwords.

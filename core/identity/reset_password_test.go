@@ -214,19 +214,3 @@ func TestResetPassword_UnlinkAccounts(t *testing.T) {
 		})
 	}
 }
-
-// A reset that fails ends no way to sign in.
-func TestResetPassword_UnlinkAccounts_UsedLink(t *testing.T) {
-	t.Parallel()
-	core := newMailing(t)
-	in := core.signUp(t, identity.Client{}, "ann@example.com")
-	token := core.request(t, "ann@example.com")
-	r := identity.ResetRequest{Token: token, NewPassword: newPassword, UnlinkAccounts: true}
-	ok(t, call(core.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)))
-	again := must(core.Persons.SignIn(t.Context(), identity.Client{IP: "203.0.113.7"}, "ann@example.com", newPassword))(t)
-	is(t, "a wallet", newWallet(t).link(t, core.Service, again, ""), nil)
-	is(t, "the link again", call(core.Persons.ResetPassword(t.Context(), identity.Client{IP: "203.0.113.7"}, r)), identity.ErrResetToken)
-	if left, err := core.Persons.Identities(t.Context(), in.Account.ID); err != nil || len(left) != 1 {
-		t.Errorf("left %+v, %v", left, err)
-	}
-}
