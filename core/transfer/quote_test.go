@@ -229,6 +229,8 @@ func TestIntent_Answers_Quote(t *testing.T) {
 	}
 	intent := *plain
 	intent.Quote, intent.Deadline = quoted, quotedAt.Add(20*time.Minute).Truncate(time.Second)
+	submitted := intent
+	submitted.Signing.Submit = true
 	body.QuoteID = quoted.ID.String()
 	alone := wire.TransferRequest{QuoteID: body.QuoteID, Reference: "inv-42"}
 	with := func(r wire.TransferRequest, change func(*wire.TransferRequest)) wire.TransferRequest {
@@ -251,6 +253,8 @@ func TestIntent_Answers_Quote(t *testing.T) {
 		"another amount":                 {&intent, with(body, func(r *wire.TransferRequest) { r.Destination.Amount += "0" }), false},
 		"no amount":                      {&intent, without(body, "destination"), false},
 		"the body without the id":        {&intent, with(body, func(r *wire.TransferRequest) { r.QuoteID, r.Deadline = "", intent.Deadline }), false},
+		"submitted":                      {&submitted, with(alone, func(r *wire.TransferRequest) { r.Submit = true }), true},
+		"submitted, without submit":      {&submitted, alone, false},
 		"a plain intent":                 {plain, body, false},
 		"a plain intent, the zero id":    {plain, with(alone, func(r *wire.TransferRequest) { r.QuoteID = uuid.Nil.String() }), false},
 	} {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/big"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -465,17 +464,5 @@ func TestCreateTransfer_SubmitNotSupported(t *testing.T) {
 	webtest.Same(t, "a provider without orders", refusal, s.Call(t, "POST", "/v2/transfers", of(id, ","+members), key...))
 	if got := s.Call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), key...); got.Status != 201 {
 		t.Errorf("the quote is not usable: %+v", got)
-	}
-
-	submitting := startSubmitting(t)
-	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	id = submitting.quote(t, key...)
-	first := submitting.Call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
-	again := submitting.Call(t, "POST", "/v2/transfers", of(id, ","+members), once...)
-	if first.Status != 201 || again.Header["Idempotent-Replayed"] != "true" {
-		t.Errorf("repeated: %+v, then %+v", first, again)
-	}
-	if other := submitting.Call(t, "POST", "/v2/transfers", of(id, `,"signing":"permit2"`), once...); other.Body.(map[string]any)["code"] != "IDEMPOTENCY_KEY_REUSED" {
-		t.Errorf("without submit: %+v", other)
 	}
 }

@@ -140,31 +140,6 @@ func TestGroup_OneCommit(t *testing.T) {
 	}
 }
 
-// Requests with one idempotency key that come in one batch make one intent, and all get it.
-func TestGroup_SameKey(t *testing.T) {
-	t.Parallel()
-	s := webtest.Start(t)
-	account := uuid.New()
-	requests := make([]*http.Request, 8)
-	for n := range requests {
-		requests[n] = s.CreateRequest(t, account, fmt.Sprint(n), webtest.TransferBody)
-		requests[n].Header.Set("Idempotency-Key", "once")
-	}
-	locations, replayed := map[string]bool{}, 0
-	for n, response := range s.SendGroup(t, requests...) {
-		if response.StatusCode != http.StatusCreated {
-			t.Errorf("%d: %d %s", n, response.StatusCode, webtest.ReadAll(t, response))
-		}
-		locations[response.Header.Get("Location")] = true
-		if response.Header.Get("Idempotent-Replayed") == "true" {
-			replayed++
-		}
-	}
-	if len(locations) != 1 || replayed != len(requests)-1 {
-		t.Errorf("%d intents, %d replays, want 1 and %d", len(locations), replayed, len(requests)-1)
-	}
-}
-
 // If the gateway closes the connection, the rows that still wait for their turn are not written.
 func TestGroup_ConnectionClosed(t *testing.T) {
 	t.Parallel()
