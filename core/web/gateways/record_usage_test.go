@@ -18,25 +18,18 @@ func TestRecordUsage(t *testing.T) {
 	ann := s.SignUp(t, "ann@example.com")
 	first, second := s.CreateKey(t, `{"name":"first"}`, ann), s.CreateKey(t, `{"name":"second"}`, ann)
 	minute := time.Now().UTC().Truncate(time.Minute)
-	report := func(report string) {
-		t.Helper()
-		webtest.Same(t, report, webtest.Want(t, 204, ""), s.Call(t, "POST", "/internal/usage", report))
-	}
 	at := func(d time.Duration) string { return minute.Add(d).Format(time.RFC3339Nano) }
 
-	report1 := webtest.UsageReport(uuid.NewString(),
-		webtest.UsageRow(first.ID, minute, 3, 2, 1, at(-time.Second)), webtest.UsageRow(first.ID, minute.Add(-time.Minute), 4, 0, 0, at(-time.Minute)),
-		webtest.UsageRow(second.ID, minute, 0, 0, 7, at(-2*time.Second)), webtest.UsageRow(uuid.NewString(), minute, 1, 1, 1, at(0)))
-	for range 3 { // its replies were lost
-		report(report1)
+	// One row is of another zone, one of a clock that is ahead.
+	report := webtest.UsageReport(uuid.NewString(),
+		webtest.UsageRow(first.ID, minute.In(time.FixedZone("", -3600)), 3, 2, 1, at(-time.Second)), webtest.UsageRow(second.ID, minute, 0, 0, 7, at(30*time.Minute)))
+	for range 2 { // the first reply was lost
+		webtest.Same(t, report, webtest.Want(t, 204, ""), s.Call(t, "POST", "/internal/usage", report))
 	}
-	// The same again is another report, here in another zone; it is older and from a clock that is ahead.
-	report(webtest.UsageReport(uuid.NewString(), webtest.UsageRow(first.ID, minute.In(time.FixedZone("", -3600)), 10, 0, 0, at(-time.Hour)),
-		webtest.UsageRow(second.ID, minute, 5, 0, 0, at(30*time.Minute))))
 
 	got := pgtest.LookUp[string](t, s.Store, `SELECT string_agg(concat_ws(' ', name, date_part('epoch', minute - $1::timestamptz), accepted, limited, refused),
 		', ' ORDER BY name, minute) FROM key_usage JOIN api_keys ON api_keys.id = key_id AND api_keys.account_id = key_usage.account_id`, minute)
-	if diff := cmp.Diff("first -60 4 0 0, first 0 13 2 1, second 0 5 0 7", got); diff != "" {
+	if diff := cmp.Diff("first 0 3 2 1, second 0 0 0 7", got); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 	const lastUsed = `SELECT last_used_at FROM api_keys WHERE id = $1`
