@@ -1,7 +1,8 @@
 package manifests_test
 
 import (
-	"fmt"
+	"bufio"
+	"errors"
 	"io"
 	"maps"
 	"path/filepath"
@@ -12,10 +13,11 @@ import (
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
-	corev1 "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -129,23 +131,25 @@ func TestChart_Lint(t *testing.T) {
 	}
 }
 
-func render(t *testing.T, values string) (map[string]string, error) {
+// release is the chart, and what its templates read for a release of this name.
+func release(t *testing.T, name, values string) (*chart.Chart, common.Values, error) {
 	t.Helper()
-	return renderAs(t, "trial", values)
-}
-
-func renderAs(t *testing.T, name, values string) (map[string]string, error) {
-	t.Helper()
-	chart, err := loader.Load(chartDir)
+	loaded, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := common.ReleaseOptions{Name: name, Namespace: "intents", Revision: 1, IsInstall: true}
-	all, err := util.ToRenderValues(chart, parse(t, values), release, common.DefaultCapabilities)
+	options := common.ReleaseOptions{Name: name, Namespace: "intents", Revision: 1, IsInstall: true}
+	all, err := util.ToRenderValues(loaded, parse(t, values), options, common.DefaultCapabilities)
+	return loaded, all, err
+}
+
+func render(t *testing.T, name, values string) (map[string]string, error) {
+	t.Helper()
+	loaded, all, err := release(t, name, values)
 	if err != nil {
 		return nil, err
 	}
-	return engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, all)
+	return engine.Engine{Strict: true}.RenderWithContext(t.Context(), loaded, all)
 }
 
 // Invalid values fail before anything is installed.
@@ -171,7 +175,7 @@ func TestChart_InvalidValues(t *testing.T) {
 		"lists from two places":         {ok + "screening: {configMap: lists, files: [own.txt]}\ncore: {settings: {CORE_SCREENING_FILE: /own.txt}}", "both name files"},
 		"a public URL with a path":      {ok + "publicURL: https://a.example/b", "publicURL"},
 	} {
-		if _, err := render(t, c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
+		if _, err := render(t, "trial", c.values); err == nil || !strings.Contains(err.Error(), c.fault) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -180,43 +184,21 @@ func TestChart_InvalidValues(t *testing.T) {
 // A packer that leaves symbolic links out, such as Flux's, leaves a chart without rules and dashboards: no alerts may not look like alerts.
 func TestChart_WithoutLinks(t *testing.T) {
 	t.Parallel()
-	chart, err := loader.Load(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chart.Files = slices.DeleteFunc(chart.Files, func(f *common.File) bool {
-		return strings.HasPrefix(f.Name, "rules/") || strings.HasPrefix(f.Name, "dashboards/")
-	})
 	for values, fault := range map[string]string{
 		"secret: {name: intents}": "",
 		"secret: {name: intents}\nprometheusRule: {enabled: true, runbookURL: \"https://wiki.example/runbook\"}": "this chart has no rules/*.yml",
 		"secret: {name: intents}\ndashboards: {enabled: true}":                                                   "this chart has no dashboards/*.json",
 	} {
-		all, err := util.ToRenderValues(chart, parse(t, values), common.ReleaseOptions{Name: "trial", Namespace: "intents"}, common.DefaultCapabilities)
+		loaded, all, err := release(t, "trial", values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = engine.Engine{Strict: true}.RenderWithContext(t.Context(), chart, all)
+		loaded.Files = slices.DeleteFunc(loaded.Files, func(f *common.File) bool {
+			return strings.HasPrefix(f.Name, "rules/") || strings.HasPrefix(f.Name, "dashboards/")
+		})
+		_, err = engine.Engine{Strict: true}.RenderWithContext(t.Context(), loaded, all)
 		if (fault == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), fault) {
 			t.Errorf("%s: %v", values, err)
-		}
-	}
-}
-
-func TestChart_PodLabels(t *testing.T) {
-	t.Parallel()
-	all := objects(t, releases["all on"])
-	for component, want := range map[string][2]string{"core": {"money", "cores"}, "gateway": {"edge", "gateways"}, "migrate": {"migrations", "migrations"}} {
-		pod := templates(all)[component]
-		if got := pod.Labels["example.com/team"]; got != want[0] || pod.Labels["app.kubernetes.io/component"] != component {
-			t.Errorf("labels of %s: %v", component, pod.Labels)
-		}
-		if links := pod.Spec.EnableServiceLinks; links == nil || *links {
-			t.Errorf("pods of %s have variables of every service", component)
-		}
-		found := of[*corev1.ServiceAccount](all)[pod.Spec.ServiceAccountName]
-		if found == nil || found.Annotations["example.com/role"] != want[1] {
-			t.Errorf("the service account of %s: %v", component, found)
 		}
 	}
 }
@@ -233,7 +215,7 @@ func TestChart_OwnSettings(t *testing.T) {
 				continue
 			}
 			values := "secret: {name: intents}\n" + component + ": {settings: {" + setting + ": hush}}"
-			if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), setting) {
+			if _, err := render(t, "trial", values); err == nil || !strings.Contains(err.Error(), setting) {
 				t.Errorf("%s is taken from the settings of %s: %v", setting, component, err)
 			}
 		}
@@ -244,16 +226,17 @@ func TestChart_OwnSettings(t *testing.T) {
 	}
 }
 
-// objects are the objects of a release, decoded into their types. An object of an unknown type, or with an unknown field, fails
-// the test.
-func objects(t *testing.T, values string) []runtime.Object {
-	t.Helper()
-	return objectsOf(t, "trial", values)
+// object is what every manifest is.
+type object interface {
+	runtime.Object
+	meta.Object
 }
 
-func objectsOf(t *testing.T, name, values string) []runtime.Object {
+// objects are the objects of a release, decoded into their types. An object of an unknown type, or with an unknown field, fails
+// the test.
+func objects(t *testing.T, values string) []object {
 	t.Helper()
-	files, err := renderAs(t, name, values)
+	files, err := render(t, "trial", values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +244,7 @@ func objectsOf(t *testing.T, name, values string) []runtime.Object {
 }
 
 // decode are the objects of rendered files.
-func decode(t *testing.T, files map[string]string) []runtime.Object {
+func decode(t *testing.T, files map[string]string) (all []object) {
 	t.Helper()
 	known := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, monitoring.AddToScheme, gateways.Install} {
@@ -270,50 +253,35 @@ func decode(t *testing.T, files map[string]string) []runtime.Object {
 		}
 	}
 	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDeserializer()
-	var all []runtime.Object
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		if filepath.Ext(file) != ".yaml" {
 			continue
 		}
-		documents := utilyaml.NewDocumentDecoder(io.NopCloser(strings.NewReader(files[file])))
-		buffer := make([]byte, 1<<20)
+		documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(files[file])))
 		for {
-			n, err := documents.Read(buffer)
-			if err == io.EOF { //nolint:errorlint // as the decoder promises
+			text, err := documents.Read()
+			if errors.Is(err, io.EOF) {
 				break
 			}
+			var fields map[string]any
+			if err := errors.Join(err, yaml.Unmarshal(text, &fields)); err != nil {
+				t.Fatalf("%s: %v\n%s", file, err, text)
+			}
+			if len(fields) == 0 {
+				continue // nothing but comments
+			}
+			decoded, _, err := decoder.Decode(text, nil, nil)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: %v\n%s", file, err, text)
 			}
-			text := string(buffer[:n])
-			if isEmpty(text) {
-				continue
-			}
-			object, _, err := decoder.Decode([]byte(text), nil, nil)
-			if err != nil {
-				t.Fatal(fmt.Errorf("%s: %w\n%s", file, err, text))
-			}
-			all = append(all, object)
+			all = append(all, decoded.(object))
 		}
 	}
 	return all
 }
 
-func isEmpty(document string) bool {
-	for line := range strings.Lines(document) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && line != "---" {
-			return false
-		}
-	}
-	return true
-}
-
 // of returns the objects of one type by name.
-func of[T interface {
-	runtime.Object
-	GetName() string
-}](all []runtime.Object,
-) map[string]T {
+func of[T object](all []object) map[string]T {
 	found := map[string]T{}
 	for _, object := range all {
 		if one, ok := object.(T); ok {

@@ -58,23 +58,29 @@ func TestDockerfile_Lint(t *testing.T) {
 	}
 }
 
+// image is the configuration of the image that a target of the Dockerfile makes.
+func image(t *testing.T, target string) ocispecs.ImageConfig {
+	t.Helper()
+	options := dockerfile2llb.ConvertOpt{MetaResolver: noRegistry{}}
+	options.Target = target
+	result, err := dockerfile2llb.Dockerfile2LLB(t.Context(), []byte(read(t, dockerfile)), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Image.Config.ImageConfig
+}
+
 // Each image runs one program as an unprivileged user with a numeric id, which runAsNonRoot of Kubernetes requires.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	for name, ports := range map[string][]string{"core": {"8081", "9081"}, "gateway": {"8080", "9080"}} {
-		options := dockerfile2llb.ConvertOpt{MetaResolver: noRegistry{}}
-		options.Target = name
-		result, err := dockerfile2llb.Dockerfile2LLB(t.Context(), []byte(read(t, dockerfile)), options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		image := result.Image.Config
-		if diff := cmp.Diff([]string{"65532:65532", "/" + name}, append([]string{image.User}, image.Entrypoint...)); diff != "" {
+		made := image(t, name)
+		if diff := cmp.Diff([]string{"65532:65532", "/" + name}, append([]string{made.User}, made.Entrypoint...)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, port := range ports {
-			if _, ok := image.ExposedPorts[port+"/tcp"]; !ok || !slices.ContainsFunc(image.Env, func(e string) bool { return strings.HasSuffix(e, "=:"+port) }) {
-				t.Errorf("%s does not listen at %s: %v %v", name, port, image.ExposedPorts, image.Env)
+			if _, ok := made.ExposedPorts[port+"/tcp"]; !ok || !slices.ContainsFunc(made.Env, func(e string) bool { return strings.HasSuffix(e, "=:"+port) }) {
+				t.Errorf("%s does not listen at %s: %v %v", name, port, made.ExposedPorts, made.Env)
 			}
 		}
 	}
@@ -83,14 +89,8 @@ func TestImages(t *testing.T) {
 // imageSettings are the environment variables that an image sets.
 func imageSettings(t *testing.T, target string) map[string]string {
 	t.Helper()
-	options := dockerfile2llb.ConvertOpt{MetaResolver: noRegistry{}}
-	options.Target = target
-	result, err := dockerfile2llb.Dockerfile2LLB(t.Context(), []byte(read(t, dockerfile)), options)
-	if err != nil {
-		t.Fatal(err)
-	}
 	settings := map[string]string{}
-	for _, line := range result.Image.Config.Env {
+	for _, line := range image(t, target).Env {
 		if name, value, _ := strings.Cut(line, "="); name != "PATH" {
 			settings[name] = value
 		}

@@ -75,22 +75,12 @@ func denied() (addresses []netip.Addr) {
 
 // last is the last address of a prefix.
 func last(prefix netip.Prefix) netip.Addr {
-	bytes := prefix.Addr().As16()
-	bits := prefix.Bits()
-	if prefix.Addr().Is4() {
-		bits += 96
+	bytes := prefix.Addr().AsSlice()
+	for bit := prefix.Bits(); bit < 8*len(bytes); bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
 	}
-	for i := range bytes {
-		for bit := range 8 {
-			if i*8+bit >= bits {
-				bytes[i] |= 0x80 >> bit
-			}
-		}
-	}
-	if prefix.Addr().Is4() {
-		return netip.AddrFrom16(bytes).Unmap()
-	}
-	return netip.AddrFrom16(bytes)
+	address, _ := netip.AddrFromSlice(bytes)
+	return address
 }
 
 // reaches reports whether the policy lets out to an address that is no pod of a selector.

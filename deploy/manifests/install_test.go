@@ -12,8 +12,6 @@ import (
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -22,16 +20,15 @@ import (
 func TestChart_ReleaseNames(t *testing.T) {
 	t.Parallel()
 	for _, release := range []string{"trial", "trial.eu.example", strings.Repeat("long", 13) + "r", strings.Repeat("a", 44) + ".tail"} {
-		all := objectsOf(t, release, releases["all on"])
-		for _, object := range all {
-			named, err := meta.Accessor(object)
-			if err != nil {
-				t.Fatal(err)
+		files, err := render(t, release, releases["all on"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, object := range decode(t, files) {
+			if faults := validation.IsDNS1035Label(object.GetName()); len(faults) > 0 {
+				t.Errorf("%s: %T is called %s: %q", release, object, object.GetName(), faults)
 			}
-			if faults := validation.IsDNS1035Label(named.GetName()); len(faults) > 0 {
-				t.Errorf("%s: %T is called %s: %q", release, object, named.GetName(), faults)
-			}
-			for label, value := range named.GetLabels() {
+			for label, value := range object.GetLabels() {
 				if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
 					t.Errorf("%s: %T has %s=%s: %q", release, object, label, value, faults)
 				}
@@ -54,7 +51,7 @@ func TestChart_MigrateJobPolicy(t *testing.T) {
 		if job == nil {
 			continue
 		}
-		var before []metav1.Object
+		var before []object
 		if policy := of[*networking.NetworkPolicy](all)["trial-migrate"]; policy != nil {
 			before = append(before, policy)
 		}

@@ -17,13 +17,12 @@ import (
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	podsecurity "k8s.io/pod-security-admission/api"
 	standards "k8s.io/pod-security-admission/policy"
 )
 
 // templates are the pod templates of a release by component.
-func templates(all []runtime.Object) map[string]*core.PodTemplateSpec {
+func templates(all []object) map[string]*core.PodTemplateSpec {
 	pods := map[string]*core.PodTemplateSpec{}
 	for _, object := range of[*apps.Deployment](all) {
 		pods[object.Labels["app.kubernetes.io/component"]] = &object.Spec.Template
@@ -61,6 +60,9 @@ func TestChart_RestrictedPods(t *testing.T) {
 			}
 			if mounted := pod.Spec.AutomountServiceAccountToken; mounted == nil || *mounted {
 				t.Errorf("%s: %s can speak to Kubernetes", name, component)
+			}
+			if links := pod.Spec.EnableServiceLinks; links == nil || *links {
+				t.Errorf("%s: %s has variables of every service", name, component)
 			}
 			for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 				if !*c.SecurityContext.ReadOnlyRootFilesystem || c.Resources.Limits.Memory().IsZero() {
@@ -160,44 +162,36 @@ func TestChart_CoreDiscovery(t *testing.T) {
 	}
 }
 
-// Selectors match exactly the intended pods, and every port is a port of theirs.
+// Selectors match exactly the pods of the component that their object is named for, and every port is a port of theirs.
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	for name, values := range releases {
 		all := objects(t, values)
 		pods := templates(all)
-		selects := func(what, component string, selector map[string]string) {
-			t.Helper()
-			for other, pod := range pods {
-				if labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) != (other == component) {
-					t.Errorf("%s: %s and the pods of %s", name, what, other)
-				}
-			}
-		}
-		probed := func(pod *core.PodTemplateSpec) {
-			c := pod.Spec.Containers[0]
-			for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-				if probe == nil || !hasPort(pod, probe.HTTPGet.Port.StrVal) || probe.HTTPGet.Port.StrVal != "operators" {
-					t.Errorf("%s: %s is probed by %v", name, c.Name, probe)
+		for _, object := range all {
+			component, _, _ := strings.Cut(strings.TrimPrefix(object.GetName(), "trial-"), "-")
+			for _, selector := range selectors(object) {
+				for other, pod := range pods {
+					if labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)) != (other == component) {
+						t.Errorf("%s: %T %s and the pods of %s", name, object, object.GetName(), other)
+					}
 				}
 			}
 		}
 		for deployment, object := range of[*apps.Deployment](all) {
-			selects("the Deployment "+deployment, strings.TrimPrefix(deployment, "trial-"), object.Spec.Selector.MatchLabels)
 			if update := object.Spec.Strategy.RollingUpdate; update.MaxUnavailable.IntValue() != 0 || update.MaxSurge.IntValue() != 1 {
 				t.Errorf("%s: a rollout of %s takes pods away before others are ready: %v", name, deployment, update)
 			}
-			for _, spread := range object.Spec.Template.Spec.TopologySpreadConstraints {
-				selects("the spread of "+deployment, strings.TrimPrefix(deployment, "trial-"), spread.LabelSelector.MatchLabels)
+			c := object.Spec.Template.Spec.Containers[0]
+			for _, probe := range []*core.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+				if probe == nil || !hasPort(&object.Spec.Template, probe.HTTPGet.Port.StrVal) || probe.HTTPGet.Port.StrVal != "operators" {
+					t.Errorf("%s: %s is probed by %v", name, c.Name, probe)
+				}
 			}
 		}
-		probed(pods["core"])
-		probed(pods["gateway"])
 		for _, service := range of[*core.Service](all) {
-			component := service.Labels["app.kubernetes.io/component"]
-			selects("the Service "+service.Name, component, service.Spec.Selector)
 			for _, port := range service.Spec.Ports {
-				if !hasPort(pods[component], port.TargetPort.StrVal) {
+				if !hasPort(pods[service.Labels["app.kubernetes.io/component"]], port.TargetPort.StrVal) {
 					t.Errorf("%s: %s leads to no port: %v", name, service.Name, port)
 				}
 			}
@@ -205,13 +199,25 @@ func TestSelectors(t *testing.T) {
 		if public := of[*core.Service](all)["trial-gateway"]; len(public.Spec.Ports) != 1 || public.Spec.Ports[0].TargetPort.StrVal != "public" {
 			t.Errorf("%s: the public Service shows %v", name, public.Spec.Ports)
 		}
-		for budget, object := range of[*policy.PodDisruptionBudget](all) {
-			selects("the budget "+budget, strings.TrimPrefix(budget, "trial-"), object.Spec.Selector.MatchLabels)
-		}
-		for _, object := range of[*networking.NetworkPolicy](all) {
-			selects("the policy "+object.Name, strings.TrimPrefix(object.Name, "trial-"), object.Spec.PodSelector.MatchLabels)
-		}
 	}
+}
+
+// selectors are those that an object selects pods by.
+func selectors(object object) (all []map[string]string) {
+	switch of := object.(type) {
+	case *apps.Deployment:
+		all = append(all, of.Spec.Selector.MatchLabels)
+		for _, spread := range of.Spec.Template.Spec.TopologySpreadConstraints {
+			all = append(all, spread.LabelSelector.MatchLabels)
+		}
+	case *core.Service:
+		all = append(all, of.Spec.Selector)
+	case *policy.PodDisruptionBudget:
+		all = append(all, of.Spec.Selector.MatchLabels)
+	case *networking.NetworkPolicy:
+		all = append(all, of.Spec.PodSelector.MatchLabels)
+	}
+	return all
 }
 
 func hasPort(pod *core.PodTemplateSpec, name string) bool {

@@ -8,14 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v4/pkg/chart/common"
-	"helm.sh/helm/v4/pkg/chart/common/util"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
@@ -23,47 +19,53 @@ import (
 	gateways "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// Values reach every pod that they are about.
+// Values reach every pod that they are about: containers, environment, placement, service account with its role, label and annotation.
 func TestChart_PodValues(t *testing.T) {
 	t.Parallel()
 	all := objects(t, releases["all on"])
-	pods := templates(all)
 	got := map[string][]string{}
-	for component, pod := range pods {
-		names := []string{}
+	for component, pod := range templates(all) {
+		var has []string
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			for _, from := range c.EnvFrom {
 				switch {
 				case from.SecretRef != nil:
-					names = append(names, "from "+from.SecretRef.Name)
+					has = append(has, "from "+from.SecretRef.Name)
 				case from.ConfigMapRef != nil:
-					names = append(names, "from "+from.ConfigMapRef.Name)
+					has = append(has, "from "+from.ConfigMapRef.Name)
 				}
 			}
-			names = append(names, c.Name)
+			has = append(has, c.Name)
 		}
 		for _, spread := range pod.Spec.TopologySpreadConstraints {
-			names = append(names, spread.TopologyKey)
+			has = append(has, spread.TopologyKey)
 		}
-		got[component] = append(names, "as "+pod.Spec.ServiceAccountName)
+		if account := of[*core.ServiceAccount](all)[pod.Spec.ServiceAccountName]; account != nil {
+			has = append(has, "as "+account.Name, "role "+account.Annotations["example.com/role"])
+		}
+		for _, name := range []string{"example.com/owner", "example.com/team"} {
+			has = append(has, pod.Labels[name])
+		}
+		got[component] = append(has, pod.Annotations["example.com/a"])
 	}
 	want := map[string][]string{
-		"core":    {"waits", "from cores", "core", "proxy", "kubernetes.io/hostname", "topology.kubernetes.io/zone", "as cores-of-trial"},
-		"gateway": {"waits", "from gateways", "gateway", "proxy", "example.com/rack", "as trial-gateway"},
-		"migrate": {"proxy", "from migrations", "migrate", "from migrations", "chains", "from migrations", "tokens", "as trial-migrate"},
-		"test":    {"health", "as "},
+		"core": {
+			"waits", "from cores", "core", "proxy", "kubernetes.io/hostname", "topology.kubernetes.io/zone", "as cores-of-trial", "role cores",
+			"payments", "money", "b",
+		},
+		"gateway": {"waits", "from gateways", "gateway", "proxy", "example.com/rack", "as trial-gateway", "role gateways", "payments", "edge", "b"},
+		"migrate": {
+			"proxy", "from migrations", "migrate", "from migrations", "chains", "from migrations", "tokens", "as trial-migrate", "role migrations",
+			"payments", "migrations", "",
+		},
+		"test": {"health", "payments", "", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, object := range all {
-		if named, err := meta.Accessor(object); err != nil || named.GetLabels()["example.com/owner"] != "payments" {
-			t.Errorf("%T %s lacks the common label: %v", object, named.GetName(), err)
-		}
-	}
-	for component, pod := range pods {
-		if pod.Labels["example.com/owner"] != "payments" {
-			t.Errorf("pods of %s lack the common label", component)
+		if object.GetLabels()["example.com/owner"] != "payments" {
+			t.Errorf("%T %s lacks the common label", object, object.GetName())
 		}
 	}
 }
@@ -93,8 +95,8 @@ func TestChart_DigestAndName(t *testing.T) {
 		}
 	}
 	for _, object := range all {
-		if named, err := meta.Accessor(object); err != nil || !strings.HasPrefix(named.GetName(), "money-") {
-			t.Errorf("%T is called %s: %v", object, named.GetName(), err)
+		if !strings.HasPrefix(object.GetName(), "money-") {
+			t.Errorf("%T is called %s", object, object.GetName())
 		}
 	}
 }
@@ -170,7 +172,7 @@ certificateAuthorities: {configMap: authorities}
 		if object != "" {
 			data[object][key] = value
 		}
-		named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "intents"} }
+		named := func(name string) meta.ObjectMeta { return meta.ObjectMeta{Name: name, Namespace: "intents"} }
 		secret := func(name string) *core.Secret {
 			raw := map[string][]byte{}
 			for key, value := range data[name] {
@@ -180,15 +182,11 @@ certificateAuthorities: {configMap: authorities}
 		}
 		client := dynamicfake.NewSimpleDynamicClient(scheme.Scheme, secret("intents"), secret("files"),
 			&core.ConfigMap{ObjectMeta: named("authorities"), Data: data["authorities"]})
-		chart, err := loader.Load(chartDir)
+		loaded, all, err := release(t, "trial", values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := util.ToRenderValues(chart, parse(t, values), common.ReleaseOptions{Name: "trial", Namespace: "intents"}, common.DefaultCapabilities)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := engine.RenderWithClientProvider(chart, all, cluster{client})
+		files, err := engine.RenderWithClientProvider(loaded, all, cluster{client})
 		if err != nil {
 			t.Fatal(err)
 		}
