@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"os"
@@ -254,19 +255,19 @@ func TestCompose_Replicas(t *testing.T) {
 func TestCompose_Settings(t *testing.T) {
 	t.Parallel()
 	p := project(t)
-	for name, program := range map[string]string{"gateway": "gateway", "core": "core"} {
-		service := p.Services[name]
+	for _, program := range []string{"gateway", "core"} {
+		service := p.Services[program]
 		if service.Build.Target != program || service.Build.Dockerfile != "deploy/Dockerfile" {
-			t.Errorf("%s is built from %s of %s", name, service.Build.Target, service.Build.Dockerfile)
+			t.Errorf("%s is built from %s of %s", program, service.Build.Target, service.Build.Dockerfile)
 		}
 		settings := imageSettings(t, program)
 		maps.Copy(settings, flat(service.Environment))
 		accepts(t, program, settings)
 		if diff := cmp.Diff(types.HealthCheckTest{"CMD", "/" + program, "healthcheck"}, service.HealthCheck.Test); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("%s: %s", program, diff)
 		}
 		if grace, need := time.Duration(*service.StopGracePeriod), patience(t, settings, slowest[program]...); grace < need+2*time.Second {
-			t.Errorf("%s is killed after %s, and may take %s", name, grace, need)
+			t.Errorf("%s is killed after %s, and may take %s", program, grace, need)
 		}
 	}
 	for _, name := range jobs {
@@ -275,60 +276,62 @@ func TestCompose_Settings(t *testing.T) {
 	}
 }
 
-// Cores get the files that .env names as secrets, and no setting where it names none.
-func TestCompose_Files(t *testing.T) {
-	t.Parallel()
-	given, err := load(t, append(secrets(t), "RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	core, none := given.Services["core"], project(t).Services["core"]
-	for source, variable := range map[string]string{"rpc": "CORE_RPC_FILE", "quotes": "CORE_QUOTES_FILE"} {
-		if got := *core.Environment[variable]; got != "/run/secrets/"+source+".json" {
-			t.Errorf("%s is %q", variable, got)
-		}
-		if got := *none.Environment[variable]; got != "" {
-			t.Errorf("%s is %q without a line in .env", variable, got)
-		}
-		i := slices.IndexFunc(core.Secrets, func(s types.ServiceSecretConfig) bool { return s.Source == source })
-		if i < 0 || core.Secrets[i].Target != source+".json" || given.Secrets[source].File != "/etc/intents-"+source+".json" {
-			t.Errorf("the secret %s is %v, and cores mount %v", source, given.Secrets[source], core.Secrets)
-		}
-	}
-}
-
-// Cores get the optional settings that .env names. An .env that names none starts as well, without webhooks, quotes and mail.
+// Cores get the optional settings, the files of secrets and the lists that .env names. An .env that names none starts as well, without them.
 func TestCompose_Optional(t *testing.T) {
 	t.Parallel()
-	optional := map[string]string{
+	const lists = "/etc/intents/screening/ofac-ETH.txt,/etc/intents/screening/own.txt"
+	environment := append(secrets(t), "RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json", "SCREENING_DIR=/srv/lists", "SCREENING_FILES="+lists)
+	want := map[string]string{"CORE_RPC_FILE": "/run/secrets/rpc.json", "CORE_QUOTES_FILE": "/run/secrets/quotes.json", "CORE_SCREENING_FILE": lists}
+	for name, value := range map[string]string{
 		"WEBHOOK_SECRET_KEY": strings.Repeat("5e", 32), "WEBHOOK_SECRET_KEY_PREVIOUS": strings.Repeat("c2", 32), "WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
 		"QUOTES_ALLOW": "10.30.0.0/16,fd00:30::/64", "SMTP_URL": "smtp://a:b@mail.example.com", "SMTP_FROM": "no-reply@example.com",
-	}
-	environment := secrets(t)
-	for name, value := range optional {
-		environment = append(environment, name+"="+value)
+		"SCREENING_CONTACT": "appeals@example.com",
+	} {
+		environment, want["CORE_"+name] = append(environment, name+"="+value), value
 	}
 	given, err := load(t, environment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	core, none := given.Services["core"], project(t).Services["core"]
-	for name, want := range optional {
-		if got := *core.Environment["CORE_"+name]; got != want {
-			t.Errorf("CORE_%s is %q, want %q", name, got, want)
-		}
-		if got := *none.Environment["CORE_"+name]; got != "" {
-			t.Errorf("CORE_%s is %q without a line in .env", name, got)
+	bare := project(t)
+	settings, unset := imageSettings(t, "core"), flat(bare.Services["core"].Environment)
+	maps.Copy(settings, flat(given.Services["core"].Environment))
+	for name, value := range want {
+		if none, ok := unset[name]; settings[name] != value || none != "" || !ok {
+			t.Errorf("%s is %q, want %q, and %q without a line in .env", name, settings[name], value, none)
 		}
 	}
-	settings := imageSettings(t, "core")
-	maps.Copy(settings, flat(core.Environment))
+	if diff := cmp.Diff([]string{
+		"/etc/intents-rpc.json at rpc.json", "/etc/intents-quotes.json at quotes.json", "bind /srv/lists at /etc/intents/screening, read-only: true",
+	}, mounts(given, "core")); diff != "" {
+		t.Errorf("cores mount (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		"/dev/null at rpc.json", "/dev/null at quotes.json", "volume screening at /etc/intents/screening, read-only: true",
+	}, mounts(bare, "core")); diff != "" {
+		t.Errorf("without a line in .env, cores mount (-want +got):\n%s", diff)
+	}
 	accepts(t, "core", settings)
-	// What the loop in the documentation writes is all that Compose needs, and a key of webhooks.
+}
+
+// mounts are the secrets and volumes of a service, each with its place in the containers.
+func mounts(p *types.Project, service string) (all []string) {
+	for _, secret := range p.Services[service].Secrets {
+		all = append(all, p.Secrets[secret.Source].File+" at "+secret.Target)
+	}
+	for _, volume := range p.Services[service].Volumes {
+		all = append(all, fmt.Sprintf("%s %s at %s, read-only: %t", volume.Type, volume.Source, volume.Target, volume.ReadOnly))
+	}
+	return all
+}
+
+// What the loop in the documentation writes is all that Compose needs, and a key of webhooks.
+func TestCompose_DocumentedSecrets(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{".env.example", "deploy/compose.md"} {
+		loop, _, _ := strings.Cut(read(t, file), "openssl rand")
 		for _, line := range append(secrets(t), "WEBHOOK_SECRET_KEY=") {
-			name, _, _ := strings.Cut(line, "=")
-			if loop, _, _ := strings.Cut(read(t, file), "openssl rand"); !strings.Contains(loop, " "+name) {
+			if name, _, _ := strings.Cut(line, "="); !strings.Contains(loop, " "+name) {
 				t.Errorf("the loop of %s makes no %s", file, name)
 			}
 		}
@@ -343,29 +346,4 @@ func flat(environment types.MappingWithEquals) map[string]string {
 		}
 	}
 	return settings
-}
-
-// Cores mount the directory of the screening lists, whose files are replaced, and no list without a line in .env.
-func TestCompose_Screening(t *testing.T) {
-	t.Parallel()
-	const files = "/etc/intents/screening/ofac-ETH.txt,/etc/intents/screening/own.txt"
-	given, err := load(t, append(secrets(t), "SCREENING_DIR=/srv/lists", "SCREENING_FILES="+files, "SCREENING_CONTACT=appeals@example.com"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	type screening struct{ Type, Source, Target, Files, Contact string }
-	of := func(p *types.Project) screening {
-		core := p.Services["core"]
-		if len(core.Volumes) != 1 || !core.Volumes[0].ReadOnly {
-			t.Fatalf("cores mount %+v", core.Volumes)
-		}
-		v := core.Volumes[0]
-		return screening{v.Type, v.Source, v.Target, *core.Environment["CORE_SCREENING_FILE"], *core.Environment["CORE_SCREENING_CONTACT"]}
-	}
-	if diff := cmp.Diff(screening{"bind", "/srv/lists", "/etc/intents/screening", files, "appeals@example.com"}, of(given)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(screening{"volume", "screening", "/etc/intents/screening", "", ""}, of(project(t))); diff != "" {
-		t.Errorf("without a line in .env (-want +got):\n%s", diff)
-	}
 }
