@@ -280,7 +280,8 @@ func TestCompose_Settings(t *testing.T) {
 func TestCompose_Optional(t *testing.T) {
 	t.Parallel()
 	const lists = "/etc/intents/screening/ofac-ETH.txt,/etc/intents/screening/own.txt"
-	environment := append(secrets(t), "RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json", "SCREENING_DIR=/srv/lists", "SCREENING_FILES="+lists)
+	environment := append(secrets(t),
+		"RPC_FILE=/etc/intents-rpc.json", "QUOTES_FILE=/etc/intents-quotes.json", "SCREENING_DIR=/srv/lists", "SCREENING_FILES="+lists)
 	want := map[string]string{"CORE_RPC_FILE": "/run/secrets/rpc.json", "CORE_QUOTES_FILE": "/run/secrets/quotes.json", "CORE_SCREENING_FILE": lists}
 	for name, value := range map[string]string{
 		"WEBHOOK_SECRET_KEY": strings.Repeat("5e", 32), "WEBHOOK_SECRET_KEY_PREVIOUS": strings.Repeat("c2", 32), "WEBHOOK_ALLOW": "10.20.0.0/16,fd00::/8",
