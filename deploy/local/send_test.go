@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,12 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"intents.internal/deploy/stack"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // A node that does not answer is named, with what to do.
 func TestSender_DeadNode(t *testing.T) {
 	t.Parallel()
-	dead := deadServer(t)
+	dead := "http://" + freeport.Address(t)
 	for _, test := range []struct {
 		env  map[string]string
 		want []string
@@ -39,7 +39,7 @@ func TestSender_DeadNode(t *testing.T) {
 // A gateway that does not answer is probably that of a stack that was stopped.
 func TestSender_DeadGateway(t *testing.T) {
 	t.Parallel()
-	s, err := newSender(map[string]string{"GATEWAY_URL": deadServer(t), "TEST_KEY": "sk_test_x"}, io.Discard)
+	s, err := newSender(map[string]string{"GATEWAY_URL": "http://" + freeport.Address(t), "TEST_KEY": "sk_test_x"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +49,6 @@ func TestSender_DeadGateway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-// deadServer is the URL of a server that is closed.
-func deadServer(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close()
-	return "http://" + listener.Addr().String()
 }
 
 func TestReadEnv(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"intents.internal/gateway/coretest"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // Nobody reads the program's standard output while it answers more requests than its buffers hold lines. Every request is
@@ -24,7 +25,7 @@ import (
 func TestAccessLog_BlockedStdout(t *testing.T) {
 	t.Parallel()
 	variables := environment(t, coretest.Start(t, nil))
-	address, operators := freeAddress(t), freeAddress(t)
+	address, operators := freeport.Address(t), freeport.Address(t)
 	variables["GATEWAY_LISTEN"], variables["GATEWAY_OPS_LISTEN"], variables["GATEWAY_ACCESS_LOG"] = address, operators, "true"
 	unread, output, err := os.Pipe()
 	if err != nil {

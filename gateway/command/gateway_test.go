@@ -22,6 +22,7 @@ import (
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // environment is what a gateway before this core needs.
@@ -198,7 +199,7 @@ func TestGateway_ExitStatus(t *testing.T) {
 	program := build(t)
 	core := coretest.Start(t, nil)
 	variables := environment(t, core)
-	address := freeAddress(t)
+	address := freeport.Address(t)
 	variables["GATEWAY_LISTEN"] = address
 	variables["GATEWAY_ACCESS_LOG"] = "true"
 	run := exec.CommandContext(t.Context(), program)
@@ -249,13 +250,4 @@ func TestGateway_ExitStatus(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(text), "GATEWAY_CORE_SECRET must have at least 32 characters") {
 		t.Errorf("with a bad setting: %v\n%s", err, text)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := embedded.FreePort("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", port)
 }

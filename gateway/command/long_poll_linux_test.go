@@ -19,6 +19,7 @@ import (
 	"intents.internal/pkg/apikey"
 	"intents.internal/pkg/network"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/freeport"
 	"intents.internal/pkg/wire"
 )
 
@@ -46,7 +47,7 @@ func TestGateway_LongPollMemory(t *testing.T) { //nolint:paralleltest // it need
 	core := coretest.Start(t, nil)
 	core.Public = core.Events.ServeHTTP
 	variables := environment(t, core)
-	variables["GATEWAY_LISTEN"], variables["GATEWAY_OPS_LISTEN"] = freeAddress(t), freeAddress(t)
+	variables["GATEWAY_LISTEN"], variables["GATEWAY_OPS_LISTEN"] = freeport.Address(t), freeport.Address(t)
 	variables["GATEWAY_MAX_CONNS_PER_IP"] = "0"
 	run := exec.CommandContext(t.Context(), build(t))
 	for name, value := range variables {

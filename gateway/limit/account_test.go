@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/network"
+	"intents.internal/pkg/testkit/freeport"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
 )
@@ -101,7 +102,7 @@ func TestAccount_ExactOverReplicas(t *testing.T) {
 // A refusal by either bucket charges neither, with Redis and without: what the other one has left stays.
 func TestAccount_RefusalNotCharged(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]string{"redis": startRedis(t, false).URL, "miniredis": startRedis(t, true).URL, "local": "redis://" + freeAddress(t) + "/0"} {
+	for name, url := range map[string]string{"redis": startRedis(t, false).URL, "miniredis": startRedis(t, true).URL, "local": "redis://" + freeport.Address(t) + "/0"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLimiter(t, url, generous, limit.Local)

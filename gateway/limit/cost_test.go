@@ -11,6 +11,7 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/freeport"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
 )
@@ -100,7 +101,7 @@ func TestTake_Costs(t *testing.T) {
 	})
 	t.Run("without redis", func(t *testing.T) {
 		t.Parallel()
-		l := newLimiter(t, "redis://"+freeAddress(t)+"/0", 50*time.Millisecond, limit.Local)
+		l := newLimiter(t, "redis://"+freeport.Address(t)+"/0", 50*time.Millisecond, limit.Local)
 		check(t, l, l)
 	})
 }

@@ -3,7 +3,6 @@ package limit_test
 import (
 	"bytes"
 	"errors"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,11 +13,12 @@ import (
 
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/faultproxy"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 func TestLimiter_Fallback(t *testing.T) {
 	t.Parallel()
-	nobody := "redis://" + freeAddress(t) + "/0"
+	nobody := "redis://" + freeport.Address(t) + "/0"
 	for name, test := range map[string]struct {
 		fallback limit.Fallback
 		passed   int
@@ -174,14 +174,4 @@ func TestFallback_UnmarshalText(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -9,6 +9,7 @@ import (
 	"intents.internal/gateway/limit"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 	"intents.internal/pkg/testkit/topologytest"
 	"intents.internal/pkg/tokenbucket"
 )
@@ -37,7 +38,7 @@ func TestLimiter_RuleChanges(t *testing.T) {
 	})
 	t.Run("without redis", func(t *testing.T) {
 		t.Parallel()
-		changesRules(t, newLimiter(t, "redis://"+freeAddress(t)+"/0", 50*time.Millisecond, limit.Local))
+		changesRules(t, newLimiter(t, "redis://"+freeport.Address(t)+"/0", 50*time.Millisecond, limit.Local))
 	})
 }
 

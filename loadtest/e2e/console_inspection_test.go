@@ -33,21 +33,27 @@ const (
 	colourRules = `runOnly: ["color-contrast", "link-in-text-block"]`
 )
 
-// inspect looks at a page in dark and light, large and on a phone: nobody is shut out, nothing sticks out.
+// inspect looks at a page of the console as inspectPage does, and in a small window with the console's bar.
 func (b *tab) inspect(name string) {
 	b.t.Helper()
-	b.accessible(name, "dark", colourRules)
-	b.accessible(name, "light", everyRule)
+	b.inspectPage(name, phoneWidth)
 	if nested := evaluate[int](b, "document.querySelectorAll('a button, button a').length"); nested > 0 {
 		b.t.Errorf("%s has %d buttons in links or links in buttons", name, nested)
 	}
-	b.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile))
-	widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]")
-	if widths[0] > widths[1] || widths[1] != phoneWidth {
-		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
-	}
 	b.do(chromedp.EmulateViewport(smallDesktopWidth, desktopHeight))
 	b.fitsSmallDesktop(name)
+	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
+}
+
+// inspectPage looks at a page in dark and light, large and on a phone of this width: nobody is shut out, nothing sticks out.
+func (b *tab) inspectPage(name string, phone int) {
+	b.t.Helper()
+	b.accessible(name, "dark", colourRules)
+	b.accessible(name, "light", everyRule)
+	b.do(chromedp.EmulateViewport(int64(phone), phoneHeight, chromedp.EmulateMobile))
+	if widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]"); widths[0] > widths[1] || widths[1] != phone {
+		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
+	}
 	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
 }
 

@@ -163,7 +163,7 @@ func TestDocs_Browser(t *testing.T) {
 				t.Run(path, func(t *testing.T) {
 					b := openTab(browser, t) // each page has a tab's time
 					b.open(path)
-					b.inspectDocs(path)
+					b.inspectPage(path, 390)
 				})
 			}
 		}
@@ -221,17 +221,4 @@ func walkDocsScripts(b *tab) {
 	if shown := evaluate[[]string](b, shownSamples); !slices.Equal(shown, []string{"go", "go"}) {
 		t.Errorf("the page shows %q once Go was chosen", shown)
 	}
-}
-
-// inspectDocs is inspect for a page of the docs, which has no bar of the console.
-func (b *tab) inspectDocs(name string) {
-	b.t.Helper()
-	b.accessible(name, "dark", colourRules)
-	b.accessible(name, "light", everyRule)
-	const phone = 390
-	b.do(chromedp.EmulateViewport(phone, phoneHeight, chromedp.EmulateMobile))
-	if widths := evaluate[[]int](b, "[document.documentElement.scrollWidth, innerWidth]"); widths[0] > widths[1] || widths[1] != phone {
-		b.t.Errorf("%s: the page is %d wide in a window of %d", name, widths[0], widths[1])
-	}
-	b.do(chromedp.EmulateViewport(desktopWidth, desktopHeight))
 }

@@ -11,6 +11,7 @@ import (
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // People of a real OpenID Connect provider, which comes up after core, sign in and link it in a browser, through the provider's own pages.
@@ -18,7 +19,7 @@ func TestOpenIDConnect(t *testing.T) {
 	journey(t)
 	t.Parallel()
 	project, browser := newNodeProject(t), chromium(t)
-	issuer := "http://" + system.FreeAddress(t)
+	issuer := "http://" + freeport.Address(t)
 	s, _ := startStack(t, stack.Config{CoreEnv: []string{
 		"CORE_OIDC_ISSUER=" + issuer, "CORE_OIDC_CLIENT_ID=intents", "CORE_OIDC_CLIENT_SECRET=a secret: 100%",
 	}})

@@ -22,6 +22,7 @@ import (
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // buildReceiver builds the receivers of core/web/docs/pages/webhooks.md, by language; they need the Go command, or Node.
@@ -54,7 +55,7 @@ type receiver struct {
 func newReceiver(t *testing.T, language, key string) *receiver {
 	t.Helper()
 	path, args := buildReceiver[language](t)
-	address := system.FreeAddress(t)
+	address := freeport.Address(t)
 	reading := &atomic.Bool{}
 	program := &system.Process{}
 	program.Prepare(t, embedded.Command{Path: path, Args: args, Env: append(os.Environ(),

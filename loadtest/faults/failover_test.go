@@ -15,6 +15,7 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/faultproxy"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // Three Postgres under Patroni lose their leader in each of these ways, while cores reach them by all the ways that deploy/postgres-failover.md
@@ -95,17 +96,6 @@ func (p *patroni) isolateLeader(t *testing.T, g *gateway) {
 	t.Logf("%d repeats while the old leader showed the intent; %s", shown, w.soFar())
 }
 
-// leaderBut is the leader among the nodes but this one, nil if none of them leads.
-func (p *patroni) leaderBut(t *testing.T, not *patroniNode) *patroniNode {
-	t.Helper()
-	for _, node := range p.nodes {
-		if node != not && system.IsOK(t, node.rest+"/primary") {
-			return node
-		}
-	}
-	return nil
-}
-
 // shows reports whether a node takes writes and has the intent.
 func (p *patroni) shows(t *testing.T, node *patroniNode, reference string) (shown bool) {
 	t.Helper()
@@ -136,7 +126,7 @@ func (p *patroni) startWays(t *testing.T, moving *faultproxy.Proxy) (fleet []*ga
 // startPooled starts HAProxy and PgBouncer with the configurations that are shipped, and returns the URL through both.
 func (p *patroni) startPooled(t *testing.T) (url string) {
 	t.Helper()
-	address := system.FreeAddress(t)
+	address := freeport.Address(t)
 	replacements := map[string]string{"bind 127.0.0.1:5432": "bind " + address}
 	for n, node := range p.nodes {
 		_, rest, _ := strings.Cut(strings.TrimPrefix(node.rest, "http://"), ":")

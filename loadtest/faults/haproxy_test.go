@@ -10,6 +10,7 @@ import (
 
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // haproxy is a real HAProxy before gateways, with the configuration that is shipped.
@@ -18,7 +19,7 @@ type haproxy struct{ url, statistics string }
 // startHAProxy starts one until the test ends. It differs from the shipped configuration in addresses, and has a page of statistics.
 func startHAProxy(t *testing.T, fleet []*gateway) *haproxy {
 	t.Helper()
-	clients, health := system.FreeAddress(t), system.FreeAddress(t)
+	clients, health := freeport.Address(t), freeport.Address(t)
 	var servers strings.Builder
 	for n, g := range fleet {
 		operators := g.OpsURL[strings.LastIndexByte(g.OpsURL, ':')+1:]

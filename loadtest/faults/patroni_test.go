@@ -16,6 +16,7 @@ import (
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
 	"intents.internal/pkg/testkit/faultproxy"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // patroni is three Postgres under Patroni with etcd, as deploy/postgres-failover.md has operators run them, at addresses of one machine.
@@ -72,7 +73,7 @@ func startPatroni(t *testing.T) *patroni {
 // startEtcd starts one until the test ends, and returns its host:port.
 func startEtcd(t *testing.T, dir string) (address string) {
 	t.Helper()
-	address, peers := system.FreeAddress(t), system.FreeAddress(t)
+	address, peers := freeport.Address(t), freeport.Address(t)
 	system.StartProcess(t, embedded.Command{Path: "etcd", AsServer: true, Env: stack.Environ(), Args: []string{
 		"--data-dir", filepath.Join(dir, "etcd"), "--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
 		"--listen-peer-urls", "http://" + peers, "--initial-advertise-peer-urls", "http://" + peers, "--initial-cluster", "default=http://" + peers,
@@ -84,8 +85,8 @@ func startEtcd(t *testing.T, dir string) (address string) {
 // startNode starts a node with the configuration that is shipped, but for addresses and directories.
 func (p *patroni) startNode(t *testing.T, number int, store string) *patroniNode {
 	t.Helper()
-	node := &patroniNode{name: fmt.Sprintf("postgres-%d", number), address: system.FreeAddress(t), data: filepath.Join(p.dir, strconv.Itoa(number))}
-	rest := system.FreeAddress(t)
+	node := &patroniNode{name: fmt.Sprintf("postgres-%d", number), address: freeport.Address(t), data: filepath.Join(p.dir, strconv.Itoa(number))}
+	rest := freeport.Address(t)
 	node.rest, node.peers, node.store = "http://"+rest, faultproxy.Start(t, node.address), faultproxy.Start(t, store)
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(programs) == 0 {
@@ -144,8 +145,14 @@ func (n *patroniNode) heal() {
 // leader is the node that says that it leads, nil while none does.
 func (p *patroni) leader(t *testing.T) *patroniNode {
 	t.Helper()
+	return p.leaderBut(t, nil)
+}
+
+// leaderBut is the leader among the nodes but this one, nil if none of them leads.
+func (p *patroni) leaderBut(t *testing.T, not *patroniNode) *patroniNode {
+	t.Helper()
 	for _, node := range p.nodes {
-		if system.IsOK(t, node.rest+"/primary") {
+		if node != not && system.IsOK(t, node.rest+"/primary") {
 			return node
 		}
 	}

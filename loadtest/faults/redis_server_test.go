@@ -15,6 +15,7 @@ import (
 	"intents.internal/loadtest/system"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // go-redis prints every failed dial, and here they fail on purpose.
@@ -31,7 +32,7 @@ type redisServer struct {
 // killed, so a program is needed.
 func startRedis(t *testing.T, env ...string) *redisServer {
 	t.Helper()
-	r := &redisServer{address: system.FreeAddress(t)}
+	r := &redisServer{address: freeport.Address(t)}
 	_, port, _ := net.SplitHostPort(r.address)
 	r.Prepare(t, embedded.Command{
 		Path: system.FindProgram(t, "on Debian: apt-get install redis-server", "redis-server", "valkey-server"),

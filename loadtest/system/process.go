@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"intents.internal/deploy/stack"
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // Process is a program that a test starts, stops, kills and starts again. Changes of Command take effect at the next start.
@@ -43,7 +43,7 @@ func (p *Process) Prepare(t *testing.T, command embedded.Command) {
 // PrepareService prepares a built service at free addresses, of which settings is told.
 func (s *Suite) PrepareService(t *testing.T, p *Process, command embedded.Command, settings func(listen, ops string) []string) {
 	t.Helper()
-	listen, ops := FreeAddress(t), FreeAddress(t)
+	listen, ops := freeport.Address(t), freeport.Address(t)
 	p.URL, p.OpsURL = "http://"+listen, "http://"+ops
 	command.Path = filepath.Join(s.Binaries, command.Path)
 	command.Env = append(stack.Environ(), settings(listen, ops)...)
@@ -133,16 +133,6 @@ func probe(t *testing.T, url string) (Answer, error) {
 	c := NewClient(t, url, "")
 	c.HTTP = &http.Client{Transport: direct.Transport, Timeout: probeTimeout}
 	return c.Try(http.MethodGet, "", nil)
-}
-
-// FreeAddress is a host:port where nobody listens.
-func FreeAddress(t *testing.T) string {
-	t.Helper()
-	port, err := embedded.FreePort("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "127.0.0.1:" + strconv.Itoa(port)
 }
 
 // FindProgram is the path of the first of these programs that is installed. Where none is, the test is skipped, or fails if CI=true; install

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // Prometheus is a real one.
@@ -23,7 +24,7 @@ type Prometheus struct {
 func StartPrometheus(t *testing.T, config string) *Prometheus {
 	t.Helper()
 	program := FindProgram(t, "on Debian: apt-get install prometheus", "prometheus")
-	dir, address := t.TempDir(), FreeAddress(t)
+	dir, address := t.TempDir(), freeport.Address(t)
 	file := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

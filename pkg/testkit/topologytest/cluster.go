@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"intents.internal/pkg/testkit/asynctest"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // slots is the number of hash slots in a Redis Cluster.
@@ -87,7 +88,7 @@ func startClusterNode(tb testing.TB, s Security) *Node {
 	tb.Helper()
 	n := newServer(tb, s,
 		"--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
-		"--cluster-allow-replica-migration", "no", "--cluster-port", strconv.Itoa(freePort(tb)),
+		"--cluster-allow-replica-migration", "no", "--cluster-port", strconv.Itoa(freeport.Port(tb)),
 	)
 	if s.TLS != nil {
 		n.args = append(n.args, "--tls-cluster", "yes")

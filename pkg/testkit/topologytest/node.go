@@ -20,6 +20,7 @@ import (
 
 	"intents.internal/pkg/testkit/asynctest"
 	"intents.internal/pkg/testkit/embedded"
+	"intents.internal/pkg/testkit/freeport"
 )
 
 // Security is the authentication and TLS of the servers; the zero value is neither passwords nor TLS.
@@ -99,7 +100,7 @@ func (n *Node) Info(section, field string) string {
 
 func newNode(tb testing.TB, password string, certificate *Certificate, args ...string) *Node {
 	tb.Helper()
-	dir, port := tb.TempDir(), freePort(tb)
+	dir, port := tb.TempDir(), freeport.Port(tb)
 	n := &Node{tb: tb, port: port, Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	listen := []string{"--port", strconv.Itoa(port)}
 	options := &redis.Options{Addr: n.Address, Protocol: 2, Password: password, DialTimeout: time.Second, MaxRetries: -1}
@@ -150,15 +151,6 @@ func program(tb testing.TB) string {
 	}
 	tb.Skip("no redis-server or valkey-server on PATH")
 	return ""
-}
-
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	port, err := embedded.FreePort("")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return port
 }
 
 // writeConfig writes a config file that Redis may rewrite.
