@@ -40,7 +40,7 @@ screening: {configMap: lists, files: [ofac-ETH.txt, own.json], contact: "https:/
 image: {registry: registry.example.com/team, tag: v9, pullSecrets: [{name: registry}]}
 gateway:
   image: {tag: v8}
-  settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
+  settings: {GATEWAY_KEY_TTL: 10m, GATEWAY_ACCESS_LOG: "false", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4320"}
   trustedProxies: [10.0.0.0/8, "fd00::/8"]
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/team: edge}
@@ -59,7 +59,7 @@ core:
   replicas: 3
   extraVolumes: [{name: client, secret: {secretName: client}}]
   extraVolumeMounts: [{name: client, mountPath: /etc/client, readOnly: true}]
-  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", CORE_QUOTES_ALLOW: "10.30.0.0/16, fd00:30::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4318"}
+  settings: {CORE_SIGN_UP: closed, CORE_OIDC_ISSUER: "https://id.example.com", CORE_OIDC_CLIENT_ID: intents, CORE_SMTP_FROM: no-reply@example.com, CORE_WEBHOOK_ALLOW: "10.20.0.0/16, fd00:20::/64", CORE_QUOTES_ALLOW: "10.30.0.0/16, fd00:30::/64", OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector.monitoring:4320"}
   podAnnotations: {example.com/a: b}
   podLabels: {example.com/team: money}
   initContainers: [{name: waits, image: registry.example.com/proxy:1, resources: {limits: {memory: 32Mi}}, securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
@@ -79,7 +79,7 @@ dashboards: {enabled: true}
 networkPolicy:
   clients: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress}}}]
   postgres: {port: 6432, readPort: 6433, peers: [{ipBlock: {cidr: 10.1.0.0/16}}]}
-  traces: {port: 4318, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
+  traces: {port: 4320, peers: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}
   private: [44.128.0.0/16, "2a00:1234::/32"]
 autoscaling: {requestsPerSecond: 1000}
 certificateAuthorities: {configMap: authorities, secret: authority}

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
 	batch "k8s.io/api/batch/v1"
@@ -196,6 +198,14 @@ func TestSelectors(t *testing.T) {
 				}
 			}
 		}
+		for _, monitor := range of[*monitoring.ServiceMonitor](all) {
+			if !slices.ContainsFunc(slices.Collect(maps.Values(of[*core.Service](all))), func(service *core.Service) bool {
+				return isPartOf(monitor.Spec.Selector.MatchLabels, service.Labels) &&
+					slices.ContainsFunc(service.Spec.Ports, func(p core.ServicePort) bool { return p.Name == monitor.Spec.Endpoints[0].Port })
+			}) {
+				t.Errorf("%s: the ServiceMonitor %s selects no port of a Service", name, monitor.Name)
+			}
+		}
 		if public := of[*core.Service](all)["trial-gateway"]; len(public.Spec.Ports) != 1 || public.Spec.Ports[0].TargetPort.StrVal != "public" {
 			t.Errorf("%s: the public Service shows %v", name, public.Spec.Ports)
 		}
@@ -274,6 +284,34 @@ func TestNetworkPolicies(t *testing.T) {
 				t.Errorf("%s: %s may reach Sentinels: %v", name, component, sentinels)
 			}
 		}
+	}
+}
+
+// Pods reach what they need, and no more: names, Postgres, Redis, and cores and gateways as pods of theirs. TestCoreEgress has the addresses.
+func TestNetworkPolicies_Egress(t *testing.T) {
+	t.Parallel()
+	got := map[string][]string{}
+	for name, object := range of[*networking.NetworkPolicy](objects(t, releases["as it is"])) {
+		for _, rule := range object.Spec.Egress {
+			to := ""
+			for _, peer := range rule.To {
+				if peer.PodSelector != nil {
+					to = " of " + peer.PodSelector.MatchLabels["app.kubernetes.io/component"]
+				}
+			}
+			for _, port := range rule.Ports {
+				got[name] = append(got[name], port.Port.String()+to)
+			}
+		}
+	}
+	want := map[string][]string{
+		"trial-core":    {"53", "53", "5432", "6379", "80", "443"},
+		"trial-gateway": {"53", "53", "8081 of core", "6379"},
+		"trial-migrate": {"53", "53", "5432"},
+		"trial-test":    {"53", "53", "8080 of gateway"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package manifests_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	gateways "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // Values reach every pod that they are about: containers, environment, placement, service account with its role, label and annotation.
@@ -40,6 +42,9 @@ func TestChart_PodValues(t *testing.T) {
 		for _, spread := range pod.Spec.TopologySpreadConstraints {
 			has = append(has, spread.TopologyKey)
 		}
+		for _, secret := range pod.Spec.ImagePullSecrets {
+			has = append(has, "pulled with "+secret.Name)
+		}
 		if account := of[*core.ServiceAccount](all)[pod.Spec.ServiceAccountName]; account != nil {
 			has = append(has, "as "+account.Name, "role "+account.Annotations["example.com/role"])
 		}
@@ -50,15 +55,18 @@ func TestChart_PodValues(t *testing.T) {
 	}
 	want := map[string][]string{
 		"core": {
-			"waits", "from cores", "core", "proxy", "kubernetes.io/hostname", "topology.kubernetes.io/zone", "as cores-of-trial", "role cores",
-			"payments", "money", "b",
+			"waits", "from cores", "core", "proxy", "kubernetes.io/hostname", "topology.kubernetes.io/zone",
+			"pulled with registry", "as cores-of-trial", "role cores", "payments", "money", "b",
 		},
-		"gateway": {"waits", "from gateways", "gateway", "proxy", "example.com/rack", "as trial-gateway", "role gateways", "payments", "edge", "b"},
+		"gateway": {
+			"waits", "from gateways", "gateway", "proxy", "example.com/rack",
+			"pulled with registry", "as trial-gateway", "role gateways", "payments", "edge", "b",
+		},
 		"migrate": {
-			"proxy", "from migrations", "migrate", "from migrations", "chains", "from migrations", "tokens", "as trial-migrate", "role migrations",
-			"payments", "migrations", "",
+			"proxy", "from migrations", "migrate", "from migrations", "chains", "from migrations", "tokens",
+			"pulled with registry", "as trial-migrate", "role migrations", "payments", "migrations", "",
 		},
-		"test": {"health", "payments", "", ""},
+		"test": {"health", "pulled with registry", "payments", "", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -68,6 +76,37 @@ func TestChart_PodValues(t *testing.T) {
 			t.Errorf("%T %s lacks the common label", object, object.GetName())
 		}
 	}
+}
+
+// Every value of "all on" has a place in the manifests: without it they are others.
+func TestChart_ValuesUsed(t *testing.T) {
+	t.Parallel()
+	const scaled = "core.replicas" // the autoscaler decides
+	whole, err := render(t, "another", releases["all on"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := parse(t, releases["all on"])
+	var walk func(path string, values map[string]any)
+	walk = func(path string, values map[string]any) {
+		for _, key := range slices.Sorted(maps.Keys(values)) {
+			value := values[key]
+			if nested, ok := value.(map[string]any); ok && len(nested) > 0 {
+				walk(path+key+".", nested)
+				continue
+			}
+			delete(values, key)
+			text, err := yaml.Marshal(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if without, err := render(t, "another", string(text)); err == nil && maps.Equal(whole, without) != (path+key == scaled) {
+				t.Errorf("%s%s: the manifests without it are the same: %t", path, key, path+key != scaled)
+			}
+			values[key] = value
+		}
+	}
+	walk("", all)
 }
 
 // Service accounts that the chart does not create are those of values, or the namespace's.
