@@ -2,7 +2,6 @@
 package providertest
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -94,7 +93,7 @@ type Solver struct {
 }
 
 // Start serves until the test ends: 4 units for whatever is sent, and whatever arrives for 6.
-func Start(t testing.TB, name string, environment network.Environment) *Solver {
+func Start(t *testing.T, name string, environment network.Environment) *Solver {
 	t.Helper()
 	s := &Solver{}
 	s.SetAnswer(Quotes{Gives: []string{"4"}, Takes: "6"}.ServeHTTP)
@@ -127,7 +126,7 @@ func (s *Solver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Providers are the clients of solvers, until the test ends.
-func Providers(t testing.TB, metrics prometheus.Registerer, solvers ...*Solver) *provider.Providers {
+func Providers(t *testing.T, metrics prometheus.Registerer, solvers ...*Solver) *provider.Providers {
 	t.Helper()
 	var endpoints []provider.Endpoint
 	for _, s := range solvers {
@@ -143,5 +142,5 @@ func Providers(t testing.TB, metrics prometheus.Registerer, solvers ...*Solver) 
 // Interoperable is an address on an EVM chain by EIP-7930.
 func Interoperable(number uint64, address string) string {
 	reference := new(big.Int).SetUint64(number).Bytes()
-	return "0x00010000" + hex.EncodeToString([]byte{byte(len(reference))}) + hex.EncodeToString(reference) + "14" + strings.ToLower(strings.TrimPrefix(address, "0x"))
+	return fmt.Sprintf("0x00010000%02x%x14%s", len(reference), reference, strings.ToLower(strings.TrimPrefix(address, "0x")))
 }
