@@ -65,8 +65,8 @@ func TestStore_Insert_Bound(t *testing.T) {
 	pgtest.InsertQuote(t, store, known, other)
 	used := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.TransferID = uuid.New() })
 	oldest, second := pgtest.InsertQuote(t, store, known, owner), pgtest.InsertQuote(t, store, known, owner)
-	pgtest.Exec(t, store, `INSERT INTO quotes SELECT (jsonb_populate_record(q, jsonb_build_object('id', 'ff000000-0000-7000-8000-' || lpad(n::text, 12, '0')))).*
-		FROM quotes q, generate_series(1, $2) n WHERE q.id = $1`, oldest.ID, kept-1)
+	pgtest.Exec(t, store, `INSERT INTO quotes SELECT made.* FROM quotes q, generate_series(1, $2) n,
+		jsonb_populate_record(q, jsonb_build_object('id', 'ff000000-0000-7000-8000-' || lpad(n::text, 12, '0'))) made WHERE q.id = $1`, oldest.ID, kept-1)
 	newest := pgtest.InsertQuote(t, store, known, owner, func(q *quote.Quote) { q.ID = uuid.Max })
 	for name, c := range map[string]struct {
 		id   uuid.UUID

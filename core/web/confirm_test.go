@@ -43,7 +43,7 @@ type confirming struct{ silent, mailing *webtest.Service }
 func startConfirming(t *testing.T, store *rooms.Rooms) confirming {
 	t.Helper()
 	configure := func(c *webtest.Settings) { c.Pages = true }
-	return confirming{webtest.StartOn(t, store, webtest.WithWebhooks(t), webtest.WithPasskeys, configure), webtest.StartOn(t, store, webtest.Mailing, webtest.WithPasskeys, configure)}
+	return confirming{webtest.StartOn(t, store, webtest.WithWebhooks(t), webtest.WithPasskeys, configure), webtest.StartOn(t, store, webtest.WithMail, webtest.WithPasskeys, configure)}
 }
 
 func (c confirming) call(t *testing.T, r repeat) webtest.Answer {
@@ -62,9 +62,9 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	s := c.silent
 	_, key := s.NewOwner(t)
 	once := slices.Concat(key, []string{"Idempotency-Key", "order-1"})
-	_, sent, _ := s.Create(t, webtest.TransferBody, key...)
-	_, cancelled, _ := s.Create(t, webtest.TransferBody, key...)
-	_, confirmed, _ := s.Create(t, webtest.TransferBody, key...)
+	_, sent, _ := s.CreateTransfer(t, webtest.TransferBody, key...)
+	_, cancelled, _ := s.CreateTransfer(t, webtest.TransferBody, key...)
+	_, confirmed, _ := s.CreateTransfer(t, webtest.TransferBody, key...)
 	hook, gone := "/v2/webhooks/"+s.CreateWebhook(t, key), "/v2/webhooks/"+s.CreateWebhook(t, key)
 	ann := s.SignUp(t, "ann@example.com")
 	s.SignUp(t, "bob@example.com")
@@ -79,14 +79,14 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 		return `{"organizationId":"` + shop + `","email":"` + email + `","role":"viewer"}`
 	}
 	browser, device := s.Browse(t, ann...), passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost)
-	registered := webtest.Registration(device.Register(t, browser.Options("generate-register-options")), "laptop")
+	registered := webtest.PasskeyRegistration(device.Register(t, browser.Options("generate-register-options")), "laptop")
 	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at)
 		SELECT 'eip155', $1, id, now() FROM accounts WHERE email = 'ann@example.com'`, strings.ToLower(webtest.Alice))
 	token, minute := account.NewLinkToken(), time.Now().UTC().Truncate(time.Minute)
 	pgtest.Must(t, s.Store.Identities.InsertResetToken(t.Context(), bob, account.HashToken(token), time.Now().Add(time.Hour), nil))
 	all = map[string]repeat{
 		"an intent":              {"POST", "/v2/transfers", webtest.TransferBody, once, 201, ""},
-		"a reported hash":        {"POST", sent + "/transaction", webtest.Report, key, 200, ""},
+		"a reported hash":        {"POST", sent + "/transaction", webtest.ReportBody, key, 200, ""},
 		"a cancelled intent":     {"POST", cancelled + "/cancel", "", key, 200, ""},
 		"a webhook":              {"POST", "/v2/webhooks", webtest.HookBody, once, 201, ""},
 		"a changed webhook":      {"PATCH", hook, `{"enabled":false}`, key, 200, ""},
@@ -102,7 +102,7 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 		"an unlinked wallet":     {"POST", "/auth/unlink-account", `{"providerId":"siwe"}`, ann, 400, "ACCOUNT_NOT_FOUND"},
 		"an invitation":          {"POST", "/auth/organization/invite-member", invite("guest@example.com"), eve, 400, "USER_IS_ALREADY_INVITED_TO_THIS_ORGANIZATION"},
 		"an accepted invitation": {"POST", "/auth/organization/invite-member", invite("bob@example.com"), eve, 400, "USER_IS_ALREADY_A_MEMBER_OF_THIS_ORGANIZATION"},
-		"a passkey":              {"POST", webtest.OnPasskey + "verify-registration", registered, browser.Header(), 400, "CHALLENGE_NOT_FOUND"},
+		"a passkey":              {"POST", webtest.PasskeyPath + "verify-registration", registered, browser.Header(), 400, "CHALLENGE_NOT_FOUND"},
 	}
 	for name, r := range all {
 		if got := c.call(t, r); got.Status >= 400 {
@@ -119,8 +119,8 @@ func repeats(t *testing.T, c confirming) (all map[string]repeat, register func()
 	all["an intent that is sent"] = repeat{"POST", confirmed + "/cancel", "", key, 409, "STATUS_CONFLICT"}
 	register = func() repeat {
 		again := s.Browse(t, ann...)
-		body := webtest.Registration(device.Register(t, again.Options("generate-register-options")), "phone")
-		return repeat{"POST", webtest.OnPasskey + "verify-registration", body, again.Header(), 400, "PREVIOUSLY_REGISTERED"}
+		body := webtest.PasskeyRegistration(device.Register(t, again.Options("generate-register-options")), "phone")
+		return repeat{"POST", webtest.PasskeyPath + "verify-registration", body, again.Header(), 400, "PREVIOUSLY_REGISTERED"}
 	}
 	all[secondRegistration] = register()
 	return all, register

@@ -20,7 +20,7 @@ func TestHead_EveryRoute(t *testing.T) {
 	}
 	s := webtest.Start(t, webtest.WithWebhooks(t))
 	owner, key := s.NewOwner(t)
-	_, transfer, _ := s.Create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+	_, transfer, _ := s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
 	ann := s.SignUp(t, "ann@example.com")
 	head := func(method, path string) (int, http.Header) {
 		header := ann

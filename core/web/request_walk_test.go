@@ -112,10 +112,10 @@ type walker struct {
 
 func newWalker(t *testing.T) *walker {
 	t.Helper()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings, webtest.WithWebhooks(t))
 	_, key := s.NewOwner(t)
-	_, location, _ := s.Create(t, webtest.TransferBody, key...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, key...)
 	response := s.Send(t, "POST", "/v2/transfers/batch", `{"transfers":[`+webtest.TransferBody+`]}`, append(slices.Clip(key), "Idempotency-Key", "walk")...)
 	webtest.ReadAll(t, response)
 	return &walker{

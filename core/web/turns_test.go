@@ -94,7 +94,7 @@ func TestTurns_EveryRoute(t *testing.T) {
 	s := webtest.StartOn(t, pgtest.OpenWith(t, pgtest.Database(t), impatient), webtest.WithWebhooks(t))
 	owner, key := s.NewOwner(t)
 	hook := "/v2/webhooks/" + s.CreateWebhook(t, key)
-	_, transfer, _ := s.Create(t, webtest.TransferBody, key...)
+	_, transfer, _ := s.CreateTransfer(t, webtest.TransferBody, key...)
 	ann := s.SignUp(t, "ann@example.com")
 	s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci"}`, ann...)
 	keyID := pgtest.LookUp[uuid.UUID](t, s.Store, "SELECT id FROM api_keys").String()
@@ -121,7 +121,7 @@ func TestTurns_EveryRoute(t *testing.T) {
 		{"DELETE", hook, "", key},
 		{"POST", transfer + "/cancel", "", key},
 		{"POST", transfer + "/simulate", `{"status":"submitted"}`, key},
-		{"POST", transfer + "/transaction", webtest.Report, key},
+		{"POST", transfer + "/transaction", webtest.ReportBody, key},
 		{"POST", "/auth/api-key/create", `{"name":"another"}`, ann},
 		{"POST", "/auth/api-key/update", `{"keyId":"` + keyID + `","name":"renamed"}`, ann},
 		{"POST", "/auth/api-key/rotate", `{"keyId":"` + keyID + `"}`, ann},

@@ -27,8 +27,8 @@ func TestChangeTransfer_Environment(t *testing.T) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	_, testLocation, _ := s.Create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
-	_, liveLocation, _ := s.Create(t, webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", ""), webtest.Keyed(owner, "live")...)
+	_, testLocation, _ := s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+	_, liveLocation, _ := s.CreateTransfer(t, webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", ""), webtest.Keyed(owner, "live")...)
 	state := func() string {
 		return pgtest.LookUp[string](t, s.Store, `SELECT string_agg(to_jsonb(i)::text, ' ' ORDER BY id) FROM transfers i`)
 	}

@@ -215,7 +215,7 @@ func TestCreateBatch_Repeated(t *testing.T) {
 	made, _ := s.createBatch(t, batchOf(first, second), header...)
 
 	spelled := batchOf(strings.Replace(first, webtest.Alice, strings.ToLower(webtest.Alice), 1), webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "6", webtest.BobOnSepolia, webtest.SepoliaUSDC, "6", `,"reference":"b"`))
-	s.Create(t, webtest.TransferBody, header...) // keys of single intents are another name space
+	s.CreateTransfer(t, webtest.TransferBody, header...) // keys of single intents are another name space
 	s.Call(t, "POST", "/v2/transfers/"+made.ids()[0]+"/cancel", "", account...)
 	for name, request := range map[string]string{"the same": batchOf(first, second), "spelled otherwise": spelled} {
 		again, replayed := s.createBatch(t, request, header...)
@@ -313,7 +313,7 @@ func TestCreateBatch_Places(t *testing.T) {
 		})
 	}
 	for range 20 {
-		if status, _, record := s.Create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...); status != 201 {
+		if status, _, record := s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...); status != 201 {
 			t.Errorf("a single intent: %d %s", status, record)
 		}
 	}

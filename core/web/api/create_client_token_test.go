@@ -51,7 +51,7 @@ func TestCreateClientToken(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key, header := keyOf(t, s)
-	_, location, _ := s.Create(t, webtest.TransferBody, header...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, header...)
 	for body, lifetime := range map[string]time.Duration{
 		``: 24 * time.Hour, `{}`: 24 * time.Hour, `{"expiresIn":1}`: time.Second, `{"expiresIn":86400}`: 24 * time.Hour,
 	} {
@@ -82,7 +82,7 @@ func TestCreateClientToken_NotFound(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	_, header := keyOf(t, s)
-	_, location, _ := s.Create(t, webtest.TransferBody, header...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, header...)
 	_, stranger := keyOf(t, s)
 	gone := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer.")
 	webtest.Same(t, "another account's", gone, s.Call(t, "POST", location+"/client-token", "", stranger...))
@@ -94,7 +94,7 @@ func TestCreateClientToken_KeyEnds(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key, header := keyOf(t, s)
-	_, location, _ := s.Create(t, webtest.TransferBody, header...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, header...)
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	pgtest.Exec(t, s.Store, `UPDATE api_keys SET expires_at = $1 WHERE id = $2`, soon, key.ID)
 	if _, expiresAt := s.mint(t, webtest.GatewaySecret, location, "", header...); !expiresAt.Equal(soon) {
@@ -111,7 +111,7 @@ func TestCreateClientToken_Rotation(t *testing.T) {
 	const next = "the secret that gateways will have"
 	s := start(t, func(c *webtest.Settings) { c.API.Secrets = route.NewSecrets(next, webtest.GatewaySecret) })
 	_, header := keyOf(t, s)
-	_, location, _ := s.Create(t, webtest.TransferBody, header...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, header...)
 	s.mint(t, webtest.GatewaySecret, location, "", header...)
 	s.mint(t, next, location, "", append(header, "X-Gateway-Secret", next)...)
 }
@@ -121,7 +121,7 @@ func TestCreateClientToken_Unseen(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	key, header := keyOf(t, s)
-	_, location, _ := s.Create(t, webtest.TransferBody, header...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, header...)
 	s.mint(t, webtest.GatewaySecret, location, "", header...)
 	if log := s.Log.String(); strings.Contains(log, clienttoken.Prefix) || strings.Contains(log, fmt.Sprintf("%x", key.Hash)) {
 		t.Errorf("the log has a token or its key's hash:\n%s", log)

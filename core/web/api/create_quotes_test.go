@@ -203,7 +203,7 @@ func TestCreateTransfer_HangingProvider(t *testing.T) {
 	quoted := make(chan webtest.Answer, 1)
 	go func() { quoted <- s.Call(t, "POST", "/v2/quotes", exactInput, key...) }()
 	<-arrived
-	if status, _, record := s.Create(t, webtest.BridgeBody, key...); status != 201 {
+	if status, _, record := s.CreateTransfer(t, webtest.BridgeBody, key...); status != 201 {
 		t.Errorf("%d %s", status, record)
 	}
 	select {

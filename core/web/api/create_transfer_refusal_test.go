@@ -105,7 +105,7 @@ func TestRecord_Watched(t *testing.T) {
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
 	bridge := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnBase, webtest.BaseUSDC, "4", "")
-	_, location, made := s.Create(t, bridge, account...)
+	_, location, made := s.CreateTransfer(t, bridge, account...)
 	if !strings.Contains(made, `"watched":false`) {
 		t.Errorf("nobody follows a chain: %s", made)
 	}

@@ -2,34 +2,11 @@ package api_test
 
 import (
 	"encoding/json"
-	"flag"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 
-	"intents.internal/core/pgtest"
 	"intents.internal/core/web/webtest"
 )
-
-func TestMain(m *testing.M) { pgtest.Main(twice{m}) }
-
-// twice runs the tests, and then those of POST /v2/transfers again with each request in a batch.
-type twice struct{ *testing.M }
-
-func (m twice) Run() int {
-	code := webtest.Main(m.M, func(path string) bool { return !strings.HasPrefix(path, "/auth/") })
-	if code != 0 || webtest.InBatch || flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" {
-		return code
-	}
-	fmt.Println("the tests of POST /v2/transfers again, with each request in a batch")
-	webtest.InBatch = true
-	if err := flag.Set("test.run", "Transfer|Idempotency|Failure|Trace|Route"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.M.Run()
-}
 
 // Every documented operation that answers with a body has an example, so that a new one cannot be forgotten.
 func TestExamples(t *testing.T) {

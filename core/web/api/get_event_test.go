@@ -17,7 +17,7 @@ func TestGetEvent(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	ann := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, ann...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, ann...)
 	events, _ := s.Call(t, "GET", location+"/events", "", ann...).Body.(map[string]any)["events"].([]any)
 	created := webtest.Want(t, 200, `{}`)
 	created.Body = events[0]

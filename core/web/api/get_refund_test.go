@@ -49,7 +49,7 @@ func deposited() *rpctest.Chain {
 // createOpen makes a bridge whose order is open and has expired, also on its source chain, which was read since.
 func (s *service) createOpen(t *testing.T, owner uuid.UUID) (location string) {
 	t.Helper()
-	_, location, _ = s.Create(t, webtest.BridgeBody, webtest.Keyed(owner, "test")...)
+	_, location, _ = s.CreateTransfer(t, webtest.BridgeBody, webtest.Keyed(owner, "test")...)
 	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleOpen, "a", 100))
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() - interval '5 min', expires = now() - interval '1 min'`)
 	s.readSepolia(t, "now()")
@@ -112,7 +112,7 @@ func TestGetRefund_NotRefundable(t *testing.T) {
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, node) })
 	no := webtest.Refused(t, 409, "NOT_REFUNDABLE",
 		"There is no order to refund: it must be open, expired and neither filled nor refunded. See refundable in the intent's record.")
-	_, created, _ := s.Create(t, webtest.BridgeBody, account...)
+	_, created, _ := s.CreateTransfer(t, webtest.BridgeBody, account...)
 	webtest.Same(t, "created", no, s.Call(t, "GET", created+"/refund", "", account...))
 	if n := node.Requests(); n != 0 {
 		t.Errorf("the node was asked %d times", n)

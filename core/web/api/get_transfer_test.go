@@ -18,7 +18,7 @@ func TestGetTransfer(t *testing.T) {
 	ann, bob := webtest.Keyed(uuid.New(), "test"), webtest.Keyed(uuid.New(), "test")
 	notFound := webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer.")
 	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody} {
-		_, location, created := s.Create(t, request, ann...)
+		_, location, created := s.CreateTransfer(t, request, ann...)
 		var record struct{ ID, OrderID string }
 		if err := json.Unmarshal([]byte(created), &record); err != nil {
 			t.Fatal(err)
@@ -53,8 +53,8 @@ func TestGetTransfer_EarlierScheme(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, bridge, _ := s.Create(t, webtest.BridgeBody, account...)
-	_, plain, _ := s.Create(t, webtest.TransferBody, account...)
+	_, bridge, _ := s.CreateTransfer(t, webtest.BridgeBody, account...)
+	_, plain, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET order_scheme = 'erc7683-v1/OrderData', deployment = NULL, input_oracle = NULL, output_oracle = NULL, expires = NULL`)
 	s.Example(t, "a bridge that an earlier version has recorded", "GET", bridge, "", account...)
 	record, _ := s.Call(t, "GET", plain, "", account...).Body.(map[string]any)
@@ -67,7 +67,7 @@ func TestGetTransfer_EveryStatus(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	type ends struct{ Final, Ended any }
 	for status, want := range map[string]ends{
 		"created": {false, false}, "submitted": {false, false}, "confirmed": {false, false}, "failed": {false, true}, "expired": {false, true},

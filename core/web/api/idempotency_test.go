@@ -16,7 +16,7 @@ func TestIdempotencyKey(t *testing.T) {
 	with := func(key string, rest ...string) []string { return append(rest, "Idempotency-Key", key) }
 	ann := webtest.Keyed(uuid.New(), "test")
 
-	status, location, first := s.Create(t, webtest.SwapBody, with("order-1", ann...)...)
+	status, location, first := s.CreateTransfer(t, webtest.SwapBody, with("order-1", ann...)...)
 	if status != 201 {
 		t.Fatalf("%d %s", status, first)
 	}
@@ -53,7 +53,7 @@ func TestIdempotencyKey_Invalid(t *testing.T) {
 	} {
 		webtest.Same(t, name, want, s.Call(t, "POST", "/v2/transfers", webtest.TransferBody, append(account, header...)...))
 	}
-	if status, _, record := s.Create(t, webtest.TransferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
+	if status, _, record := s.CreateTransfer(t, webtest.TransferBody, append(account, "Idempotency-Key", strings.Repeat("k", 255))...); status != 201 {
 		t.Errorf("255 characters: %d %s", status, record)
 	}
 }

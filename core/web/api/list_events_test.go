@@ -54,8 +54,8 @@ func TestListTransferEvents(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	ann := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, ann...)
-	s.Create(t, webtest.SwapBody, ann...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, ann...)
+	s.CreateTransfer(t, webtest.SwapBody, ann...)
 	s.Call(t, "POST", location+"/cancel", "", ann...)
 	record, _ := s.Call(t, "GET", location, "", ann...).Body.(map[string]any)
 	var mine []any
@@ -88,8 +88,8 @@ func TestListEvents(t *testing.T) {
 	account := uuid.New()
 	ann, bob := webtest.Keyed(account, "test"), webtest.Keyed(uuid.New(), "test")
 	sameEvents(t, "an empty feed", eventsAnswer{}, s.events(t, "", ann))
-	s.Create(t, webtest.SwapBody, ann...)
-	s.Create(t, webtest.TransferBody, bob...)
+	s.CreateTransfer(t, webtest.SwapBody, ann...)
+	s.CreateTransfer(t, webtest.TransferBody, bob...)
 
 	// What was answered can be read at once.
 	got := s.Call(t, "GET", "/v2/events", "", ann...)
@@ -110,8 +110,8 @@ func TestListEvents(t *testing.T) {
 	sameEvents(t, "a wait at the end", eventsAnswer{Wait: "25"}, s.events(t, "?wait=25&after="+next, ann))
 	sameEvents(t, "no wait", eventsAnswer{}, s.events(t, "?wait=0&after="+next, ann))
 	sameEvents(t, "the other environment", eventsAnswer{Wait: "1"}, s.events(t, "?wait=1", webtest.Keyed(account, "live")))
-	s.Create(t, webtest.SwapBody, ann...)
-	s.Create(t, webtest.SwapBody, ann...)
+	s.CreateTransfer(t, webtest.SwapBody, ann...)
+	s.CreateTransfer(t, webtest.SwapBody, ann...)
 	sameEvents(t, "the rest", eventsAnswer{Types: []string{"transfer.created", "transfer.created"}}, s.events(t, "?after="+next, ann))
 	sameEvents(t, "a page", eventsAnswer{Types: []string{"transfer.created"}}, s.events(t, "?wait=5&limit=1&after="+next, ann))
 	sameEvents(t, "others are left out", eventsAnswer{Wait: "5"}, s.events(t, "?wait=5&types=transfer.filled,webhook.*&after="+next, ann))
@@ -124,11 +124,11 @@ func TestListEvents_FromNow(t *testing.T) {
 	s := start(t)
 	ann := webtest.Keyed(uuid.New(), "test")
 	for range 5 {
-		s.Create(t, webtest.TransferBody, ann...)
+		s.CreateTransfer(t, webtest.TransferBody, ann...)
 		now := s.events(t, "?after=now&wait=3", ann)
 		sameEvents(t, "now", eventsAnswer{Wait: "3"}, now)
 		sameEvents(t, "before", eventsAnswer{}, s.events(t, "?after="+now.next, ann))
-		s.Create(t, webtest.TransferBody, ann...)
+		s.CreateTransfer(t, webtest.TransferBody, ann...)
 		sameEvents(t, "after", eventsAnswer{Types: []string{"transfer.created"}}, s.events(t, "?after="+now.next, ann))
 	}
 }

@@ -16,7 +16,7 @@ func TestListTransfers_Labels(t *testing.T) {
 	for name, labels := range map[string]string{
 		"one": `{"order":"42","customer":"cus_81"}`, "two": `{"order":"42"}`, "three": `{"order":"421","note":"\"order\":\"42\""}`, "four": `null`,
 	} {
-		_, location, _ := s.Create(t, webtest.TransferBody, ann...)
+		_, location, _ := s.CreateTransfer(t, webtest.TransferBody, ann...)
 		s.Call(t, "PATCH", location, `{"reference":"`+name+`","labels":`+labels+`}`, ann...)
 	}
 	list := func(query string) map[string]bool {

@@ -44,8 +44,8 @@ func TestListTransfers(t *testing.T) {
 	s := start(t)
 	ann, bob := webtest.Keyed(uuid.New(), "test"), webtest.Keyed(uuid.New(), "test")
 	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody, webtest.SwapBody} {
-		s.Create(t, request, ann...)
-		s.Create(t, webtest.TransferBody, bob...)
+		s.CreateTransfer(t, request, ann...)
+		s.CreateTransfer(t, webtest.TransferBody, bob...)
 	}
 	for query, list := range map[string]string{
 		"":               `[` + summary("swap") + `,` + summary("bridge") + `,` + summary("swap") + `,` + summary("transfer") + `]`,
@@ -70,8 +70,8 @@ func TestListTransfers_Environment(t *testing.T) {
 	owner := uuid.New()
 	liveBody := webtest.Body(webtest.AliceOnMainnet, webtest.MainnetUSDC, "5", webtest.BobOnMainnet, "", "", "")
 	for range 2 {
-		s.Create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
-		s.Create(t, liveBody, webtest.Keyed(owner, "live")...)
+		s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+		s.CreateTransfer(t, liveBody, webtest.Keyed(owner, "live")...)
 	}
 	environments := func(query string, key []string) (got string) {
 		for path := "/v2/transfers?" + query; path != ""; {
@@ -107,7 +107,7 @@ func TestListTransfers_Filters(t *testing.T) {
 	s := start(t)
 	ann := webtest.Keyed(uuid.New(), "test")
 	for _, request := range []string{webtest.TransferBody, webtest.SwapBody, webtest.BridgeBody} {
-		s.Create(t, request, ann...)
+		s.CreateTransfer(t, request, ann...)
 	}
 	for query, want := range map[string]string{
 		"account=" + strings.ToLower(webtest.AliceOnSepolia): "bridge swap transfer",
@@ -138,7 +138,7 @@ func TestListTransfers_Streamed(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	s.Create(t, webtest.TransferBody, account...)
+	s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 2499)
 	response := s.Send(t, "GET", "/v2/transfers", "", account...)
 	var list []struct{ ID string }
@@ -172,7 +172,7 @@ func TestListTransfers_FailureWhileStreaming(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	s := start(t, webtest.MeasuredBy(registry))
 	account := webtest.Keyed(uuid.New(), "test")
-	s.Create(t, webtest.TransferBody, account...)
+	s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 2499)
 	url := webtest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.Handler.ServeHTTP(breaking{w, new(sync.Once), func() {

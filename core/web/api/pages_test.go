@@ -27,7 +27,7 @@ func TestListTransfers_Pages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	s.Create(t, webtest.TransferBody, account...)
+	s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 1205)
 	ids := func(path string) (ids []string, next string) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestListTransfers_Pages(t *testing.T) {
 				page, next = ids(next)
 				paged = append(paged, page...)
 				if limit == "1000" {
-					s.Create(t, webtest.TransferBody, account...)
+					s.CreateTransfer(t, webtest.TransferBody, account...)
 				}
 			}
 			if strings.HasPrefix(query, "updated-since") && len(paged) > len(whole) {
@@ -81,7 +81,7 @@ func TestListTransfers_EmptyPage(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	s.Create(t, webtest.TransferBody, account...)
+	s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 15_000)
 	hash := "0x" + strings.Repeat("ab", 32)
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET status = CASE id WHEN (SELECT id FROM transfers ORDER BY id LIMIT 1) THEN 'submitted' ELSE 'confirmed' END, hash = $1`, hash)
@@ -168,7 +168,7 @@ func TestListTransfers_ETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	for _, path := range []string{"/v2/transfers", "/v2/transfers?limit=10", "/v2/transfers?type=transfer"} {
 		read := func(held string) (status int, tag string) {
 			response := s.Send(t, "GET", path, "", append(account, "If-None-Match", held)...)
@@ -179,7 +179,7 @@ func TestListTransfers_ETag(t *testing.T) {
 		if status, again := read(tag); status != http.StatusNotModified || again != tag {
 			t.Errorf("%s unchanged: %d %s", path, status, again)
 		}
-		s.Create(t, webtest.TransferBody, account...)
+		s.CreateTransfer(t, webtest.TransferBody, account...)
 		status, newer := read(tag)
 		if status != 200 || newer == tag {
 			t.Errorf("%s with one more: %d %s", path, status, newer)
@@ -197,7 +197,7 @@ func TestListTransfers_StreamedETag(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 1500)
 	read := func(held string) (status int, tag string, length int) {
 		t.Helper()
@@ -208,12 +208,12 @@ func TestListTransfers_StreamedETag(t *testing.T) {
 	if status != 200 || !strings.HasPrefix(tag, `W/"e6.`) {
 		t.Fatalf("%d %s", status, tag)
 	}
-	s.Create(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...)
+	s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(uuid.New(), "test")...)
 	if status, again, length := read(tag); status != http.StatusNotModified || again != tag || length != 0 {
 		t.Errorf("unchanged, though another account's changed: %d %s, %d bytes", status, again, length)
 	}
 	for _, change := range []func(){
-		func() { s.Create(t, webtest.TransferBody, account...) },
+		func() { s.CreateTransfer(t, webtest.TransferBody, account...) },
 		func() { s.Call(t, "POST", location+"/cancel", "", account...) },
 	} {
 		change()
@@ -234,7 +234,7 @@ func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	s.Create(t, webtest.TransferBody, account...)
+	s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.multiply(t, 1500)
 	for _, path := range []string{"/v2/tokens", "/v2/transfers", "/v2/transfers?limit=500", "/openapi.json"} {
 		plain := s.text(t, path, append(account, "Accept-Encoding", "identity")...)

@@ -161,7 +161,7 @@ func TestPreflightTransfer(t *testing.T) {
 			node := rpctest.NewNode(chain)
 			s := start(t, func(settings *webtest.Settings) { settings.Intents.Chains = nodes(t, sepolia, node) })
 			account := webtest.Keyed(uuid.New(), "test")
-			_, location, _ := s.Create(t, c.request, account...)
+			_, location, _ := s.CreateTransfer(t, c.request, account...)
 			webtest.Same(t, name, webtest.Want(t, 200, c.want), s.preflight(t, location, account...))
 			batches := 2 // the chain's number is asked for once
 			if node.Calls()["eth_simulateV1"] > 0 {
@@ -186,7 +186,7 @@ func TestPreflightTransfer_NotSimulated(t *testing.T) {
 	})
 	s := start(t, func(settings *webtest.Settings) { settings.Intents.Chains = nodes(t, sepolia, node) })
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	webtest.Same(t, "the answer", webtest.Want(t, 200, `{"ok":true,"gas":null,"checks":[`+balanceOK+`,{"name":"allowance","ok":true,"needed":true,
 		"detail":"The settler may draw 0 units of the token, and the transaction needs 5; the approval that is sent first grants it."},`+deadlineOK+`,`+settlerOK+`,
 		{"name":"simulation","ok":true,"unknown":true,"detail":"The node cannot simulate the transaction after its approval, so neither whether it succeeds nor its gas is known before the approval is in a block."}]}`),
@@ -199,7 +199,7 @@ func TestPreflightTransfer_Refused(t *testing.T) {
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, first, second) })
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	webtest.Same(t, "query", webtest.Invalid(t, "now", "is not a known parameter"), s.Call(t, "GET", location+"/preflight?now=1", "", account...))
 	webtest.Same(t, "another account", webtest.Refused(t, 404, "NOT_FOUND", "The account has no such transfer."),
 		s.Call(t, "GET", location+"/preflight", "", webtest.Keyed(uuid.New(), "test")...))
@@ -230,7 +230,7 @@ func TestPreflightTransfer_Timeout(t *testing.T) {
 	client := nodes(t, sepolia, slow, next)
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	slow.Set(func(f *rpctest.Faults) { f.Delay = time.Minute })
 	if got := s.preflight(t, location, account...); got.Status != 200 {
 		t.Errorf("the next node: %+v", got)
@@ -249,7 +249,7 @@ func TestPreflightTransfer_ChainWithoutProviders(t *testing.T) {
 	for name, client := range map[string]*rpc.Client{"no client": nil, "another chain": nodes(t, baseSepolia, rpctest.NewNode(rpctest.NewChain(84532)))} {
 		s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
 		account := webtest.Keyed(uuid.New(), "test")
-		_, location, _ := s.Create(t, webtest.SwapBody, account...)
+		_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 		want := webtest.Refused(t, 422, "CHAIN_NOT_WATCHED", "The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched.")
 		if diff := cmp.Diff(want, s.preflight(t, location, account...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -267,7 +267,7 @@ func TestPreflightTransfer_BusyProvider(t *testing.T) {
 	}
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = client })
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.SwapBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	statuses := map[int]int{}
 	for range 5 {
 		statuses[s.preflight(t, location, account...).Status]++

@@ -90,7 +90,7 @@ func TestGetTransfer_QuoteExpired(t *testing.T) {
 	t.Parallel()
 	s := start(t, quoting(t, providertest.Start(t, "solver", network.Test)))
 	key := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, of(s.quote(t, key...), ""), key...)
+	_, location, _ := s.CreateTransfer(t, of(s.quote(t, key...), ""), key...)
 	record := func() map[string]any { return s.Call(t, "GET", location, "", key...).Body.(map[string]any) }
 	before := record()
 	if diff := cmp.Diff(map[string]any{"id": "<id>", "provider": "solver", "expiresAt": "<time>"}, before["quote"]); diff != "" || before["tx"] == nil {
@@ -115,7 +115,7 @@ func TestGetQuote(t *testing.T) {
 	id := s.quote(t, key...)
 	path := "/v2/quotes/" + id
 	s.Example(t, "a quote", "GET", path, "", key...)
-	if status, _, record := s.Create(t, of(id, ""), key...); status != 201 {
+	if status, _, record := s.CreateTransfer(t, of(id, ""), key...); status != 201 {
 		t.Fatalf("%d %s", status, record)
 	}
 	pgtest.Exec(t, s.Store, `UPDATE quotes SET expires_at = now() - interval '1 second'`)

@@ -56,7 +56,7 @@ func TestReportTransaction(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	orderID := "/v2/transfers/" + pgtest.LookUp[string](t, s.Store, `SELECT '0x' || encode(order_id, 'hex') FROM transfers`)
 
 	expected := s.Call(t, "GET", location, "", account...)
@@ -83,7 +83,7 @@ func TestReportTransaction_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	const rule = "must be a transaction hash: 0x and 64 hexadecimal digits"
 	for name, c := range map[string]struct {
 		body string
@@ -127,7 +127,7 @@ func TestReportTransaction_Carried(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.Call(t, "POST", location+"/transaction", reportOf(txHash("a")), account...)
 	s.observe(t, owner, location, watched.Progress{Head: 111, Confirmed: 100, Final: 88}, transactionOn(sepolia, transfer.RoleSend, "a", 100))
 	late := webtest.Conflict(t, "confirmed", "Another transaction has carried this intent; read it again. "+

@@ -86,7 +86,7 @@ func TestCreateTransfer_ScreenedTestAddress(t *testing.T) {
 		t.Errorf("in the environment live: %+v", got)
 	}
 	off := start(t)
-	status, _, record := off.Create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...)
+	status, _, record := off.CreateTransfer(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", toTest, "", "", ""), webtest.Keyed(uuid.New(), "test")...)
 	if status != 201 || !strings.Contains(record, `"screened":false`) {
 		t.Errorf("without a list: %d %s", status, record)
 	}
@@ -168,7 +168,7 @@ func TestScreening_HandOuts(t *testing.T) {
 		owner := uuid.New()
 		account := webtest.Keyed(owner, "test")
 		s := startScreened(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(deposited())) })
-		_, location, _ := s.Create(t, webtest.TransferBody, account...)
+		_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 		before := s.Call(t, "GET", location, "", account...)
 		s.List(t, side)
 		withheld := s.Call(t, "GET", location, "", account...)
@@ -218,8 +218,8 @@ func TestScreening_Changes(t *testing.T) {
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
 	s := startScreened(t)
-	_, reported, _ := s.Create(t, webtest.TransferBody, account...)
-	_, cancelled, _ := s.Create(t, webtest.SwapBody, account...)
+	_, reported, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
+	_, cancelled, _ := s.CreateTransfer(t, webtest.SwapBody, account...)
 	s.List(t, webtest.Bob)
 	report := `{"hash":"` + common.Hash{1}.Hex() + `"}`
 	for _, c := range []struct{ path, body, status string }{{reported + "/transaction", report, "submitted"}, {cancelled + "/cancel", "{}", "cancelled"}} {

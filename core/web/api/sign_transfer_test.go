@@ -164,7 +164,7 @@ func TestSignTransfer_Refused(t *testing.T) {
 	owner, user := uuid.New(), newSigner(t)
 	account := webtest.Keyed(owner, "test")
 	made := func(body, scheme string) (string, signedIntent, hexutil.Bytes) {
-		_, location, _ := s.Create(t, user.request(body, scheme), account...)
+		_, location, _ := s.CreateTransfer(t, user.request(body, scheme), account...)
 		intent := s.signing(t, location, account...)
 		return location, intent, user.sign(t, intent.Signing.TypedData)
 	}
@@ -206,7 +206,7 @@ func TestSignTransfer_Refused(t *testing.T) {
 	conflict := func(status string) webtest.Answer {
 		return webtest.Detailed(webtest.Refused(t, 409, "STATUS_CONFLICT", "The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), "status", status)
 	}
-	_, unsigned, _ := s.Create(t, webtest.BridgeBody, account...)
+	_, unsigned, _ := s.CreateTransfer(t, webtest.BridgeBody, account...)
 	webtest.Same(t, "an intent that is not signed", conflict("created"), post(unsigned+"/signature", good))
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() + interval '3 s' WHERE id = $1`, intent.ID)
 	webtest.Same(t, "at the deadline", conflict("created"), post(path, good))
@@ -216,7 +216,7 @@ func TestSignTransfer_Refused(t *testing.T) {
 	webtest.Same(t, "another account's relay", missing, s.Call(t, "GET", location+"/relay", "", webtest.Keyed(uuid.New(), "test")...))
 
 	bare := start(t)
-	_, elsewhere, _ := bare.Create(t, user.request(webtest.TransferBody, "erc3009"), account...)
+	_, elsewhere, _ := bare.CreateTransfer(t, user.request(webtest.TransferBody, "erc3009"), account...)
 	alone := bare.signing(t, elsewhere, account...)
 	webtest.Same(t, "another key, no node", webtest.Refused(t, 422, "CHAIN_NOT_WATCHED",
 		"The operator has configured no node for this chain, so nothing can be asked there; GET /v2/chains says which chains are watched."),
@@ -236,7 +236,7 @@ func TestSignTransfer_Ends(t *testing.T) {
 		return pgtest.LookUp[bool](t, s.Store, `SELECT signature IS NOT NULL FROM transfers WHERE id = $1`, id)
 	}
 	for _, scheme := range []string{"permit2", "erc3009"} {
-		_, location, _ := s.Create(t, user.request(webtest.BridgeBody, scheme), account...)
+		_, location, _ := s.CreateTransfer(t, user.request(webtest.BridgeBody, scheme), account...)
 		intent := s.signing(t, location, account...)
 		s.Call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
 		if !kept(intent.ID) {
@@ -255,13 +255,13 @@ func TestSignTransfer_Ends(t *testing.T) {
 			"The intent's status, its deadline or its deployment does not allow this; see details.status and read it again."), "status", "cancelled"),
 			s.Call(t, "GET", location+"/relay", "", account...))
 	}
-	_, unsigned, _ := s.Create(t, user.request(webtest.BridgeBody, "permit2"), account...)
+	_, unsigned, _ := s.CreateTransfer(t, user.request(webtest.BridgeBody, "permit2"), account...)
 	s.Call(t, "POST", unsigned+"/cancel", "", account...)
 	if intent := s.signing(t, unsigned, account...); intent.Signing.Revoke != nil {
 		t.Errorf("never signed: %+v", intent)
 	}
 
-	_, location, _ := s.Create(t, user.request(webtest.TransferBody, "erc3009"), account...)
+	_, location, _ := s.CreateTransfer(t, user.request(webtest.TransferBody, "erc3009"), account...)
 	intent := s.signing(t, location, account...)
 	s.Call(t, "POST", location+"/signature", signatureOf(user.sign(t, intent.Signing.TypedData)), account...)
 	pgtest.Exec(t, s.Store, `UPDATE transfers SET deadline = now() - interval '59 min' WHERE id = $1`, intent.ID)
@@ -311,7 +311,7 @@ func TestSignTransfer_Screened(t *testing.T) {
 	s := startScreened(t)
 	owner, user := pgtest.SignUp(t, s.Store, "ann@example.com").ID, newSigner(t)
 	key := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, user.request(webtest.TransferBody, "erc3009"), key...)
+	_, location, _ := s.CreateTransfer(t, user.request(webtest.TransferBody, "erc3009"), key...)
 	signature := signatureOf(user.sign(t, s.signing(t, location, key...).Signing.TypedData))
 	s.List(t, user.address)
 	refusal := webtest.NotAllowed(t, "/source/account")
@@ -344,7 +344,7 @@ func TestPreflightTransfer_Signed(t *testing.T) {
 	s := start(t, func(c *webtest.Settings) { c.Intents.Chains = nodes(t, sepolia, rpctest.NewNode(chain)) })
 	account, user := webtest.Keyed(uuid.New(), "test"), newSigner(t)
 	made := func(body, scheme string) string {
-		_, location, _ := s.Create(t, user.request(body, scheme), account...)
+		_, location, _ := s.CreateTransfer(t, user.request(body, scheme), account...)
 		return location
 	}
 	sign := func(location string) {

@@ -14,7 +14,7 @@ func TestSimulateTransfer(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	created := s.Call(t, "GET", location, "", account...)
 	record := created.Body.(map[string]any)
 	record["status"], record["simulated"], record["tx"], record["ended"], record["final"] = "confirmed", true, nil, true, true
@@ -43,7 +43,7 @@ func TestSimulateTransfer_Refused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	account := webtest.Keyed(uuid.New(), "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	const rule = "must be one of submitted, confirmed, filled, refunded, failed, expired"
 	const status = "The intent's status does not allow this; see details.status and read it again."
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestSimulateTransfer_Refused(t *testing.T) {
 	webtest.Same(t, "sent", webtest.Conflict(t, "submitted", "A transaction or a signature of this intent is known, so its chain decides its status; create another one to simulate."),
 		s.Call(t, "POST", location+"/simulate", `{"status":"confirmed"}`, account...))
 
-	_, location, _ = s.Create(t, webtest.TransferBody, account...)
+	_, location, _ = s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.Call(t, "POST", location+"/simulate", `{"status":"failed"}`, account...)
 	webtest.Same(t, "a hash after a simulation", webtest.Conflict(t, "failed", "The intent was simulated, so it is never sent; create another one."),
 		s.Call(t, "POST", location+"/transaction", reportOf(txHash("b")), account...))
@@ -83,7 +83,7 @@ func TestSimulateTransfer_Live(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	owner := uuid.New()
-	_, location, _ := s.Create(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, webtest.Keyed(owner, "test")...)
 	if got := s.Call(t, "POST", location+"/simulate", `{"status":"failed"}`, webtest.Keyed(owner, "live")...); got.Status != 403 {
 		t.Errorf("a live key and a test chain: %+v", got)
 	}

@@ -124,7 +124,7 @@ func (s *submitting) make(t *testing.T, user signer, scheme string, account []st
 	if err := json.Unmarshal([]byte(response), &got); err != nil || len(got.Quotes) != 1 {
 		t.Fatalf("%s %v", response, err)
 	}
-	status, location, text := s.Create(t, of(got.Quotes[0].ID, `,"signing":"`+scheme+`","submit":true`), account...)
+	status, location, text := s.CreateTransfer(t, of(got.Quotes[0].ID, `,"signing":"`+scheme+`","submit":true`), account...)
 	if status != 201 {
 		t.Fatalf("%d %s", status, text)
 	}

@@ -39,7 +39,7 @@ func TestUpdateTransfer(t *testing.T) {
 	account := webtest.Keyed(owner, "test")
 	once := append(webtest.Keyed(owner, "test"), "Idempotency-Key", "order-1")
 	request := webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"reference":"inv-42","labels":{"a":"1","b":"2"}`)
-	_, location, first := s.Create(t, request, once...)
+	_, location, first := s.CreateTransfer(t, request, once...)
 
 	steps := []struct {
 		change string
@@ -93,7 +93,7 @@ func TestUpdateTransfer_AnyStatus(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.TransferBody, account...)
+	_, location, _ := s.CreateTransfer(t, webtest.TransferBody, account...)
 	s.Call(t, "POST", location+"/cancel", "", account...)
 	cancelled := pgtest.LookUp[string](t, s.Store, `SELECT cancelled_at::text FROM transfers`)
 	s.update(t, location, `{"labels":{"a":"1"}}`, account...)
@@ -135,7 +135,7 @@ func TestUpdateTransfer_Refused(t *testing.T) {
 	s := start(t)
 	owner := uuid.New()
 	account := webtest.Keyed(owner, "test")
-	_, location, _ := s.Create(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"labels":{"a":"1"}`), account...)
+	_, location, _ := s.CreateTransfer(t, webtest.Body(webtest.AliceOnSepolia, webtest.SepoliaUSDC, "5", webtest.BobOnSepolia, "", "", `,"labels":{"a":"1"}`), account...)
 	many := map[string]string{}
 	for n := range 20 {
 		many[fmt.Sprint("k", n)] = "1"

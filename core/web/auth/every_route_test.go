@@ -14,15 +14,6 @@ import (
 	"intents.internal/core/web/webtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(documented{m}) }
-
-// documented holds the tests to what openapi.json has of /auth.
-type documented struct{ *testing.M }
-
-func (m documented) Run() int {
-	return webtest.Main(m.M, func(path string) bool { return strings.HasPrefix(path, "/auth/") })
-}
-
 // The tests of this file call every route once with success and compare whole bodies with the examples.
 
 func TestEveryRoute_Accounts(t *testing.T) {
@@ -48,7 +39,7 @@ func TestEveryRoute_Accounts(t *testing.T) {
 
 func TestEveryRoute_Mail(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	ann := s.SignUp(t, "ann@example.com")
 	s.Example(t, "an address", "POST", "/auth/request-password-reset", `{"email":"ann@example.com","redirectTo":"/console"}`)
 	s.Example(t, "an address", "POST", "/auth/send-verification-email", `{"email":"bob@example.com"}`)
@@ -72,7 +63,7 @@ func TestEveryRoute_Mail(t *testing.T) {
 
 func TestEveryRoute_Wallets(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	wallet := webtest.Wallet(t)
 	const address = `,"walletAddress":"` + webtest.Alice + `"`
@@ -143,15 +134,15 @@ func TestEveryRoute_Passkeys(t *testing.T) {
 	s := webtest.Start(t, webtest.WithPasskeys)
 	ann := s.Browse(t, s.SignUp(t, "ann@example.com")...)
 	device := passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost)
-	ann.Adds(device)
-	s.Example(t, "another passkey", "GET", webtest.OnPasskey+"generate-register-options?name=laptop", "", ann.Header()...)
-	second := webtest.Registration(passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost).Register(t, ann.Options("generate-register-options")), "phone")
-	s.Example(t, "a passkey", "POST", webtest.OnPasskey+"verify-registration", second, ann.Header()...)
-	s.Example(t, "two passkeys", "GET", webtest.OnPasskey+"list-user-passkeys", "", ann.Header()...)
-	s.Example(t, "a name", "POST", webtest.OnPasskey+"update-passkey", `{"id":"`+passkeyID(t, s)+`","name":"desk"}`, ann.Header()...)
-	s.Example(t, "signed out", "GET", webtest.OnPasskey+"generate-authenticate-options", "")
+	ann.AddPasskey(device)
+	s.Example(t, "another passkey", "GET", webtest.PasskeyPath+"generate-register-options?name=laptop", "", ann.Header()...)
+	second := webtest.PasskeyRegistration(passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost).Register(t, ann.Options("generate-register-options")), "phone")
+	s.Example(t, "a passkey", "POST", webtest.PasskeyPath+"verify-registration", second, ann.Header()...)
+	s.Example(t, "two passkeys", "GET", webtest.PasskeyPath+"list-user-passkeys", "", ann.Header()...)
+	s.Example(t, "a name", "POST", webtest.PasskeyPath+"update-passkey", `{"id":"`+passkeyID(t, s)+`","name":"desk"}`, ann.Header()...)
+	s.Example(t, "signed out", "GET", webtest.PasskeyPath+"generate-authenticate-options", "")
 	nobody := s.Browse(t)
-	response := webtest.Authentication(device.Authenticate(t, nobody.Options("generate-authenticate-options")))
-	s.Example(t, "a passkey", "POST", webtest.OnPasskey+"verify-authentication", response, nobody.Header()...)
-	s.Example(t, "a passkey", "POST", webtest.OnPasskey+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...)
+	response := webtest.PasskeyAuthentication(device.Authenticate(t, nobody.Options("generate-authenticate-options")))
+	s.Example(t, "a passkey", "POST", webtest.PasskeyPath+"verify-authentication", response, nobody.Header()...)
+	s.Example(t, "a passkey", "POST", webtest.PasskeyPath+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...)
 }

@@ -88,13 +88,13 @@ func TestLimits_Exceeded(t *testing.T) {
 			400,
 		},
 		"mails to an address": {
-			func(s *webtest.Settings) { webtest.Mailing(s); s.Identity.Limits.MailsPerAddress = 1 },
+			func(s *webtest.Settings) { webtest.WithMail(s); s.Identity.Limits.MailsPerAddress = 1 },
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"NOBODY@example.com"}`},
 			200,
 		},
 		"mails from an address": {
-			func(s *webtest.Settings) { webtest.Mailing(s); s.Identity.Limits.MailsPerIP = 2 }, // ann's own is the first
+			func(s *webtest.Settings) { webtest.WithMail(s); s.Identity.Limits.MailsPerIP = 2 }, // ann's own is the first
 			[2]string{"/auth/request-password-reset", `{"email":"nobody@example.com"}`},
 			[2]string{"/auth/request-password-reset", `{"email":"ann@example.com"}`},
 			200,

@@ -26,7 +26,7 @@ func accountIDs(t *testing.T, s *webtest.Service, who []string) map[string]strin
 
 func TestListAccounts(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	ann := s.SignUp(t, "ann@example.com")
 	way := func(provider, accountID string) string {
@@ -79,7 +79,7 @@ func TestLinkSIWE(t *testing.T) {
 
 func TestUnlinkAccount(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	ann := s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `INSERT INTO identities (issuer, subject, account_id, created_at) SELECT v.*, id, now() FROM accounts, (VALUES
@@ -109,7 +109,7 @@ func TestUnlinkAccount(t *testing.T) {
 // The flow of a link ends at the account page of the session that began it, and nowhere else.
 func TestLinkOIDC(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
 	back := func(who []string, flow, query string) string {

@@ -53,7 +53,7 @@ func TestRoles(t *testing.T) {
 // What the routes of organizations refuse; TestEveryRoute_Members has what they answer otherwise.
 func TestOrganizations_Refused(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	ann, bob := s.SignUp(t, "ann@example.com"), s.SignUp(t, "bob@example.com")
 	webtest.Same(t, "an unknown field", webtest.Invalid(t, "/logo", "is not a known field"), s.Call(t, "POST", "/auth/organization/create", `{"name":"Shop","logo":"x"}`, ann...))
 	webtest.Same(t, "no name", webtest.Invalid(t, "/name", "must have 1 to 128 characters"), s.Call(t, "POST", "/auth/organization/create", `{"name":" "}`, ann...))

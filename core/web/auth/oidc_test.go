@@ -11,7 +11,7 @@ import (
 
 func TestStartOIDC(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	const path = "/auth/sign-in/oauth2"
 	elsewhere := webtest.Invalid(t, "/callbackURL", "must be a path on this site, such as /console")
@@ -58,7 +58,7 @@ func TestStartOIDC(t *testing.T) {
 
 func TestFinishOIDC(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	s.SignUp(t, "bob@example.com")
 	pgtest.Exec(t, s.Store, `UPDATE accounts SET email_verified_at = now()`)
@@ -140,7 +140,7 @@ func TestFinishOIDC(t *testing.T) {
 // Each tab of a browser has its own flow: five of them all sign in, a sixth ends the oldest, and the cookie stays one that browsers keep.
 func TestFinishOIDC_Tabs(t *testing.T) {
 	t.Parallel()
-	p := webtest.StartProvider(t)
+	p := webtest.StartOpenIDProvider(t)
 	s := webtest.Start(t, p.Settings)
 	type tab struct{ state, nonce, page string }
 	for name, c := range map[string]struct {

@@ -23,9 +23,9 @@ func TestPasskeys_Options(t *testing.T) {
 	s := webtest.Start(t, webtest.WithPasskeys)
 	ann := s.Browse(t, s.SignUp(t, "ann@example.com")...)
 	device := passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost)
-	ann.Adds(device)
+	ann.AddPasskey(device)
 	options := func(path string, header ...string) webtest.Answer {
-		got := s.Call(t, "GET", webtest.OnPasskey+path, "", header...)
+		got := s.Call(t, "GET", webtest.PasskeyPath+path, "", header...)
 		if body, ok := got.Body.(map[string]any); ok && body["challenge"] != nil {
 			body["challenge"] = "<challenge>"
 			if user, ok := body["user"].(map[string]any); ok {
@@ -74,7 +74,7 @@ func TestPasskeys_Refusals(t *testing.T) {
 	device := passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost)
 	register := func(c *webtest.Browser, response []byte) webtest.Answer {
 		t.Helper()
-		return s.Call(t, "POST", webtest.OnPasskey+"verify-registration", webtest.Registration(response, "laptop"), c.Header()...)
+		return s.Call(t, "POST", webtest.PasskeyPath+"verify-registration", webtest.PasskeyRegistration(response, "laptop"), c.Header()...)
 	}
 	const again = "ask for options again."
 	noChallenge := webtest.Refused(t, 400, "CHALLENGE_NOT_FOUND", "The challenge was used, has expired or is another browser's; "+again, transport...)
@@ -96,11 +96,11 @@ func TestPasskeys_Refusals(t *testing.T) {
 	device.Format, device.Statement = "packed", map[string]any{"x5c": strings.Repeat("x", 64<<10)}
 	webtest.Same(t, "a large attestation", large, register(ann, device.Register(t, ann.Options("generate-register-options"))))
 	device.Format, device.Statement = "", nil
-	ann.Adds(device)
+	ann.AddPasskey(device)
 	webtest.Same(t, "the same passkey", webtest.Refused(t, 400, "PREVIOUSLY_REGISTERED", "The passkey is registered already; use it, or create another one.", transport...),
 		register(ann, device.Register(t, ann.Options("generate-register-options"))))
 	for range 9 {
-		ann.Adds(passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost))
+		ann.AddPasskey(passkeytest.NewEd25519(t, webtest.PasskeySite, webtest.PasskeyHost))
 	}
 	webtest.Same(t, "the eleventh", webtest.Refused(t, 400, "TOO_MANY_PASSKEYS", "You have 10 passkeys, and more are not possible; remove one first.", transport...),
 		register(ann, passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost).Register(t, ann.Options("generate-register-options"))))
@@ -108,7 +108,7 @@ func TestPasskeys_Refusals(t *testing.T) {
 	authenticate := func(c *webtest.Browser, a *passkeytest.Authenticator) webtest.Answer {
 		t.Helper()
 		options := c.Options("generate-authenticate-options")
-		return s.Call(t, "POST", webtest.OnPasskey+"verify-authentication", webtest.Authentication(a.Authenticate(t, options)), c.Header()...)
+		return s.Call(t, "POST", webtest.PasskeyPath+"verify-authentication", webtest.PasskeyAuthentication(a.Authenticate(t, options)), c.Header()...)
 	}
 	stranger := passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost)
 	stranger.Handle = device.Handle
@@ -121,18 +121,18 @@ func TestPasskeys_Refusals(t *testing.T) {
 	device.Unverified = false
 	webtest.Same(t, "another person's passkey", failed, authenticate(bob, device))
 	webtest.Same(t, "a sign-in without a challenge", noChallenge,
-		s.Call(t, "POST", webtest.OnPasskey+"verify-authentication", webtest.Authentication(device.Authenticate(t, []byte(`{"challenge":"x"}`)))))
+		s.Call(t, "POST", webtest.PasskeyPath+"verify-authentication", webtest.PasskeyAuthentication(device.Authenticate(t, []byte(`{"challenge":"x"}`)))))
 
 	noPasskey := webtest.Refused(t, 404, "PASSKEY_NOT_FOUND", "You have no such passkey; see /auth/passkey/list-user-passkeys.", transport...)
 	for _, id := range []string{passkeyID(t, s), "nobody"} {
-		webtest.Same(t, "rename another's", noPasskey, s.Call(t, "POST", webtest.OnPasskey+"update-passkey", `{"id":"`+id+`","name":"mine"}`, bob.Header()...))
-		webtest.Same(t, "remove another's", noPasskey, s.Call(t, "POST", webtest.OnPasskey+"delete-passkey", `{"id":"`+id+`"}`, bob.Header()...))
+		webtest.Same(t, "rename another's", noPasskey, s.Call(t, "POST", webtest.PasskeyPath+"update-passkey", `{"id":"`+id+`","name":"mine"}`, bob.Header()...))
+		webtest.Same(t, "remove another's", noPasskey, s.Call(t, "POST", webtest.PasskeyPath+"delete-passkey", `{"id":"`+id+`"}`, bob.Header()...))
 	}
 	pgtest.Exec(t, s.Store, `UPDATE sessions SET confirmed_at = now() - interval '11 minutes'`)
 	stale := webtest.Refused(t, 403, "SESSION_NOT_FRESH",
 		"You have a passkey, and this session was not confirmed with it within ten minutes. Confirm it with /auth/passkey/verify-authentication, then repeat this.", transport...)
-	webtest.Same(t, "an old session adds", stale, s.Call(t, "GET", webtest.OnPasskey+"generate-register-options", "", ann.Header()...))
-	webtest.Same(t, "an old session removes", stale, s.Call(t, "POST", webtest.OnPasskey+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
+	webtest.Same(t, "an old session adds", stale, s.Call(t, "GET", webtest.PasskeyPath+"generate-register-options", "", ann.Header()...))
+	webtest.Same(t, "an old session removes", stale, s.Call(t, "POST", webtest.PasskeyPath+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
 	webtest.Same(t, "an old session makes a live key", stale, s.Call(t, "POST", "/auth/api-key/create", `{"name":"ci","environment":"live","password":"`+webtest.Password+`"}`, ann.Header()...))
 	if got := authenticate(ann, device); got.Status != 200 {
 		t.Errorf("a confirmation: %+v", got)
@@ -148,11 +148,11 @@ func TestPasskeys_LastWayIn(t *testing.T) {
 	t.Parallel()
 	s := webtest.Start(t, webtest.WithPasskeys)
 	ann := s.Browse(t, s.SignUp(t, "ann@example.com")...)
-	ann.Adds(passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost))
+	ann.AddPasskey(passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost))
 	transport := []string{"Strict-Transport-Security", "max-age=31536000"}
 	webtest.Same(t, "the password", webtest.Want(t, 200, `{"status":true}`, transport...), s.Call(t, "POST", "/auth/unlink-account", `{"providerId":"credential"}`, ann.Header()...))
 	webtest.Same(t, "the last way in", webtest.Refused(t, 400, "FAILED_TO_UNLINK_LAST_ACCOUNT", "Nobody could sign in to the account any more; link another way or set a password first.", transport...),
-		s.Call(t, "POST", webtest.OnPasskey+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
+		s.Call(t, "POST", webtest.PasskeyPath+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
 }
 
 func TestPasskeys_SecondFactor(t *testing.T) {
@@ -163,11 +163,11 @@ func TestPasskeys_SecondFactor(t *testing.T) {
 		"Strict-Transport-Security", "max-age=31536000")
 	liveKey := `{"name":"ci","environment":"live","password":"` + webtest.Password + `"}`
 	webtest.Same(t, "a live key", needed, s.Call(t, "POST", "/auth/api-key/create", liveKey, ann.Header()...))
-	ann.Adds(passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost))
+	ann.AddPasskey(passkeytest.NewP256(t, webtest.PasskeySite, webtest.PasskeyHost))
 	if got := s.Call(t, "POST", "/auth/api-key/create", liveKey, ann.Header()...); got.Status != 200 {
 		t.Errorf("a live key with a passkey: %+v", got)
 	}
-	webtest.Same(t, "the last passkey", needed, s.Call(t, "POST", webtest.OnPasskey+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
+	webtest.Same(t, "the last passkey", needed, s.Call(t, "POST", webtest.PasskeyPath+"delete-passkey", `{"id":"`+passkeyID(t, s)+`"}`, ann.Header()...))
 }
 
 func TestPasskeys_NotConfigured(t *testing.T) {
@@ -184,7 +184,7 @@ func TestPasskeys_NotConfigured(t *testing.T) {
 		if body == "" {
 			method = "GET"
 		}
-		webtest.Same(t, path, off, s.Call(t, method, webtest.OnPasskey+path, body, ann...))
+		webtest.Same(t, path, off, s.Call(t, method, webtest.PasskeyPath+path, body, ann...))
 	}
 }
 

@@ -22,7 +22,7 @@ func resetPassword(token string) string {
 // The answer is one for all addresses, and so is what is done before it: a row of the outbox.
 func TestRequestPasswordReset(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	s.SignUp(t, "ann@example.com")
 	pgtest.Exec(t, s.Store, `DELETE FROM mails`)
 	request := func(body string) webtest.Answer { return s.Call(t, "POST", "/auth/request-password-reset", body) }

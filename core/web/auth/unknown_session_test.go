@@ -3,7 +3,6 @@ package auth_test
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -46,22 +45,8 @@ func TestSessionRoutes_UnknownSession(t *testing.T) {
 	}
 	for _, pattern := range patterns {
 		method, path, _ := strings.Cut(pattern, " ")
-		refused := false
-		for try := 0; try < 20 && !refused; try++ { // the limit lets twenty a second through
-			before := statements.Count("")
-			if refused = status(method, path+"?id="+uuid.NewString(), stranger...) == http.StatusTooManyRequests; refused && statements.Count("") != before {
-				t.Errorf("%s: a refused request asks the database", pattern)
-			}
-		}
-		if !refused { // a slow machine is never over the limit with one request after another
-			var tries atomic.Int64
-			asynctest.AtOnce(16, func() bool {
-				refused := status(method, path+"?id="+uuid.NewString(), stranger...) == http.StatusTooManyRequests
-				return refused || tries.Add(1) > 20_000
-			})
-			if tries.Load() > 20_000 {
-				t.Errorf("%s is not refused", pattern)
-			}
-		}
+		webtest.MustRefuseUnread(t, pattern, statements, func() bool {
+			return status(method, path+"?id="+uuid.NewString(), stranger...) == http.StatusTooManyRequests
+		})
 	}
 }

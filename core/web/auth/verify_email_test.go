@@ -12,7 +12,7 @@ import (
 // Where mail is configured the answer to a sign-up is the same for an address that has an account, and signs nobody in.
 func TestSignUp_ByMail(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	signUp := func(email, callback string) webtest.Answer {
 		return s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"`+email+`","password":"`+webtest.NewPassword+`","callbackURL":"`+callback+`"}`)
 	}
@@ -33,7 +33,7 @@ func TestSignUp_ByMail(t *testing.T) {
 
 func TestVerifyEmail(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	s.Call(t, "POST", "/auth/sign-up/email", `{"name":"Ann","email":"ann@example.com","password":"`+webtest.NewPassword+`"}`)
 	link := func() string {
 		return s.InsertLink(t, "ann@example.com", identity.Link{Purpose: account.VerifyEmail})
@@ -61,7 +61,7 @@ func TestVerifyEmail(t *testing.T) {
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
-	s := webtest.Start(t, webtest.Mailing)
+	s := webtest.Start(t, webtest.WithMail)
 	signedOut := webtest.Refused(t, 401, "UNAUTHORIZED", "Sign in first.")
 	webtest.Same(t, "nobody", signedOut, s.Call(t, "POST", "/auth/change-email", `{"newEmail":"new@example.com"}`))
 	off := webtest.Start(t)

@@ -20,10 +20,16 @@ import (
 // examples from it.
 const ExamplesFile = "testdata/examples.json"
 
-// Main runs the tests of a package that answers the documented paths which answers selects, then checks that they recorded every example of
-// the package's file and got every documented response of these paths.
-func Main(m interface{ Run() int }, answers func(path string) bool) (code int) {
-	code = m.Run()
+// Documented are the tests of a package that answers the documented paths which Answers selects.
+type Documented struct {
+	*testing.M
+
+	Answers func(path string) bool
+}
+
+// Run runs the tests, then checks that they recorded every example of the package's file and got every documented response of these paths.
+func (d Documented) Run() (code int) {
+	code = d.M.Run()
 	selected := false
 	for _, name := range []string{"test.run", "test.skip", "test.list"} {
 		selected = selected || flag.Lookup(name).Value.String() != ""
@@ -33,7 +39,7 @@ func Main(m interface{ Run() int }, answers func(path string) bool) (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
-	if missing, err := unanswered(answers); all && (err != nil || len(missing) > 0) {
+	if missing, err := unanswered(d.Answers); all && (err != nil || len(missing) > 0) {
 		fmt.Fprintf(os.Stderr, "no test gets these responses, which openapi.json has: %s %v\n", strings.Join(missing, ", "), err)
 		return 1
 	}
@@ -60,20 +66,16 @@ func (s *Service) Example(t *testing.T, name, method, path, body string, header 
 	raw := ReadAll(t, response)
 	operation := OperationOf(t, method, path)
 	if body != "" && response.StatusCode < 300 {
-		recordedExamples.compare(t, operation, "request", name, body)
+		CompareExample(t, operation, "request", name, body)
 	}
-	recordedExamples.compare(t, operation, strconv.Itoa(response.StatusCode), name, raw)
+	CompareExample(t, operation, strconv.Itoa(response.StatusCode), name, raw)
 	return AnswerOf(t, response, raw)
 }
 
 // CompareExample compares the body of a part, "request" or a status, of an operation or an event with the recorded example of this name.
 func CompareExample(t *testing.T, operation, part, name, body string) {
 	t.Helper()
-	recordedExamples.compare(t, operation, part, name, body)
-}
-
-func (r *exampleRecorder) compare(t *testing.T, operation, part, name, body string) {
-	t.Helper()
+	r := recordedExamples
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.load(); err != nil {

@@ -20,8 +20,8 @@ import (
 	"intents.internal/core/identity"
 )
 
-// Provider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
-type Provider struct {
+// OpenIDProvider is an OpenID Connect provider that vouches for the person whom a code names, once the nonce is known.
+type OpenIDProvider struct {
 	URL string
 	// Nonce is the one that the next ID token has, that of the flow that was begun last.
 	Nonce string
@@ -30,14 +30,14 @@ type Provider struct {
 	mu  sync.Mutex
 }
 
-// StartProvider starts a provider, which runs until the test ends.
-func StartProvider(t *testing.T) *Provider {
+// StartOpenIDProvider starts a provider, which runs until the test ends.
+func StartOpenIDProvider(t *testing.T) *OpenIDProvider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Provider{key: key}
+	p := &OpenIDProvider{key: key}
 	described := &oidctest.Server{
 		PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "key", Algorithm: oidc.ES256}}, Algorithms: []string{oidc.ES256},
 	}
@@ -49,7 +49,7 @@ func StartProvider(t *testing.T) *Provider {
 	return p
 }
 
-func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
+func (p *OpenIDProvider) token(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := r.FormValue("code")
@@ -66,7 +66,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 }
 
 // Settings has a service use the provider, which is discovered.
-func (p *Provider) Settings(c *Settings) {
+func (p *OpenIDProvider) Settings(c *Settings) {
 	p.Undiscovered(c)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -74,23 +74,23 @@ func (p *Provider) Settings(c *Settings) {
 }
 
 // Undiscovered has a service use the provider before it is discovered.
-func (p *Provider) Undiscovered(c *Settings) {
+func (p *OpenIDProvider) Undiscovered(c *Settings) {
 	c.Identity.OIDC = identity.NewOIDC(identity.OIDCConfig{Issuer: p.URL, ClientID: "intents", ClientSecret: "secret", Name: "Example"}, c.API.PublicURL)
 }
 
 // Begin starts a sign-in and returns the browser's cookie and the state.
-func (p *Provider) Begin(t *testing.T, s *Service, callback string, header ...string) (cookie, state string) {
+func (p *OpenIDProvider) Begin(t *testing.T, s *Service, callback string, header ...string) (cookie, state string) {
 	t.Helper()
 	return p.begin(t, s, "/auth/sign-in/oauth2", fmt.Sprintf(`{"providerId":"oidc","callbackURL":%q}`, callback), header...)
 }
 
 // BeginLink starts to link the person to a session's account, and returns what Begin does.
-func (p *Provider) BeginLink(t *testing.T, s *Service, request string, session ...string) (cookie, state string) {
+func (p *OpenIDProvider) BeginLink(t *testing.T, s *Service, request string, session ...string) (cookie, state string) {
 	t.Helper()
 	return p.begin(t, s, "/auth/oauth2/link", request, session...)
 }
 
-func (p *Provider) begin(t *testing.T, s *Service, path, request string, header ...string) (cookie, state string) {
+func (p *OpenIDProvider) begin(t *testing.T, s *Service, path, request string, header ...string) (cookie, state string) {
 	t.Helper()
 	response := s.Send(t, "POST", path, request, header...)
 	var answer struct{ URL string }

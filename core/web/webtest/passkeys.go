@@ -12,7 +12,7 @@ import (
 const (
 	PasskeySite = "https://intents.example"
 	PasskeyHost = "intents.example"
-	OnPasskey   = "/auth/passkey/"
+	PasskeyPath = "/auth/passkey/"
 )
 
 // WithPasskeys has the service at a URL where browsers know passkeys.
@@ -29,7 +29,7 @@ type Browser struct {
 	Cookie string
 }
 
-// Browse is the browser of a session, a header as signUp returns it.
+// Browse is the browser of a session, a header as SignUp returns it.
 func (s *Service) Browse(t *testing.T, session ...string) *Browser {
 	t.Helper()
 	c := &Browser{t: t, s: s}
@@ -51,7 +51,7 @@ func (c *Browser) Header() []string {
 // Options asks for options, and keeps the cookie of their challenge.
 func (c *Browser) Options(path string) []byte {
 	c.t.Helper()
-	response := c.s.Send(c.t, "GET", OnPasskey+path, "", c.Header()...)
+	response := c.s.Send(c.t, "GET", PasskeyPath+path, "", c.Header()...)
 	text := ReadAll(c.t, response)
 	if response.StatusCode != 200 {
 		c.t.Fatalf("%s: %s", path, text)
@@ -60,19 +60,19 @@ func (c *Browser) Options(path string) []byte {
 	return []byte(text)
 }
 
-// Registration is the request to add a passkey.
-func Registration(response []byte, name string) string {
+// PasskeyRegistration is the request to add a passkey.
+func PasskeyRegistration(response []byte, name string) string {
 	return fmt.Sprintf(`{"response":%s,"name":%q}`, response, name)
 }
 
-// Authentication is the request to sign in with a passkey.
-func Authentication(response []byte) string { return fmt.Sprintf(`{"response":%s}`, response) }
+// PasskeyAuthentication is the request to sign in with a passkey.
+func PasskeyAuthentication(response []byte) string { return fmt.Sprintf(`{"response":%s}`, response) }
 
-// Adds registers the passkey of an authenticator.
-func (c *Browser) Adds(a *passkeytest.Authenticator) {
+// AddPasskey registers the passkey of an authenticator.
+func (c *Browser) AddPasskey(a *passkeytest.Authenticator) {
 	c.t.Helper()
 	response := a.Register(c.t, c.Options("generate-register-options"))
-	if got := c.s.Call(c.t, "POST", OnPasskey+"verify-registration", Registration(response, "laptop"), c.Header()...); got.Status != 200 {
+	if got := c.s.Call(c.t, "POST", PasskeyPath+"verify-registration", PasskeyRegistration(response, "laptop"), c.Header()...); got.Status != 200 {
 		c.t.Fatalf("verify-registration: %+v", got)
 	}
 }

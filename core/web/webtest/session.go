@@ -24,8 +24,8 @@ const (
 	NewPassword = "staple correct horse"
 )
 
-// Mailing queues mails, which nobody sends.
-func Mailing(s *Settings) { s.Identity.MailQueued = func() {} }
+// WithMail queues mails, which nobody sends.
+func WithMail(s *Settings) { s.Identity.MailQueued = func() {} }
 
 // SignUp makes an account and returns its cookie as a header.
 func (s *Service) SignUp(t *testing.T, email string) []string {

@@ -17,8 +17,8 @@ import (
 const (
 	// HookBody creates a webhook.
 	HookBody = `{"url":"https://example.com/hooks","types":["transfer.*"]}`
-	// Report reports the hash of a transaction.
-	Report = `{"hash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`
+	// ReportBody reports the hash of a transaction.
+	ReportBody = `{"hash":"0xaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`
 )
 
 // WithWebhooks has a key for secrets and allows no network besides public ones.
@@ -50,8 +50,8 @@ func (s *Service) NewOwner(t *testing.T) (uuid.UUID, []string) {
 	return a.ID, Keyed(a.ID, "test")
 }
 
-// Create makes an intent and returns the raw text of the record.
-func (s *Service) Create(t *testing.T, request string, header ...string) (status int, location, record string) {
+// CreateTransfer makes an intent and returns the raw text of the record.
+func (s *Service) CreateTransfer(t *testing.T, request string, header ...string) (status int, location, record string) {
 	t.Helper()
 	response := s.Send(t, "POST", "/v2/transfers", request, header...)
 	return response.StatusCode, response.Header.Get("Location"), ReadAll(t, response)
